@@ -1,0 +1,49 @@
+# Every target sets up what it needs first, so each works on a fresh machine.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+STAMP := .venv/.ready
+export DFSLAB_CACHE ?= $(CURDIR)/.cache
+RUST := $(shell find core -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 14
+
+setup: $(STAMP) ## system packages, Python environment, compiled core: a ready .venv
+
+.venv/.packages: requirements.lock scripts/setup.sh
+	bash scripts/setup.sh
+	@touch $@
+
+$(STAMP): .venv/.packages $(RUST) pyproject.toml
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked --quiet --skip-install-deps
+	@touch $@
+
+demo: setup ## the quickstart scenario: measured, traced, computed, simulated, learnt, compared
+	.venv/bin/dfslab run scenarios/quickstart.toml
+
+test: setup ## everything, real file systems included
+	cargo test --workspace --locked --quiet
+	$(PY) -m pytest
+
+check: setup ## formatters, linters, types, tidy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	.venv/bin/ruff format --check python tests benches docs
+	.venv/bin/ruff check python tests benches docs
+	.venv/bin/mypy
+	$(PY) -m pytest tests/contract/test_tidy.py tests/contract/test_imports.py
+
+format: setup ## rewrite sources in the house format
+	cargo fmt --all
+	.venv/bin/ruff format python tests benches docs
+	.venv/bin/ruff check --fix --quiet python tests benches docs
+
+bench: setup ## our speed beside real peers; the last line is one JSON object
+	$(PY) benches/run.py
+
+lock: ## renew the lock files from pyproject.toml and Cargo.toml
+	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --generate-hashes --no-header -o requirements.lock
+	cargo update
+
+.PHONY: help setup demo test check format bench lock

@@ -1,0 +1,1 @@
+//! Timed coloured Petri nets.

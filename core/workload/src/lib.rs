@@ -1,0 +1,1 @@
+//! The operation vocabulary, and seeded operation streams.

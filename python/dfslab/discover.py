@@ -1,0 +1,143 @@
+"""Finds the members of a room (file systems, workloads, models, …) and says which file is wrong.
+
+Members live in this package and in the folders of DFSLAB_PATH, which are laid out like it
+(`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `report/sections/NAME.py`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.model import InputError, unknown
+from dfslab.spec.workload import Workload
+
+PACKAGE = Path(__file__).parent
+
+
+class DiscoveryError(Exception):
+    """A member's file breaks the room's contract; the message names file and reason."""
+
+
+def roots() -> list[Path]:
+    """This package, then the folders of DFSLAB_PATH."""
+    extra = os.environ.get("DFSLAB_PATH", "")
+    return [PACKAGE, *(Path(part).resolve() for part in extra.split(os.pathsep) if part)]
+
+
+def members(room: str, folders: bool = False) -> dict[str, Path]:
+    """Name -> file (or folder) of every member of `room`, sorted; later roots may not shadow."""
+    found: dict[str, Path] = {}
+    for root in roots():
+        for path in sorted((root / room).glob("*")):
+            is_member = (path / "facts.py").exists() if folders else path.suffix == ".py"
+            if not is_member or path.name.startswith("_"):
+                continue
+            name = path.name if folders else path.stem
+            if name in found:
+                raise DiscoveryError(f"{path}: {room} already has a member {name}: {found[name]}")
+            found[name] = path
+    return dict(sorted(found.items()))
+
+
+def load(path: Path) -> ModuleType:
+    """Import the module in `path`, under its package name when it lies in this package."""
+    root = next(root for root in roots() if path.is_relative_to(root))
+    parts = path.relative_to(root).with_suffix("").parts
+    name = ".".join(("dfslab", *parts))
+    if root == PACKAGE or name in sys.modules:
+        return importlib.import_module(name)
+    return _load_foreign(name, path, parts)
+
+
+def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
+    """A member from DFSLAB_PATH joins its room under the room's own package name."""
+    room = importlib.import_module(".".join(("dfslab", parts[0])))
+    if len(parts) > 2:
+        folder = path.parent.parent
+        if str(folder) not in room.__path__:
+            room.__path__.append(str(folder))
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _required(module: ModuleType, path: Path, names: tuple[str, ...]) -> list[object]:
+    missing = [name for name in names if not hasattr(module, name)]
+    if missing:
+        raise DiscoveryError(f"{path}: lacks {', '.join(missing)}")
+    return [getattr(module, name) for name in names]
+
+
+@lru_cache(maxsize=64)
+def _file_system(name: str, folder: Path) -> FileSystem:
+    facts = load(folder / "facts.py")
+    operations = load(folder / "operations.py")
+    title, source, roles, parameters, target, check, keys = _required(
+        facts,
+        folder / "facts.py",
+        ("TITLE", "SOURCE", "ROLES", "PARAMETERS", "target", "check", "ACCESS_KEYS"),
+    )
+    (trees,) = _required(operations, folder / "operations.py", ("OPERATIONS",))
+    try:
+        return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
+                          folder)  # type: ignore[arg-type]  # fmt: skip
+    except AssertionError as error:
+        raise DiscoveryError(f"{folder}: {error}") from error
+
+
+def file_system(name: str) -> FileSystem:
+    """The description of that name; InputError with the known names otherwise."""
+    found = members("filesystems", folders=True)
+    if name not in found:
+        raise InputError("file_system.name", name, unknown(name, list(found)))
+    return _file_system(name, found[name])
+
+
+@lru_cache(maxsize=64)
+def _workload(name: str, path: Path) -> Workload:
+    module = load(path)
+    title, parameters, stream = _required(module, path, ("TITLE", "Parameters", "stream"))
+    return Workload(name, title, parameters, stream, path)  # type: ignore[arg-type]
+
+
+def workload(name: str) -> Workload:
+    """The workload of that name; InputError with the known names otherwise."""
+    found = members("workloads")
+    if name not in found:
+        raise InputError("workload.name", name, unknown(name, list(found)))
+    return _workload(name, found[name])
+
+
+def methods() -> Iterator[tuple[str, str, Path]]:
+    """(name, "instrument" or "model", file) of every method."""
+    for room, kind in (("instruments", "instrument"), ("models", "model")):
+        for path in members(room).values():
+            if "NAMES = " in path.read_text(encoding="utf-8"):
+                for name in load(path).NAMES:
+                    yield name, kind, path
+
+
+def method(name: str) -> object:
+    """A fresh method of that name; InputError with the known names otherwise."""
+    known = {found: path for found, _, path in methods()}
+    if name not in known:
+        raise InputError("run.methods", name, unknown(name, sorted(known)))
+    return load(known[name]).make(name)

@@ -1,0 +1,1 @@
+"""GlusterFS: no metadata server; the client distributes, replicates and disperses."""

@@ -1,0 +1,100 @@
+"""Operations of GlusterFS: the client finds, copies and cuts; bricks are equal.
+
+A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: replica r is
+(1, r), disperse k + m is (k, k + m), plain distribute is (1, 1).
+"""
+
+from __future__ import annotations
+
+from sympy import Max, ceiling
+
+from dfslab.filesystems.glusterfs.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    disk_read,
+    disk_write,
+    later,
+    par,
+    pipeline,
+    send,
+    seq,
+)
+
+requests = Max(1, ceiling(P.file_size / P.request_size))
+request_bytes = P.file_size / requests
+piece_bytes = request_bytes / P.data_fragments
+
+
+def _ask(name: str, seconds, copies=P.copies, response_bytes=256) -> Node:
+    """One file operation wound to `copies` bricks at once, all of which must answer."""
+    return seq(
+        cpu("client", P.client_call_cpu),
+        par(call("brick", name, cpu("brick", seconds), response_bytes=response_bytes),
+            copies=copies),
+    )  # fmt: skip
+
+
+_lookup = _ask("lookup", P.lookup_cpu)
+# The parent's layout is locked before a name is made or removed; unlocking is not waited for.
+_lock = _ask("entrylk", P.lookup_cpu)
+_unlock = later(_ask("unlock", P.lookup_cpu))
+_create = seq(_lookup, _lock, _ask("create", P.update_cpu), _unlock, name="create")
+_open = seq(_lookup, _ask("open", P.lookup_cpu), name="open")
+_flush = seq(_ask("flush", P.lookup_cpu), name="close")
+
+_read = pipeline(
+    requests,
+    par(
+        call(
+            "brick",
+            "readv",
+            cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu),
+            choice((P.cold, disk_read("brick", piece_bytes))),
+            response_bytes=piece_bytes,
+        ),
+        copies=P.data_fragments,
+    ),
+    cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+    name="read",
+)
+
+_written = pipeline(
+    requests,
+    cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+    par(
+        send(
+            "brick",
+            "writev",
+            cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu),
+            later(disk_write("brick", piece_bytes), name="write-back"),
+            size_bytes=piece_bytes,
+        ),
+        copies=P.copies,
+    ),
+    name="write",
+)
+
+_fsync = choice(
+    (P.fsync,
+     seq(par(call("brick", "fsync", disk_write("brick", P.file_size / P.data_fragments)),
+             copies=P.copies), name="fsync")),
+)  # fmt: skip
+
+OPERATIONS = {
+    "read": seq(_open, _read, _flush),
+    "write": seq(_create, _written, _fsync, _flush),
+    "append": seq(_open, _written, _fsync, _flush),
+    "create": seq(_create, _flush),
+    "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
+    "list": seq(
+        _ask("opendir", P.lookup_cpu),
+        _ask("readdirp", P.lookup_cpu + P.entries * P.entry_cpu, copies=1,
+             response_bytes=300 * P.entries),
+        name="list",
+    ),
+    "rename": seq(_lookup, _lock, _ask("rename", P.update_cpu), _unlock, name="rename"),
+    "delete": seq(_lookup, _ask("unlink", P.update_cpu), name="delete"),
+}  # fmt: skip

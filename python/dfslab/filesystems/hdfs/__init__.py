@@ -1,0 +1,1 @@
+"""HDFS: a metadata server and pipelines of replicas."""

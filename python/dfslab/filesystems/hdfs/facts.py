@@ -1,0 +1,84 @@
+"""What is known of HDFS: roles, parameters with sources, legal combinations, access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.filesystem import Role
+from dfslab.spec.parameters import Parameter, Parameters
+
+TITLE = "Hadoop Distributed File System"
+SOURCE = "Shvachko et al. 2010; Hadoop 3.4 hdfs-default.xml; Wu et al. 2013"
+ROLES = (
+    Role("client", "client", "ClientNode"),
+    Role("namenode", "metadata", "NameNode"),
+    Role("datanode", "data", "DataNode", instances=3),
+)
+
+PARAMETERS = Parameters(
+    Parameter("block_size", "Block size", "B", "filesystem", 2.0**27, "Dap1",
+              "dfs.blocksize", minimum=2.0**20),
+    Parameter("replication", "Replicas of a block, the length of the write pipeline", "1",
+              "filesystem", 3.0, "Rp1", "dfs.replication", minimum=1),
+    Parameter("packet_size", "Bytes of a data packet", "B", "filesystem", 65536.0, "Pp2",
+              "dfs.client-write-packet-size", minimum=512),
+    Parameter("handler_count", "NameNode threads that answer calls", "1", "filesystem", 10.0,
+              "Np5", "dfs.namenode.handler.count", minimum=1),
+    Parameter("prefetch_blocks", "Blocks located by one getBlockLocations", "1", "filesystem",
+              10.0, "Pp1", "dfs.client.read.prefetch.size", minimum=1),
+    Parameter("close_committed_allowed", "Unreported blocks a file may be closed with", "1",
+              "filesystem", 1.0, "",
+              "dfs.namenode.file.close.num-committed-allowed", minimum=0),
+    Parameter("complete_retry_delay", "Client back-off when a close comes too early", "s",
+              "filesystem", 0.4, "",
+              "dfs.client.block.write.locateFollowingBlock.initial.delay.ms", minimum=0),
+    Parameter("complete_retries", "Back-offs of one close of a written file", "1",
+              "calibrated", 0.02, spread=2.0),
+    Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 1e-4),
+    Parameter("lookup_cpu", "NameNode time of a call that only reads", "s", "calibrated", 1e-4),
+    Parameter("update_cpu", "NameNode time of a call that writes", "s", "calibrated", 2e-4),
+    Parameter("edit_sync", "Waiting for the edit log to be on disk", "s", "calibrated", 4e-4),
+    Parameter("entry_cpu", "NameNode time of one listed entry", "s", "calibrated", 2e-6),
+    Parameter("read_setup", "Connecting to a DataNode and opening its replica to read", "s",
+              "calibrated", 5e-4),
+    Parameter("write_setup", "Connecting to a DataNode and opening its replica to write", "s",
+              "calibrated", 1e-3),
+    Parameter("finalize_delay", "Finishing a replica and acknowledging the last packet", "s",
+              "calibrated", 1e-3),
+    Parameter("client_read_byte_cpu", "Client time of a byte read (copy, checksum)", "s/B",
+              "calibrated", 8e-10),
+    Parameter("client_write_byte_cpu", "Client time of a byte written (copy, checksum)", "s/B",
+              "calibrated", 8e-10),
+    Parameter("server_read_byte_cpu", "DataNode time of a byte sent", "s/B",
+              "calibrated", 4e-10),
+    Parameter("server_write_byte_cpu", "DataNode time of a byte received, stored, mirrored",
+              "s/B", "calibrated", 1.2e-9),
+)  # fmt: skip
+
+ACCESS_KEYS = ("bed", "uri", "directory")
+
+
+def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Replicas live on different DataNodes; one NameNode is described."""
+    wrong = []
+    if parameters["replication"] > instances["datanode"]:
+        wrong.append(("replication", f"at most the {instances['datanode']} datanodes deployed"))
+    if parameters["replication"] != int(parameters["replication"]):
+        wrong.append(("replication", "a whole number"))
+    if instances["namenode"] != 1:
+        wrong.append(("namenode", "exactly one namenode is described"))
+    if parameters["block_size"] % 512:
+        wrong.append(("block_size", "a multiple of the 512-byte checksum chunk"))
+    return wrong
+
+
+def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The load generator's target: the native HDFS client at `access["uri"]`."""
+    return {
+        "kind": "hdfs",
+        "uri": access["uri"],
+        "root": access.get("directory") or "/",
+        "replication": int(parameters["replication"]),
+        "block_size_bytes": int(parameters["block_size"]),
+    }

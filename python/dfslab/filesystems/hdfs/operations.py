@@ -1,0 +1,125 @@
+"""Operations of HDFS: calls to the NameNode, streams from one DataNode, pipelines through several.
+
+Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of equations (1) and (6):
+getBlockLocations once per `prefetch_blocks` blocks, one pipeline of `replication` DataNodes a block.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, ceiling
+
+from dfslab.filesystems.hdfs.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    delay,
+    disk_read,
+    disk_write,
+    hold_thread,
+    later,
+    pipeline,
+    repeat,
+    send,
+    seq,
+)
+
+blocks = Max(1, ceiling(P.file_size / P.block_size))
+block_bytes = P.file_size / blocks
+packets = Max(1, ceiling(block_bytes / P.packet_size))
+packet_bytes = block_bytes / packets
+
+
+def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
+    """A call to the NameNode: a handler thread is held while the namespace is read or changed."""
+    sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
+    handled = hold_thread("namenode", P.handler_count, cpu("namenode", seconds), name="handle")
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("namenode", name, handled, *sync, response_bytes=response_bytes),
+    )
+
+
+_locations = ceiling(blocks / P.prefetch_blocks)
+
+_read_block = seq(
+    delay("datanode", P.read_setup, "connect"),
+    call(
+        "datanode",
+        "readBlock",
+        pipeline(
+            packets,
+            seq(
+                choice((P.cold, disk_read("datanode", packet_bytes, "diskRead"))),
+                cpu("datanode", packet_bytes * P.server_read_byte_cpu, "sendPacket"),
+            ),
+            send("client", "packet", size_bytes=packet_bytes),
+            cpu("client", packet_bytes * P.client_read_byte_cpu, "receivePacket"),
+            name="stream",
+        ),
+    ),
+)
+
+_hop = send(
+    "datanode",
+    "receivePacket",
+    cpu("datanode", packet_bytes * P.server_write_byte_cpu),
+    size_bytes=packet_bytes,
+)
+
+_stream = pipeline(
+    packets,
+    cpu("client", packet_bytes * P.client_write_byte_cpu, "sendPacket"),
+    repeat(P.replication, _hop),
+    name="pipeline",
+)
+
+_write_block = seq(
+    repeat(P.replication, delay("datanode", P.write_setup, "connect")),
+    _stream,
+    later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back"),
+    name="writeRequest",
+)
+
+_add_block = _ask("addBlock", P.update_cpu, writes=True)
+_complete = seq(
+    delay("datanode", P.finalize_delay, "lastAck"),
+    _ask("complete", P.update_cpu, writes=True),
+    delay("client", P.complete_retries * P.complete_retry_delay, "backoff"),
+    name="close",
+)
+_empty_close = seq(_ask("complete", P.update_cpu, writes=True), name="close")
+
+OPERATIONS = {
+    "read": seq(
+        seq(_ask("getBlockLocations", P.lookup_cpu), name="open"),
+        seq(
+            repeat(Max(0, _locations - 1), _ask("getBlockLocations", P.lookup_cpu)),
+            repeat(blocks, _read_block),
+            name="read",
+        ),
+    ),
+    "write": seq(
+        seq(_ask("create", P.update_cpu, writes=True), name="create"),
+        seq(repeat(blocks, _add_block, _write_block), name="write"),
+        _complete,
+    ),
+    "append": seq(
+        seq(_ask("append", P.update_cpu, writes=True), name="append"),
+        seq(repeat(blocks, _write_block), name="write"),
+        _complete,
+    ),
+    "create": seq(
+        seq(_ask("create", P.update_cpu, writes=True), name="create"),
+        _empty_close,
+    ),
+    "stat": seq(_ask("getFileInfo", P.lookup_cpu), name="stat"),
+    "list": seq(
+        _ask("getListing", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=120 * P.entries),
+        name="list",
+    ),
+    "rename": seq(_ask("rename", P.update_cpu, writes=True), name="rename"),
+    "delete": seq(_ask("delete", P.update_cpu, writes=True), name="delete"),
+}
+

@@ -1,0 +1,41 @@
+"""What is known of a directory on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.filesystem import Role
+from dfslab.spec.parameters import Parameter, Parameters
+
+TITLE = "A directory on this machine"
+SOURCE = "POSIX.1-2017; Linux page cache"
+ROLES = (Role("client", "client", "ClientNode"), Role("storage", "data", "DataNode"))
+
+PARAMETERS = Parameters(
+    Parameter("open_cpu", "Opening a file", "s", "calibrated", 5e-6),
+    Parameter("create_cpu", "Creating a file", "s", "calibrated", 2e-5),
+    Parameter("close_cpu", "Closing a file", "s", "calibrated", 2e-6),
+    Parameter("call_cpu", "One read or write call", "s", "calibrated", 1e-6),
+    Parameter("stat_cpu", "Looking up attributes", "s", "calibrated", 2e-6),
+    Parameter("entry_cpu", "Listing one directory entry", "s", "calibrated", 5e-7),
+    Parameter("rename_cpu", "Renaming a file", "s", "calibrated", 1e-5),
+    Parameter("delete_cpu", "Deleting a file", "s", "calibrated", 2e-5),
+    Parameter("read_byte_cpu", "Copying one byte out of the page cache", "s/B",
+              "calibrated", 1.5e-10),
+    Parameter("write_byte_cpu", "Copying one byte into new page cache pages", "s/B",
+              "calibrated", 5e-10),
+    Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
+)  # fmt: skip
+
+ACCESS_KEYS = ("directory",)
+
+
+def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+    """A directory has no illegal combinations."""
+    return []
+
+
+def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The load generator's target: POSIX calls under `access["directory"]`."""
+    return {"kind": "posix", "root": access["directory"]}

@@ -1,0 +1,55 @@
+"""Operations of a local directory: system calls, page cache copies, and the disk behind them."""
+
+from __future__ import annotations
+
+from sympy import Min, ceiling
+
+from dfslab.filesystems.local.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    choice,
+    cpu,
+    delay,
+    disk_read,
+    disk_write,
+    later,
+    repeat,
+    seq,
+)
+
+calls = ceiling(P.file_size / P.transfer_size)
+call_bytes = Min(P.transfer_size, P.file_size)
+uncached = 1 - (1 - P.direct) * (1 - P.cold)
+
+_open = seq(cpu("client", P.open_cpu), name="open")
+_close = seq(cpu("client", P.close_cpu), name="close")
+
+_read = repeat(
+    calls,
+    cpu("client", P.call_cpu + (1 - P.direct) * call_bytes * P.read_byte_cpu),
+    choice((uncached, disk_read("storage", call_bytes))),
+    name="read",
+)
+
+_written = repeat(
+    calls,
+    cpu("client", P.call_cpu + (1 - P.direct) * call_bytes * P.write_byte_cpu),
+    choice((P.direct, disk_write("storage", call_bytes))),
+    name="write",
+)
+
+_fsync = choice(
+    (P.fsync, seq(disk_write("storage", (1 - P.direct) * P.file_size),
+                  delay("storage", P.fsync_delay), name="fsync")),
+    ((1 - P.fsync) * (1 - P.direct), later(disk_write("storage", P.file_size), name="write-back")),
+)  # fmt: skip
+
+OPERATIONS = {
+    "read": seq(_open, _read, _close),
+    "write": seq(seq(cpu("client", P.create_cpu), name="create"), _written, _fsync, _close),
+    "append": seq(_open, _written, _fsync, _close),
+    "create": seq(seq(cpu("client", P.create_cpu), name="create"), _close),
+    "stat": seq(cpu("client", P.stat_cpu), name="stat"),
+    "list": seq(cpu("client", P.open_cpu + P.entries * P.entry_cpu), name="list"),
+    "rename": seq(cpu("client", P.rename_cpu), name="rename"),
+    "delete": seq(cpu("client", P.delete_cpu), name="delete"),
+}

@@ -1,0 +1,1 @@
+"""What touches the real thing: measuring and tracing."""

@@ -1,0 +1,157 @@
+"""Reaching a file system: a directory, an address, or a bed that is started once and shared.
+
+A session keeps what it opened (beds, temporary directories) until it ends, and then takes down all
+of it, also after an error or an interruption.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+from dfslab import discover
+from dfslab.spec.environment import parameters
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario
+
+Notify = Callable[[str], None]
+CONNECT_TIMEOUT_S = 5.0
+
+
+@dataclass
+class Session:
+    """What is open; `trace_directory` is where traces are kept (None: nowhere)."""
+
+    notify: Notify = lambda text: None
+    trace_directory: Path | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    progress: Callable[[float, str], None] | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _bed: tuple[str, Any] | None = None
+    _temporary: Path | None = None
+
+    def reach(self, scenario: Scenario) -> dict[str, Any]:
+        """The access table of a scenario: a live address or an existing directory.
+
+        InputError when the directory is missing or not writable or nobody answers at the address.
+        """
+        access = scenario.file_system.access
+        system = discover.file_system(scenario.file_system.name)
+        if access.bed:
+            return self._reach_bed(scenario)
+        if "uri" in system.access_keys:
+            _answers(access.uri)
+            return {"uri": access.uri, "directory": access.directory}
+        if access.directory:
+            _writable(Path(access.directory))
+            return {"directory": str(Path(access.directory).resolve())}
+        return {"directory": str(self._temporary_directory())}
+
+    def target(self, scenario: Scenario) -> dict[str, Any]:
+        """The load generator's target table."""
+        system = discover.file_system(scenario.file_system.name)
+        table = system.target(self.reach(scenario), parameters(scenario, system))
+        workload = scenario.workload
+        cold = "system" if os.geteuid() == 0 else "files"
+        return {
+            **table,
+            "direct": workload.cache == "direct",
+            "fsync": "close" if workload.fsync else "never",
+            "drop_caches": cold if workload.cache == "cold" else "none",
+        }
+
+    def close(self) -> None:
+        """Take down whatever this session opened."""
+        self._bed = self._temporary = None
+        self._stack.close()
+
+    def _temporary_directory(self) -> Path:
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="dfslab-"))
+            self._stack.callback(shutil.rmtree, self._temporary, ignore_errors=True)
+        return self._temporary
+
+    def _reach_bed(self, scenario: Scenario) -> dict[str, Any]:
+        """One bed at a time: points that need another one replace it."""
+        key = scenario.model_dump_json(include={"deployment", "file_system"})
+        if self._bed is None or self._bed[0] != key:
+            if self._bed is not None:
+                self.close()
+            self._bed = (key, self._start(scenario))
+        bed = self._bed[1]
+        return {**bed.access, "directory": scenario.file_system.access.directory}
+
+    def _start(self, scenario: Scenario) -> Any:
+        system = discover.file_system(scenario.file_system.name)
+        module = discover.load(system.folder / "bed.py")
+        bed = module.Bed.up(bed_parameters(scenario), notify=self.notify)
+        self._stack.callback(bed.down)
+        self.versions.update(bed.versions)
+        return bed
+
+
+def bed_parameters(scenario: Scenario) -> dict[str, Any]:
+    """What a bed is told: the file system's parameters, and how many of each role."""
+    system = discover.file_system(scenario.file_system.name)
+    told: dict[str, Any] = dict(parameters(scenario, system))
+    for role in system.roles:
+        told[f"{role.name}s"] = scenario.deployment.instances(role.name)
+    return told
+
+
+def _writable(directory: Path) -> None:
+    key = "file_system.access.directory"
+    if not directory.is_dir():
+        raise InputError(key, str(directory), "must be an existing directory")
+    if not os.access(directory, os.W_OK | os.X_OK) or _read_only(directory):
+        raise InputError(key, str(directory), "must be writable")
+
+
+def _read_only(directory: Path) -> bool:
+    return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+
+
+def _answers(uri: str) -> None:
+    parsed = urlparse(uri)
+    try:
+        address = (parsed.hostname or "", parsed.port or 8020)
+        socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError) as error:
+        raise InputError("file_system.access.uri", uri, f"nobody answers there: {error}") from error
+
+
+_active: list[Session] = []
+
+
+@contextmanager
+def session(
+    notify: Notify = lambda text: None,
+    trace_directory: Path | None = None,
+    progress: Callable[[float, str], None] | None = None,
+) -> Iterator[Session]:
+    """Everything reached inside the `with` is shared, and taken down at its end."""
+    opened = Session(notify, trace_directory, progress=progress)
+    _active.append(opened)
+    try:
+        yield opened
+    finally:
+        _active.remove(opened)
+        opened.close()
+
+
+@contextmanager
+def current() -> Iterator[Session]:
+    """The session in force, or one of its own for a single run."""
+    if _active:
+        yield _active[-1]
+    else:
+        with session() as own:
+            yield own

@@ -1,0 +1,117 @@
+"""Measures: runs the load generator on the real file system and reports what it saw."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab import _core
+from dfslab.instruments import access
+from dfslab.method import RunFailed
+from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point
+from dfslab.spec.stream import stream_spec
+
+NAMES = ("measure",)
+QUANTILES = ("p50", "p90", "p99", "p999")
+
+
+def make(name: str) -> Measure:
+    """The method of that name."""
+    return Measure()
+
+
+class Measure:
+    """Runs a configuration's stream once and measures it."""
+
+    name = "measure"
+
+    def run(self, point: Point, repetition: int = 0) -> Result:
+        """Measure once. InputError when the target cannot do it, RunFailed when the run failed."""
+        with access.current() as session:
+            outcome, _ = run_load(point, repetition, session)
+            return to_result(self.name, point, repetition, outcome, session)
+
+
+def run_load(
+    point: Point, repetition: int, session: access.Session, changes: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], list[tuple]]:
+    """The load generator's report on one run, and its spans; `changes` go over the plan."""
+    run = point.scenario.run
+    plan = {
+        "stream": stream_spec(point.scenario, repetition),
+        "target": session.target(point.scenario),
+        "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}",
+        "verify": run.verify,
+        "time_limit_s": run.time_limit,
+        "max_errors": run.max_errors,
+        **(changes or {}),
+    }
+    try:
+        report, spans, _ = _core.run_load(json.dumps(plan), session.progress)
+    except _core.InputError as error:
+        raise InputError("scenario", point.labels or None, str(error)) from error
+    except _core.RunError as error:
+        raise RunFailed(f"{_where(point)}: {error}") from error
+    outcome = json.loads(report)
+    if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
+        first = outcome["errors"][0]
+        raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
+    return outcome, spans
+
+
+def _where(point: Point) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in point.labels.items()) or "the scenario"
+
+
+def to_result(
+    method: str, point: Point, repetition: int, outcome: Mapping[str, Any], session: access.Session
+) -> Result:
+    """The load generator's report as a Result."""
+    metrics = {"rate_per_s": Metric(value=outcome["rate_per_s"])}
+    if outcome["throughput_bytes_per_s"]:
+        metrics["throughput_bytes_per_s"] = Metric(value=outcome["throughput_bytes_per_s"])
+    for operation, seen in outcome["operations"].items():
+        latency = seen["latency"]
+        metrics[f"latency_s_mean.{operation}"] = Metric(value=latency["mean_s"])
+        for quantile in QUANTILES:
+            metrics[f"latency_s_{quantile}.{operation}"] = Metric(value=latency[f"{quantile}_s"])
+    return Result(
+        method=method,
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        complete=outcome["complete"],
+        metrics=metrics,
+        steps=_steps(outcome),
+        utilisation={},
+        notes=[f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
+               for e in outcome["errors"]],
+        detail=_detail(outcome),
+        provenance=provenance(point.scenario.run.seed + repetition, session.versions),
+    )  # fmt: skip
+
+
+def _steps(outcome: Mapping[str, Any]) -> list[Step]:
+    """Time per operation that each primitive took, all its calls of one operation together."""
+    steps = []
+    for name, seen in outcome["steps"].items():
+        operation, _, step = name.partition("/")
+        operations = outcome["operations"].get(operation, {}).get("count", 0)
+        if operations:
+            total = seen["latency"]["mean_s"] * seen["count"]
+            steps.append(Step(operation=operation, step=step, time_s_mean=total / operations,
+                              count=seen["count"]))  # fmt: skip
+    return steps
+
+
+def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
+            "verified_bytes", "per_client", "errors")  # fmt: skip
+    return {
+        **{key: outcome.get(key) for key in kept},
+        "histograms": {name: seen["histogram"] for name, seen in outcome["operations"].items()},
+    }

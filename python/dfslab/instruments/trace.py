@@ -1,0 +1,78 @@
+"""Traces: runs a short load with spans on, and compresses and ranks the call trees."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dfslab import _core
+from dfslab.instruments import access
+from dfslab.instruments.measure import run_load, to_result
+from dfslab.method import RunFailed
+from dfslab.result import Result
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point
+from dfslab.spec.stream import stream_spec
+
+NAMES = ("trace",)
+MOST_OPERATIONS = 64
+MOST_SPANS = 50_000
+SERVICE = "dfslab.load"
+
+
+def make(name: str) -> Trace:
+    """The method of that name."""
+    return Trace()
+
+
+class Trace:
+    """Runs a configuration briefly with a span for every operation and step."""
+
+    name = "trace"
+
+    def run(self, point: Point, repetition: int = 0) -> Result:
+        """Trace once; the compressed profile is in `detail["profile"]`."""
+        with access.current() as session:
+            with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as spare:
+                folder = session.trace_directory or Path(spare)
+                path = folder / f"{point.id}.otlp"
+                outcome = record(point, repetition, session, path)
+                traced = profile([path])
+            result = to_result(self.name, point, repetition, outcome, session)
+            return result.model_copy(update={"detail": {**result.detail, "profile": traced}})
+
+
+def record(point: Point, repetition: int, session: access.Session, path: Path) -> dict[str, Any]:
+    """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
+    stream = stream_spec(point.scenario, repetition)
+    operations = min(stream["operations_per_client"], MOST_OPERATIONS)
+    stream["operations_per_client"] = operations
+    outcome, spans = run_load(
+        point, repetition, session, {"stream": stream, "spans": {"limit": MOST_SPANS}}
+    )
+    if not spans:
+        raise RunFailed("the traced run gave no span")
+    form = "json" if path.suffix == ".json" else "protobuf"
+    _core.trace_write(spans, SERVICE, str(path), form)
+    return outcome
+
+
+def profile(paths: Sequence[Path], options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Call trees of OTLP files, compressed and ranked. InputError names the file that is wrong."""
+    try:
+        return json.loads(_core.trace_profile([str(p) for p in paths], json.dumps(options or {})))
+    except _core.InputError as error:
+        raise InputError("trace", None, str(error)) from error
+    except _core.RunError as error:
+        raise RunFailed(str(error)) from error
+
+
+def folded(paths: Sequence[Path]) -> str:
+    """The same as folded stacks, for flame graph tools."""
+    try:
+        return _core.trace_folded([str(path) for path in paths])
+    except _core.InputError as error:
+        raise InputError("trace", None, str(error)) from error

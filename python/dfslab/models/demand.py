@@ -1,0 +1,215 @@
+"""Calibration: the unknown constants of a description, estimated from measured runs.
+
+Nonlinear least squares in logarithms: measured and predicted rates, and measured and predicted
+times per step, with each constant's prior as one more observation. Standard errors come from the
+Jacobian; a constant that the data say nothing about keeps its prior and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, stats
+
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.prediction import Prediction, Situation
+from dfslab.result import Result
+
+# A step's time is noisier and coarser than a rate; the prior weighs against this many log units.
+STEP_WEIGHT = 0.3
+RATE_SD = 0.15
+FEWEST_STEP_COUNT = 5
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One configuration's measurements: geometric means over its repetitions."""
+
+    situation: Situation
+    operations: tuple[str, ...]
+    rate_per_s: float
+    steps: Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A calibrated constant: estimate, standard error of its logarithm, how much was learnt.
+
+    `learnt` is 1 - posterior variance / prior variance: 0 says the data told nothing.
+    """
+
+    key: str
+    meaning: str
+    unit: str
+    value: float
+    log_standard_error: float
+    learnt: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Fitted constants of one file system, their covariance (of logarithms), and what is left."""
+
+    constants: tuple[Constant, ...]
+    covariance: np.ndarray
+    residual_sd: Mapping[str, float]
+    degrees_of_freedom: int
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Constant -> estimate, SI units."""
+        return {constant.key: constant.value for constant in self.constants}
+
+    def parameter_variance(self, situation: Situation) -> float:
+        """Variance of log rate at `situation` that the constants' uncertainty causes."""
+        base = np.log(situation.predict(self.values).rate_per_s)
+        gradient = np.zeros(len(self.constants))
+        for index, constant in enumerate(self.constants):
+            moved = {**self.values, constant.key: constant.value * 1.05}
+            gradient[index] = (np.log(situation.predict(moved).rate_per_s) - base) / np.log(1.05)
+        return float(gradient @ self.covariance @ gradient)
+
+    def interval_factor(
+        self, situation: Situation, residual_sd: Mapping[str, float] | None = None,
+        extra_variance: float = 0.0,
+    ) -> float:  # fmt: skip
+        """The factor by which a 90 % prediction interval reaches up and down."""
+        spread = self.residual_sd if residual_sd is None else residual_sd
+        residual = spread.get(operations_key(situation), spread["*"]) ** 2
+        variance = residual + self.parameter_variance(situation) + extra_variance
+        quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        return float(np.exp(quantile * np.sqrt(variance)))
+
+
+def operations_key(situation: Situation) -> str:
+    """The operations of a mix as one name."""
+    return "+".join(sorted(situation.mix))
+
+
+def observations(results: Sequence[Result]) -> list[Observation]:
+    """Measured results grouped by configuration."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        if result.method == "measure" and result.complete and result.value() > 0:
+            groups.setdefault(result.point_id, []).append(result)
+    return [_observation(group) for group in groups.values()]
+
+
+def _observation(group: Sequence[Result]) -> Observation:
+    situation = Situation(group[0].point.scenario)
+    times: dict[tuple[str, str], list[float]] = {}
+    for result in group:
+        for step in result.steps:
+            if step.count >= FEWEST_STEP_COUNT and step.time_s_mean > 0:
+                times.setdefault((step.operation, step.step), []).append(step.time_s_mean)
+    return Observation(
+        situation,
+        tuple(sorted(situation.mix)),
+        float(np.exp(np.mean([np.log(result.value()) for result in group]))),
+        {key: float(np.exp(np.mean(np.log(values)))) for key, values in times.items()},
+    )
+
+
+def calibrate(results: Sequence[Result]) -> Calibration:
+    """Fit the constants that act in the measured operations. RunFailed without measurements."""
+    observed = observations(results)
+    if not observed:
+        raise RunFailed("nothing to calibrate on: no complete measurement of a fitted point")
+    system = observed[0].situation.system
+    declared = system.parameters.of_origin("calibrated")
+    keys = sorted({key for one in observed for key in one.situation.constants})
+    prior = np.array([np.log(declared[key].default) for key in keys])
+    spread = np.array([declared[key].spread for key in keys])
+
+    def residuals(logs: np.ndarray) -> np.ndarray:
+        constants = dict(zip(keys, np.exp(logs), strict=True))
+        parts = [r for one in observed for r in _residuals(one, constants)]
+        return np.concatenate([np.array(parts), (logs - prior) / spread])
+
+    if not keys:
+        return _fitted(observed, [], prior, np.zeros((0, 0)), spread, declared)
+
+    def jacobian(logs: np.ndarray) -> np.ndarray:
+        return _jacobian(observed, keys, logs, spread)
+
+    solution = optimize.least_squares(
+        residuals, prior, jacobian, loss="soft_l1", max_nfev=60, xtol=1e-4, ftol=1e-4
+    )
+    covariance = np.linalg.inv(solution.jac.T @ solution.jac)
+    return _fitted(observed, keys, solution.x, covariance, spread, declared)
+
+
+def _jacobian(
+    observed: Sequence[Observation], keys: Sequence[str], logs: np.ndarray, spread: np.ndarray
+) -> np.ndarray:
+    """Forward differences, only where a constant acts."""
+    step = 1e-3
+    constants = dict(zip(keys, np.exp(logs), strict=True))
+    blocks = []
+    for one in observed:
+        base = np.array(_residuals(one, constants))
+        block = np.zeros((len(base), len(keys)))
+        for index, key in enumerate(keys):
+            if key in one.situation.constants:
+                moved = {**constants, key: constants[key] * np.exp(step)}
+                block[:, index] = (np.array(_residuals(one, moved)) - base) / step
+        blocks.append(block)
+    return np.vstack([*blocks, np.diag(1.0 / spread)])
+
+
+def _residuals(one: Observation, constants: Mapping[str, float]) -> list[float]:
+    prediction = one.situation.predict(constants)
+    parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
+    for key, measured in one.steps.items():
+        modelled = prediction.steps.get(key, 0.0)
+        if modelled > 0:
+            weight = STEP_WEIGHT * min(1.0, measured / _total(prediction, key[0]))
+            parts.append(weight * np.log(modelled / measured) / RATE_SD)
+    return parts
+
+
+def _total(prediction: Prediction, operation: str) -> float:
+    return max(prediction.latency_s[operation], 1e-12)
+
+
+def _fitted(observed, keys, logs, covariance, spread, declared) -> Calibration:
+    constants = dict(zip(keys, map(float, np.exp(logs)), strict=True))
+    errors: dict[str, list[float]] = {}
+    for one in observed:
+        ratio = one.situation.predict(constants).rate_per_s / one.rate_per_s
+        errors.setdefault("+".join(one.operations), []).append(float(np.log(ratio)))
+    count = sum(len(values) for values in errors.values())
+    effective = sum(1 - covariance[i, i] / spread[i] ** 2 for i in range(len(keys)))
+    freedom = max(3, round(count - effective))
+    # Residuals beyond the assumed noise mean that the constants are less sure, too.
+    scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
+    return Calibration(
+        tuple(
+            Constant(key, declared[key].meaning, declared[key].unit, constants[key],
+                     float(np.sqrt(covariance[i, i] * scale)),
+                     float(max(0.0, 1 - covariance[i, i] / spread[i] ** 2)))
+            for i, key in enumerate(keys)
+        ),
+        covariance * scale,
+        shrunk_sd(errors, effective),
+        freedom,
+    )  # fmt: skip
+
+
+def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
+    values = [value for group in errors.values() for value in group]
+    return float(np.sqrt(sum(v * v for v in values) / max(1.0, len(values) - parameters)))
+
+
+def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
+    """Residual sd of log rate per operation, drawn to the pooled one ("*") where data are few."""
+    pooled = max(_pooled(errors, parameters), 0.01)
+    total = sum(len(group) for group in errors.values())
+    sds = {"*": pooled}
+    for name, group in errors.items():
+        share = parameters * len(group) / total
+        own = sum(v * v for v in group)
+        sds[name] = float(np.sqrt((own + 3 * pooled**2) / (max(0.0, len(group) - share) + 3)))
+    return sds

@@ -1,0 +1,118 @@
+"""The symbolic reader of operation trees: response time as a formula over the parameters.
+
+Each named step becomes a symbol T_step with a definition of its own, as in Wu 2013, equations (1)
+and (6); what runs in parallel becomes Max, what is asynchronous nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import sympy
+
+from dfslab.spec.operation import (
+    Call,
+    Choice,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    lands_at,
+)
+from dfslab.spec.parameters import symbol
+
+
+@dataclass
+class Formula:
+    """`total` over step symbols; `steps`: (symbol, its expression) in order of appearance."""
+
+    name: str
+    total: sympy.Expr
+    steps: list[tuple[sympy.Symbol, sympy.Expr]] = field(default_factory=list)
+
+    def expanded(self) -> sympy.Expr:
+        """The total with every step's expression in its place: only parameters are left."""
+        expression = self.total
+        for name, definition in reversed(self.steps):
+            expression = expression.subs(name, definition)
+        return expression
+
+
+class _Reader:
+    """Unloaded latency on distinct nodes, as models/cost.py computes it in numbers."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []
+        self._taken: dict[str, str] = {}
+
+    def visit(self, node: Node, role: str) -> sympy.Expr:
+        """Latency of `node` started at `role`; named steps are set apart."""
+        if isinstance(node, Later):
+            return sympy.Integer(0)
+        if not node.name:
+            return self._latency(node, role)
+        place, label = len(self.steps), self._reserve(node.name)
+        expression = self._latency(node, role)
+        for known, definition in self.steps:
+            if definition == expression and self._taken.get(str(known)) == node.name:
+                del self._taken[label]
+                return known
+        own = sympy.Symbol(label, nonnegative=True)
+        self.steps.insert(place, (own, expression))
+        return own
+
+    def _reserve(self, name: str) -> str:
+        """T_name, or T_name_2 and so on where another step of that name differs."""
+        label, number = f"T_{name}", 2
+        while label in self._taken:
+            label, number = f"T_{name}_{number}", number + 1
+        self._taken[label] = name
+        return label
+
+    def _latency(self, node: Node, role: str) -> sympy.Expr:
+        if isinstance(node, Use):
+            return self.visit(node.body, node.resource.role) if node.body else node.demand_s
+        if isinstance(node, Call):
+            out = _message(role, node.role, node.request_bytes)
+            back = 0 if node.one_way else _message(node.role, role, node.response_bytes)
+            return out + self.visit(node.body, node.role) + back
+        if isinstance(node, Seq):
+            return sympy.Add(*[self.visit(step, role) for step in node.steps])
+        if isinstance(node, Par):
+            return _largest([self.visit(step, role) for step in node.steps])
+        if isinstance(node, Repeat):
+            return node.count * self.visit(node.body, role)
+        if isinstance(node, Choice):
+            return sympy.Add(*[p * self.visit(branch, role) for p, branch in node.branches])
+        assert isinstance(node, Pipeline)
+        return self._pipeline(node, role)
+
+    def _pipeline(self, node: Pipeline, role: str) -> sympy.Expr:
+        first, stages = sympy.Integer(0), []
+        for stage in node.stages:
+            count = stage.count if isinstance(stage, Repeat) else sympy.Integer(1)
+            body = stage.body if isinstance(stage, Repeat) else stage
+            time = self.visit(body, role)
+            first += count * time
+            stages.append(time)
+            role = lands_at(body, role)
+        return first + (node.units - 1) * _largest(stages)
+
+
+def _largest(values: list[sympy.Expr]) -> sympy.Expr:
+    return values[0] if len(values) == 1 else sympy.Max(*values, evaluate=False)
+
+
+def _message(sender: str, receiver: str, size_bytes: sympy.Expr) -> sympy.Expr:
+    slower = sympy.Min(symbol(f"{sender}.nic_bandwidth"), symbol(f"{receiver}.nic_bandwidth"))
+    return symbol("network_latency") + size_bytes / slower
+
+
+def formula(name: str, tree: Node, client: str = "client") -> Formula:
+    """The response time of one operation."""
+    reader = _Reader()
+    total = reader.visit(tree, client)
+    return Formula(name, total, reader.steps)

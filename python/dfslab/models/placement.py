@@ -1,0 +1,77 @@
+"""Where roles live: which station serves a role's resource, and what a message between roles costs.
+
+A station is one kind of resource on the nodes of one group (or of one role, for software).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.operation import Resource
+
+
+@dataclass(frozen=True, order=True)
+class Station:
+    """`copies` equal stations (one a node) with `servers` servers each."""
+
+    place: str
+    kind: str
+    copies: int
+    servers: int
+
+    def __str__(self) -> str:
+        return f"{self.place}.{self.kind}"
+
+
+class Placement:
+    """Answers from a deployment: stations of resources, the paths of messages."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self._shares: dict[str, list[tuple[NodeGroup, float]]] = {}
+
+    def shares(self, role: str) -> list[tuple[NodeGroup, float]]:
+        """The groups that play `role`, each with its share of the instances."""
+        if role not in self._shares:
+            groups = self.deployment.groups_of(role)
+            total = self.deployment.instances(role)
+            assert total, f"nobody plays {role}; check_scenario should have said so"
+            self._shares[role] = [(g, g.count * g.roles[role] / total) for g in groups]
+        return self._shares[role]
+
+    def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
+        """Stations of a role's resource with the share of the work that each takes."""
+        if resource.kind in ("lock", "threads"):
+            if servers is None:
+                return []
+            copies = self.deployment.instances(resource.role)
+            return [(Station(resource.role, resource.kind, copies, servers), 1.0)]
+        return [
+            (Station(group.name, resource.kind, group.count, _servers(group, resource.kind)), share)
+            for group, share in self.shares(resource.role)
+        ]
+
+    def same_node(self, sender: str, receiver: str) -> float:
+        """Probability that a message between two roles stays inside a node."""
+        total = self.deployment.instances(receiver)
+        itself = sender == receiver
+        if itself and total == 1:
+            return 1.0
+        return sum(
+            share * (group.roles.get(receiver, 0) - itself) / (total - itself)
+            for group, share in self.shares(sender)
+        )
+
+    def adapters(self, role: str, direction: str) -> list[tuple[Station, float]]:
+        """The adapters of a role in one direction ("nic.out", "nic.in")."""
+        return [
+            (Station(group.name, direction, group.count, 1), share)
+            for group, share in self.shares(role)
+        ]
+
+
+def _servers(group: NodeGroup, kind: str) -> int:
+    if kind == "cpu":
+        return group.processors * group.cores
+    return group.disk.count if kind == "disk" else 1

@@ -1,0 +1,156 @@
+"""What the operation trees say of one configuration, given numbers for the calibrated constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from dfslab import discover
+from dfslab.models.cost import Cost, Demands, Reader
+from dfslab.models.placement import Placement, Station
+from dfslab.models.queueing import Closed, asymptotic_bounds, mean_value_analysis
+from dfslab.spec.environment import environment, parameters, workload_parameters
+from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.scenario import Scenario
+
+# Linux starts to write dirty pages back at this share of memory (vm.dirty_background_ratio).
+DIRTY_BACKGROUND_SHARE = 0.10
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Closed-loop answer of the sequence model for one configuration."""
+
+    rate_per_s: float
+    latency_s: Mapping[str, float]
+    unloaded_s: Mapping[str, float]
+    steps: Mapping[tuple[str, str], float]
+    utilisation: Mapping[Station, float]
+    bounds_per_s: tuple[float, float]
+    mean_size_bytes: float
+
+    @property
+    def binding(self) -> str:
+        """The busiest station, or what else holds the rate down."""
+        busiest = max(self.utilisation, key=lambda s: self.utilisation[s], default=None)
+        if busiest is None or self.utilisation[busiest] < 0.5:
+            return "latency of one client's own sequence"
+        return str(busiest)
+
+
+class Situation:
+    """A configuration made ready: description, placement, numbers; reusable for many constants."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.system: FileSystem = discover.file_system(scenario.file_system.name)
+        workload = discover.workload(scenario.workload.name)
+        own = workload_parameters(scenario, workload)
+        self.mix = dict(workload.mix(own))
+        self.environment = environment(scenario, self.system, workload)
+        self.parameters = parameters(scenario, self.system)
+        self.placement = Placement(scenario.deployment)
+        self.client = next(r.name for r in self.system.roles if r.kind == "client")
+        volume = own.operations() * scenario.workload.clients * self.environment["file_size"]
+        self.written_back = self._written_back(volume)
+
+    def _written_back(self, volume_bytes: float) -> float:
+        """Share of written data that the servers must put on disk while the run goes on."""
+        data = [role.name for role in self.system.roles if role.kind == "data"]
+        memory = sum(
+            group.count * group.memory for role in data
+            for group in self.scenario.deployment.groups_of(role)
+        )  # fmt: skip
+        dirty = DIRTY_BACKGROUND_SHARE * memory
+        return max(0.0, 1.0 - dirty / volume_bytes) if volume_bytes else 0.0
+
+    @cached_property
+    def constants(self) -> dict[str, float]:
+        """Prior medians of the calibrated constants that act here."""
+        calibrated = self.system.parameters.of_origin("calibrated")
+        acting = {key for operation in self.mix for key in self.system.acting(operation)}
+        return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
+
+    def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
+        """Cost of each operation of the mix."""
+        values = {**self.environment, **constants}
+        reader = Reader(self.placement, values, self.client, self.written_back)
+        return {name: reader.read(self.system.operations[name]) for name in self.mix}
+
+    def predict(self, constants: Mapping[str, float]) -> Prediction:
+        """Solve the closed network of this configuration."""
+        return _Solver(self, self.costs(constants)).prediction()
+
+
+class _Solver:
+    """From costs of the operations to rate, latency and steps."""
+
+    def __init__(self, situation: Situation, costs: Mapping[str, Cost]) -> None:
+        self.situation, self.costs = situation, costs
+        mean = Cost()
+        for name, share in situation.mix.items():
+            mean = mean.then(costs[name].times(share))
+        self.mean = mean
+        stations = sorted({*mean.demands, *mean.background})
+        # One entry for each copy of a station: equal nodes share the work evenly.
+        self.expanded = [s for s in stations for _ in range(s.copies)]
+        self.closed = self._solve()
+
+    def _vector(self, demands: Demands) -> list[float]:
+        return [demands.get(station, 0.0) / station.copies for station in self.expanded]
+
+    def _solve(self) -> Closed:
+        workload = self.situation.scenario.workload
+        return mean_value_analysis(
+            self._vector(self.mean.demands),
+            workload.clients,
+            workload.think_time,
+            [station.servers for station in self.expanded],
+            self.mean.latency_s,
+            self._vector(self.mean.background),
+        )
+
+    def _loaded_s(self, cost: Cost) -> float:
+        """Latency with the waiting that this cost's own visits meet."""
+        waiting = 0.0
+        for station, own, total, wait in zip(
+            self.expanded, self._vector(cost.demands), self._vector(self.mean.demands),
+            self.closed.waiting_s, strict=True,
+        ):  # fmt: skip
+            if total:
+                waiting += own / total * wait
+        return cost.latency_s + waiting
+
+    def prediction(self) -> Prediction:
+        workload = self.situation.scenario.workload
+        loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
+        # Where a station is full the population decides the response time, not the visits.
+        mean = sum(self.situation.mix[n] * latency for n, latency in loaded.items())
+        scale = self.closed.response_s / mean if mean else 1.0
+        steps = {
+            (name, step): self._loaded_s(cost_of_step) * scale
+            for name, cost in self.costs.items()
+            for step, cost_of_step in cost.steps.items()
+        }
+        both = [
+            (d + b) / s.servers for d, b, s in zip(
+                self._vector(self.mean.demands), self._vector(self.mean.background),
+                self.expanded, strict=True)
+        ]  # fmt: skip
+        return Prediction(
+            rate_per_s=self.closed.rate_per_s,
+            latency_s={name: latency * scale for name, latency in loaded.items()},
+            unloaded_s={name: cost.latency_s for name, cost in self.costs.items()},
+            steps=steps,
+            utilisation=dict(zip(self.expanded, map(float, self.closed.utilisation), strict=True)),
+            bounds_per_s=asymptotic_bounds(
+                both, workload.clients, workload.think_time, self.mean.latency_s
+            ),
+            mean_size_bytes=self.situation.environment["file_size"],
+        )
+
+
+def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:
+    """(lower, upper) bound of the rate per second of one configuration."""
+    return Situation(scenario).predict(constants).bounds_per_s

@@ -1,0 +1,1 @@
+"""What is described: scenarios, deployments, file systems as step trees, and units."""

@@ -1,0 +1,101 @@
+"""Checks of meaning, before any work: names exist, roles are placed, layouts are legal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlparse
+
+from dfslab import discover
+from dfslab.spec.environment import parameters, workload_parameters
+from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.model import InputError, unknown
+from dfslab.spec.scenario import Point, Scenario, read
+
+
+def read_checked(path: Path) -> Scenario:
+    """Read a scenario and check all that can be checked without touching the file system."""
+    scenario = read(path)
+    try:
+        check(scenario)
+    except InputError as error:
+        raise error.of(str(path)) from error
+    return scenario
+
+
+def check(scenario: Scenario) -> list[Point]:
+    """Check every configuration; returns them. InputError names the first thing wrong."""
+    known = sorted(name for name, _, _ in discover.methods())
+    for name in scenario.run.methods:
+        if name not in known:
+            raise InputError("run.methods", name, unknown(name, known))
+    points = scenario.points()
+    for point in points:
+        _check_point(point.scenario)
+    varied = {key for point in points for key in point.labels}
+    for match in scenario.judge.hold_out:
+        _check_hold_out(match, points, varied)
+    if scenario.judge.hold_out and all(point.held_out for point in points):
+        raise InputError("judge.hold_out", None, "holds out every configuration; none is fitted")
+    return points
+
+
+def _check_hold_out(match: dict, points: list[Point], varied: set[str]) -> None:
+    for key, value in match.items():
+        if key not in varied:
+            raise InputError(f"judge.hold_out.{key}", value, unknown(key, sorted(varied)))
+        seen = [point.labels[key] for point in points if key in point.labels]
+        for one in value if isinstance(value, list) else [value]:
+            if one not in seen:
+                allowed = ", ".join(dict.fromkeys(map(str, seen)))
+                raise InputError(f"judge.hold_out.{key}", one, f"not swept; swept: {allowed}")
+
+
+def _check_point(scenario: Scenario) -> None:
+    system = discover.file_system(scenario.file_system.name)
+    workload = discover.workload(scenario.workload.name)
+    own = workload_parameters(scenario, workload)
+    if scenario.workload.cache == "direct" and (own.transfer_size % 4096 or own.file_size % 4096):
+        raise InputError("workload.transfer_size", own.transfer_size,
+                         "direct I/O needs file and transfer sizes in multiples of 4096 B")  # fmt: skip
+    for operation in workload.mix(own):
+        if operation not in system.operations:
+            raise InputError("workload.name", scenario.workload.name,
+                             f"{system.name} describes no {operation}")  # fmt: skip
+    _check_access(scenario, system)
+    _check_roles(scenario, system)
+    instances = {role.name: scenario.deployment.instances(role.name) for role in system.roles}
+    for key, allowed in system.check(parameters(scenario, system), instances):
+        value = scenario.file_system.parameters.get(key, instances.get(key))
+        raise InputError(f"file_system.{key}", value, f"must be {allowed}")
+
+
+def _check_roles(scenario: Scenario, system: FileSystem) -> None:
+    known = [role.name for role in system.roles]
+    for group in scenario.deployment.node:
+        for role in group.roles:
+            if role not in known:
+                raise InputError(f"deployment.node.{group.name}.roles.{role}", None,
+                                 unknown(role, known))  # fmt: skip
+    for role in known:
+        if not scenario.deployment.instances(role):
+            raise InputError(f"deployment.node.*.roles.{role}", 0,
+                             f"{system.name} needs at least 1 {role}")  # fmt: skip
+
+
+def _check_access(scenario: Scenario, system: FileSystem) -> None:
+    access = scenario.file_system.access
+    for key in ("bed", "directory", "uri"):
+        if getattr(access, key) and key not in system.access_keys:
+            allowed = f"{system.name} is reached by {', '.join(system.access_keys)}"
+            raise InputError(f"file_system.access.{key}", getattr(access, key), allowed)
+    if access.bed and access.uri:
+        raise InputError("file_system.access.uri", access.uri, "bed or uri, not both")
+    if access.bed and not system.has_bed:
+        raise InputError("file_system.access.bed", True, f"dfslab has no bed for {system.name}")
+    if access.uri:
+        parsed = urlparse(access.uri)
+        if not parsed.scheme or not parsed.hostname:
+            raise InputError("file_system.access.uri", access.uri, 'needs "scheme://host:port"')
+    needs_address = "uri" in system.access_keys and "measure" in scenario.run.methods
+    if needs_address and not (access.uri or access.bed):
+        raise InputError("file_system.access", None, f"{system.name} needs bed = true or a uri")

@@ -1,0 +1,75 @@
+"""Nodes, the roles they play, their disks and adapters, and the network between them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from dfslab.spec.model import Model
+from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds
+
+Count = Annotated[int, Field(ge=1, le=100_000)]
+Positive = Field(gt=0)
+
+
+class Disk(Model):
+    """The disks of one node, as one."""
+
+    read_rate: Annotated[BytesPerSecond, Positive] = Field("500 MB/s", description="Read rate")
+    write_rate: Annotated[BytesPerSecond, Positive] = Field("500 MB/s", description="Write rate")
+    latency: Seconds = Field("100 us", description="Seek or access time of a request")
+    count: Count = Field(1, description="Disks that serve side by side")
+
+
+class Adapter(Model):
+    """The network adapter of one node."""
+
+    bandwidth: Annotated[BytesPerSecond, Positive] = Field("10 Gbit/s", description="Each way")
+    latency: Seconds = Field("0 s", description="Added to each message")
+
+
+class NodeGroup(Model):
+    """Equal nodes; `roles` says how many instances of each role every one of them carries."""
+
+    name: Annotated[str, Field(min_length=1)] = Field("node", description="What the group is called")
+    count: Count = Field(1, description="Nodes in the group")
+    processors: Count = Field(1, description="Processors of a node")
+    cores: Count = Field(2, description="Cores of a processor")
+    frequency: Annotated[Hertz, Positive] = Field("2.5 GHz", description="Clock of a core")
+    memory: Annotated[Bytes, Positive] = Field("8 GiB", description="Memory of a node")
+    roles: dict[str, Annotated[int, Field(ge=0, le=10_000)]] = Field(
+        default_factory=dict, description="Instances of each role on each node of the group"
+    )
+    disk: Disk = Field(default_factory=Disk, description="Its disks")
+    adapter: Adapter = Field(default_factory=Adapter, description="Its network adapter")
+
+
+class Network(Model):
+    """What lies between the nodes."""
+
+    latency: Seconds = Field("50 us", description="One way, between two nodes")
+    loopback_latency: Seconds = Field("15 us", description="One way, inside a node")
+
+
+class Deployment(Model):
+    """All nodes and the network."""
+
+    node: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes")
+    network: Network = Field(default_factory=Network, description="What lies between them")
+
+    @field_validator("node")
+    @classmethod
+    def _names_differ(cls, groups: list[NodeGroup]) -> list[NodeGroup]:
+        names = [group.name for group in groups]
+        if len(set(names)) != len(names):
+            raise ValueError("every node group needs its own name")
+        return groups
+
+    def instances(self, role: str) -> int:
+        """How many instances of `role` there are on all nodes together."""
+        return sum(group.count * group.roles.get(role, 0) for group in self.node)
+
+    def groups_of(self, role: str) -> list[NodeGroup]:
+        """The groups whose nodes play `role`."""
+        return [group for group in self.node if group.roles.get(role, 0)]

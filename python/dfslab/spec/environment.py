@@ -1,0 +1,115 @@
+"""The numbers behind a description's symbols at one configuration, calibrated constants aside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.model import InputError, build, unknown
+from dfslab.spec.parameters import Parameter
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.units import parse
+from dfslab.spec.workload import FileParameters, Workload
+
+
+def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameters:
+    """The workload's own parameters, checked."""
+    return build(workload.parameters, scenario.workload.parameters, "workload")
+
+
+def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
+    """The file system's own parameters in SI units: as written, else their defaults."""
+    declared = system.parameters.of_origin("filesystem")
+    for key in scenario.file_system.parameters:
+        if key not in declared:
+            allowed = ["name", "access", *sorted(declared)]
+            raise InputError(f"file_system.{key}", None, unknown(key, allowed))
+    return {
+        key: _number(parameter, scenario.file_system.parameters.get(key))
+        for key, parameter in declared.items()
+    }
+
+
+def _number(parameter: Parameter, written: Any) -> float:
+    key = f"file_system.{parameter.key}"
+    if written is None:
+        assert parameter.default is not None
+        return float(parameter.default)
+    try:
+        if isinstance(written, str):
+            number = parse(written, parameter.unit) if parameter.unit != "1" else float(written)
+        elif isinstance(written, bool) or (parameter.unit not in ("1", "B") and written):
+            raise ValueError(f"needs a quantity in {parameter.unit}")
+        else:
+            number = float(written)
+    except ValueError as error:
+        reason = str(error) if parameter.unit != "1" else "is not a number"
+        raise InputError(key, written, reason) from error
+    if parameter.minimum is not None and number < parameter.minimum:
+        raise InputError(key, written, f"must be at least {parameter.minimum:g}")
+    return number
+
+
+def environment(
+    scenario: Scenario, system: FileSystem, workload: Workload
+) -> dict[str, float]:
+    """Symbol name -> SI value for all symbols that are not calibrated."""
+    own = workload_parameters(scenario, workload)
+    stream = workload.stream(own)
+    values: dict[str, float] = {
+        "file_size": mean_size(stream["file_size"]),
+        "transfer_size": float(own.transfer_size),
+        "clients": float(scenario.workload.clients),
+        "direct": float(scenario.workload.cache == "direct"),
+        "cold": float(scenario.workload.cache == "cold"),
+        "fsync": float(scenario.workload.fsync),
+        "entries": float(stream["files_per_client"]),
+        "network_latency": scenario.deployment.network.latency,
+        "loopback_latency": scenario.deployment.network.loopback_latency,
+    }
+    values.update(parameters(scenario, system))
+    for role in system.roles:
+        values.update(_hardware(scenario.deployment, role.name))
+    return values
+
+
+def mean_size(distribution: Mapping[str, Any]) -> float:
+    """Mean bytes of a file under a StreamSpec's file_size."""
+    if "fixed" in distribution:
+        return float(distribution["fixed"])
+    if "uniform" in distribution:
+        return (distribution["uniform"]["low"] + distribution["uniform"]["high"]) / 2
+    shape = distribution["lognormal"]
+    return min(shape["max"], shape["median"] * 2.718281828459045 ** (shape["sigma"] ** 2 / 2))
+
+
+def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
+    """Hardware symbols of a role; of several groups, the mean over instances."""
+    groups = deployment.groups_of(role)
+    weights = [group.count * group.roles[role] for group in groups]
+    columns: dict[str, list[float]] = {}
+    for group in groups:
+        for kind, value in _of_group(group).items():
+            columns.setdefault(kind, []).append(value)
+    values = {
+        f"{role}.{kind}": sum(w * v for w, v in zip(weights, column, strict=True)) / sum(weights)
+        for kind, column in columns.items()
+    }
+    values[f"{role}.instances"] = float(sum(weights))
+    return values
+
+
+def _of_group(group: NodeGroup) -> dict[str, float]:
+    return {
+        "nic_bandwidth": group.adapter.bandwidth,
+        "nic_latency": group.adapter.latency,
+        "disk_read_rate": group.disk.read_rate,
+        "disk_write_rate": group.disk.write_rate,
+        "disk_latency": group.disk.latency,
+        "processors": group.processors,
+        "cores": group.cores,
+        "frequency": group.frequency,
+        "memory": group.memory,
+    }

@@ -1,0 +1,82 @@
+"""A file system as its folder describes it: roles, parameters, operation trees, access."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dfslab.spec.operation import Node, symbols, walk
+from dfslab.spec.parameters import Parameter, Parameters, hardware
+
+OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
+
+
+@dataclass(frozen=True)
+class Role:
+    """A part that nodes play; `kind` is "client", "metadata" or "data", `uml` the class name."""
+
+    name: str
+    kind: str
+    uml: str
+    instances: int = 1
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """One described file system: what `filesystems/NAME/` says, gathered by discovery.
+
+    `check(parameters, instances)` gives (key, what is allowed) for every illegal combination;
+    `target(access, parameters)` gives the load generator's target table.
+    """
+
+    name: str
+    title: str
+    source: str
+    roles: tuple[Role, ...]
+    parameters: Parameters
+    operations: Mapping[str, Node]
+    target: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
+    access_keys: tuple[str, ...]
+    folder: Path
+    text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = set(self.operations) - set(OPERATIONS)
+        assert not unknown, f"{self.name}: operations {sorted(unknown)} not in {OPERATIONS}"
+        named = {role.name for role in self.roles}
+        for operation, tree in self.operations.items():
+            for node in walk(tree):
+                role = getattr(node, "role", None) or getattr(
+                    getattr(node, "resource", None), "role", None
+                )
+                assert role is None or role in named, f"{self.name}.{operation}: role {role}?"
+
+    def role(self, name: str) -> Role:
+        """The role of that name; KeyError when the description has none."""
+        for role in self.roles:
+            if role.name == name:
+                return role
+        raise KeyError(name)
+
+    def parameter(self, key: str) -> Parameter:
+        """The parameter behind a symbol of the trees; KeyError when it is declared nowhere."""
+        role, _, _ = key.partition(".")
+        if role in {r.name for r in self.roles}:
+            found = hardware(key, self.role(role).kind)
+        else:
+            found = self.parameters.find(key)
+        if found is None:
+            raise KeyError(f"{self.name}: symbol {key!r} is no declared parameter")
+        return found
+
+    def acting(self, operation: str) -> dict[str, list[str]]:
+        """Symbols of one operation's tree and the steps where they act."""
+        return symbols(self.operations[operation])
+
+    @property
+    def has_bed(self) -> bool:
+        """Whether dfslab can start this file system on this machine."""
+        return (self.folder / "bed.py").exists()

@@ -1,0 +1,91 @@
+"""The base of everything read from a scenario file, and errors that say file, key, value, allowed."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class InputError(ValueError):
+    """The input is wrong: one clear line, exit code 2."""
+
+    def __init__(self, key: str, value: Any, allowed: str, file: str = "") -> None:
+        self.key, self.value, self.allowed, self.file = key, value, allowed, file
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = f"{self.file}: " if self.file else ""
+        shown = "" if self.value is None else f" = {_short(self.value)}"
+        return f"{where}{self.key}{shown}: {self.allowed}".replace("\n", " ")
+
+    def of(self, file: str) -> InputError:
+        """The same error, naming the file it came from."""
+        return InputError(self.key, self.value, self.allowed, file)
+
+
+class Model(BaseModel):
+    """Frozen, no unknown keys, defaults written and checked like input."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+def build(model: type[BaseModel], table: Any, prefix: str = "") -> Any:
+    """Validate `table` as `model`; the first thing wrong becomes an InputError under `prefix`."""
+    try:
+        return model.model_validate(table)
+    except ValidationError as error:
+        raise _first(error, model, prefix) from error
+
+
+def _first(error: ValidationError, model: type[BaseModel], prefix: str) -> InputError:
+    detail = error.errors()[0]
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return cause
+    path = ".".join(str(part) for part in (prefix, *detail["loc"]) if part != "")
+    if detail["type"] == "extra_forbidden":
+        return InputError(path, detail["input"], unknown(str(detail["loc"][-1]), _keys(
+            model, detail["loc"][:-1])))  # fmt: skip
+    if detail["type"] == "missing":
+        return InputError(path, None, "is required")
+    message = str(cause) if cause else detail["msg"]
+    return InputError(path or "scenario", detail["input"], message[0].lower() + message[1:])
+
+
+def unknown(name: str, allowed: list[str]) -> str:
+    """What to say of a name that is not among `allowed`."""
+    close = difflib.get_close_matches(name, allowed, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"unknown; allowed: {', '.join(allowed)}{hint}"
+
+
+def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
+    """Field names of the model that `path` leads to (through lists and nested models)."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        field = model.model_fields.get(str(part))
+        if field is None:
+            break
+        found = _nested(field.annotation)
+        if found is None:
+            break
+        model = found
+    return list(model.model_fields)
+
+
+def _nested(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        found = _nested(inner)
+        if found is not None:
+            return found
+    return None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

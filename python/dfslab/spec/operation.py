@@ -1,0 +1,303 @@
+"""The step language: an operation of a file system as a small tree of steps over roles.
+
+Nine node kinds: use, call, seq, par, quorum, pipeline, repeat, choice, later. Demands, counts and
+sizes are SymPy expressions over parameters (spec/parameters.py). Four readers share the trees: the
+sequence model, the Petri model, the tracer (step names) and the pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sympy
+
+from dfslab.spec.parameters import symbol
+
+Expression = sympy.Expr | int | float
+RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something of a role's node (cpu, disk, nic, memory) or software (lock, threads) that serves.
+
+    `mode` is "read" or "write" of a disk, "shared" or "exclusive" of a lock. `servers` says how
+    many a pool of threads has (None: as many as asked for, so that nobody waits).
+    """
+
+    role: str
+    kind: str
+    mode: str = ""
+    servers: sympy.Expr | None = None
+
+    def __post_init__(self) -> None:
+        assert self.kind in RESOURCES, f"resource kind {self.kind} not in {RESOURCES}"
+
+    def __str__(self) -> str:
+        return f"{self.role}.{self.kind}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A step; `name` is what the tracer, the formula and the pictures call it ("" = nameless)."""
+
+    name: str
+
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Use(Node):
+    """Holds `resource` for `demand_s` seconds, or while `body` runs."""
+
+    resource: Resource
+    demand_s: sympy.Expr
+    body: Node | None = None
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,) if self.body else ()
+
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        servers = self.resource.servers
+        return (self.demand_s,) if servers is None else (self.demand_s, servers)
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """A message to `role` (`request_bytes`), `body` there, and the reply (`response_bytes`).
+
+    `one_way` has no reply: a message handed on, as between the data servers of a write pipeline.
+    """
+
+    role: str
+    body: Node
+    request_bytes: sympy.Expr
+    response_bytes: sympy.Expr
+    one_way: bool = False
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        return (self.request_bytes, self.response_bytes)
+
+
+@dataclass(frozen=True)
+class Seq(Node):
+    """One step after the other."""
+
+    steps: tuple[Node, ...]
+
+    def children(self) -> tuple[Node, ...]:
+        return self.steps
+
+
+@dataclass(frozen=True)
+class Par(Node):
+    """All branches at once, each `copies` times, until `needed` of them are done (None: all)."""
+
+    steps: tuple[Node, ...]
+    copies: sympy.Expr
+    needed: sympy.Expr | None = None
+
+    def children(self) -> tuple[Node, ...]:
+        return self.steps
+
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        return (self.copies,) if self.needed is None else (self.copies, self.needed)
+
+
+@dataclass(frozen=True)
+class Pipeline(Node):
+    """`units` equal units through `stages`, one unit at a time in each stage, overlapping.
+
+    A `Repeat` among the stages stands for that many stages in a row. A one-way send takes the
+    unit along: the next stage, and the next of a `Repeat`, starts where it landed (`lands_at`).
+    """
+
+    units: sympy.Expr
+    stages: tuple[Node, ...]
+
+    def children(self) -> tuple[Node, ...]:
+        return self.stages
+
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        return (self.units,)
+
+
+@dataclass(frozen=True)
+class Repeat(Node):
+    """`body`, `count` times in a row."""
+
+    count: sympy.Expr
+    body: Node
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        return (self.count,)
+
+
+@dataclass(frozen=True)
+class Choice(Node):
+    """One of the branches, by probability (a 0-or-1 parameter makes it a condition)."""
+
+    branches: tuple[tuple[sympy.Expr, Node], ...]
+
+    def children(self) -> tuple[Node, ...]:
+        return tuple(node for _, node in self.branches)
+
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        return tuple(probability for probability, _ in self.branches)
+
+
+@dataclass(frozen=True)
+class Later(Node):
+    """Work that happens after the operation has answered (write-back, re-replication)."""
+
+    body: Node
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+
+def _expression(value: Expression) -> sympy.Expr:
+    return sympy.sympify(value)
+
+
+def cpu(role: str, seconds: Expression, name: str = "") -> Use:
+    """Processor time at `role`, given at 2.5 GHz."""
+    speed = symbol(f"{role}.frequency") / REFERENCE_FREQUENCY_HZ
+    return Use(name, Resource(role, "cpu"), _expression(seconds) / speed)
+
+
+REFERENCE_FREQUENCY_HZ = sympy.Integer(2_500_000_000)
+
+
+def disk_read(role: str, size_bytes: Expression, name: str = "") -> Use:
+    """One disk request of `size_bytes`: latency and transfer."""
+    return _disk(role, size_bytes, "read", name)
+
+
+def disk_write(role: str, size_bytes: Expression, name: str = "") -> Use:
+    """One disk request of `size_bytes`: latency and transfer."""
+    return _disk(role, size_bytes, "write", name)
+
+
+def _disk(role: str, size_bytes: Expression, mode: str, name: str) -> Use:
+    transfer = _expression(size_bytes) / symbol(f"{role}.disk_{mode}_rate")
+    return Use(name, Resource(role, "disk", mode), symbol(f"{role}.disk_latency") + transfer)
+
+
+def delay(role: str, seconds: Expression, name: str = "") -> Use:
+    """Time that passes at `role` without occupying anything others wait for (a sleep, a timer)."""
+    return Use(name, Resource(role, "threads"), _expression(seconds))
+
+
+def hold_thread(role: str, servers: Expression, body: Node, name: str = "") -> Use:
+    """Keeps one of the `servers` threads of `role` while `body` runs."""
+    pool = Resource(role, "threads", servers=_expression(servers))
+    return Use(name, pool, sympy.Integer(0), body)
+
+
+def hold_lock(role: str, mode: str, body: Node, name: str = "") -> Use:
+    """Keeps the lock of `role`, "shared" or "exclusive", while `body` runs."""
+    return Use(name, Resource(role, "lock", mode, sympy.Integer(1)), sympy.Integer(0), body)
+
+
+def call(
+    role: str,
+    name: str,
+    *body: Node,
+    request_bytes: Expression = 256,
+    response_bytes: Expression = 256,
+) -> Call:
+    """Ask `role` and wait for its answer."""
+    return Call(name, role, seq(*body), _expression(request_bytes), _expression(response_bytes))
+
+
+def send(role: str, name: str, *body: Node, size_bytes: Expression) -> Call:
+    """Hand `size_bytes` to `role`, which does `body`; nobody waits for an answer here."""
+    return Call(name, role, seq(*body), _expression(size_bytes), sympy.Integer(0), one_way=True)
+
+
+def seq(*steps: Node, name: str = "") -> Seq:
+    """One after the other."""
+    return Seq(name, steps)
+
+
+def par(*steps: Node, copies: Expression = 1, name: str = "") -> Par:
+    """All at once; done when all are done."""
+    return Par(name, steps, _expression(copies))
+
+
+def quorum(needed: Expression, *steps: Node, copies: Expression = 1, name: str = "") -> Par:
+    """All at once; done when `needed` are done."""
+    return Par(name, steps, _expression(copies), _expression(needed))
+
+
+def pipeline(units: Expression, *stages: Node, name: str = "") -> Pipeline:
+    """A stream of units through stages."""
+    return Pipeline(name, _expression(units), stages)
+
+
+def repeat(count: Expression, *body: Node, name: str = "") -> Repeat:
+    """`body` again and again."""
+    return Repeat(name, _expression(count), seq(*body))
+
+
+def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:
+    """One branch by probability; what is left to 1 does nothing."""
+    return Choice(name, tuple((_expression(p), node) for p, node in branches))
+
+
+def later(*body: Node, name: str = "") -> Later:
+    """After the answer."""
+    return Later(name, seq(*body))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Every node of the tree, parents first."""
+    yield node
+    for child in node.children():
+        yield from walk(child)
+
+
+def symbols(node: Node) -> dict[str, list[str]]:
+    """Symbol names of a tree, each with the step names (or kinds) where it acts, in tree order."""
+    found: dict[str, list[str]] = {}
+
+    def visit(current: Node, path: str) -> None:
+        here = current.name or path
+        for expression in current.expressions():
+            for free in sorted(expression.free_symbols, key=str):
+                places = found.setdefault(str(free), [])
+                if here not in places:
+                    places.append(here)
+        for child in current.children():
+            visit(child, here)
+
+    visit(node, node.name or "operation")
+    return found
+
+
+def lands_at(node: Node, role: str) -> str:
+    """Where a pipeline's unit is after a stage that began at `role`: a one-way send moves it."""
+    if isinstance(node, Seq) and node.steps:
+        for step in node.steps:
+            role = lands_at(step, role)
+        return role
+    return node.role if isinstance(node, Call) and node.one_way else role
+
+
+def step_names(node: Node) -> list[str]:
+    """The names of the tree's outermost named steps: what client-side timing can see."""
+    if node.name:
+        return [node.name]
+    return [name for child in node.children() for name in step_names(child)]

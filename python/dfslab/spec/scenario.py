@@ -1,0 +1,219 @@
+"""The scenario: deployment + file system + workload + how to run it. TOML in, TOML out."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomlkit
+from pydantic import ConfigDict, Field, model_serializer, model_validator
+
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import InputError, Model, build
+from dfslab.spec.units import Seconds
+
+Value = str | int | float | bool
+
+
+class Access(Model):
+    """How to reach the file system; each file system says which of these keys it takes."""
+
+    bed: bool = Field(False, description="Start the file system's daemons on this machine")
+    directory: str = Field(
+        "", description="Existing directory to work under; empty: a new temporary one"
+    )
+    uri: str = Field("", description="Address of a running file system, such as hdfs://host:8020")
+
+
+class FileSystemChoice(Model):
+    """Which file system, how to reach it; every other key is a parameter of that file system."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str = Field(description="A name that `dfslab list` shows")
+    access: Access = Field(default_factory=Access, description="How to reach it")
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """The file system's own keys as written."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class WorkloadChoice(Model):
+    """Which workload, by how many clients; every other key is a parameter of that workload."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str = Field(description="A name that `dfslab list` shows")
+    clients: Annotated[int, Field(ge=1, le=4096)] = Field(1, description="Concurrent clients")
+    think_time: Seconds = Field("0 s", description="Pause of a client between operations")
+    cache: Literal["warm", "cold", "direct"] = Field(
+        "warm", description="Page cache used, emptied before the run, or bypassed (O_DIRECT)"
+    )
+    fsync: bool = Field(False, description="Force written data to disk before close")
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """The workload's own keys as written."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class Run(Model):
+    """How to run it."""
+
+    methods: list[str] = Field(
+        ["measure", "trace", "sequence", "petri", "regression", "mean", "ideal"],
+        min_length=1, description="Methods to run, of those that `dfslab list` shows",
+    )  # fmt: skip
+    repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(
+        3, description="Measured runs of every configuration"
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="Seed of everything random")
+    verify: Literal["none", "after", "inline"] = Field(
+        "none", description="Check the content read: not, after the timed part, or as it is read"
+    )
+    time_limit: Seconds = Field("60 s", description="Longest time of one measured run")
+    max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
+
+
+class Judge(Model):
+    """What is fitted and what is held out."""
+
+    hold_out: list[dict[str, Value | list[Value]]] = Field(
+        default_factory=list,
+        description="A configuration matching any of these tables is never fitted on",
+    )
+    folds: Annotated[int, Field(ge=2, le=100)] = Field(
+        5, description="Cross-validation folds over whole configurations"
+    )
+
+
+class Scenario(Model):
+    """Everything about one question."""
+
+    schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
+        description="Short name, used for folders"
+    )
+    title: str = Field("", description="What is asked, in words")
+    deployment: Deployment = Field(description="Nodes, roles, network")
+    file_system: FileSystemChoice = Field(description="Which file system")
+    workload: WorkloadChoice = Field(description="What clients do")
+    run: Run = Field(default_factory=Run, description="How to run it")
+    sweep: list[dict[str, list[Value]]] = Field(
+        default_factory=list, description="Grids: dotted key = list of values; their union is run"
+    )
+    judge: Judge = Field(default_factory=Judge, description="What is held out")
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True,
+                              populate_by_name=True)  # fmt: skip
+
+    @model_validator(mode="after")
+    def _grids_are_lists(self) -> Scenario:
+        for grid in self.sweep:
+            for key, values in grid.items():
+                if not values:
+                    raise InputError(f"sweep.{key}", values, "needs at least one value")
+                if key.split(".")[0] not in ("deployment", "file_system", "workload"):
+                    raise InputError(
+                        f"sweep.{key}", None, "only deployment, file_system and workload keys vary"
+                    )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _with_schema_key(self, handler: Any) -> dict[str, Any]:
+        table = handler(self)
+        return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
+
+    def toml(self) -> str:
+        """The scenario as TOML that reads back equal."""
+        return tomlkit.dumps(self.model_dump(mode="json"))
+
+    def points(self) -> list[Point]:
+        """Every configuration of the grids, in order, each once."""
+        found: dict[str, Point] = {}
+        for labels in self._labels():
+            scenario = self.with_values(labels)
+            point = Point(scenario=scenario, labels=labels, held_out=self._is_held_out(labels))
+            found.setdefault(point.id, point)
+        return list(found.values())
+
+    def _labels(self) -> Iterator[dict[str, Value]]:
+        for grid in self.sweep or [{}]:
+            for values in itertools.product(*grid.values()):
+                yield dict(zip(grid, values, strict=True))
+
+    def _is_held_out(self, labels: dict[str, Value]) -> bool:
+        return any(
+            all(
+                labels.get(key) in (value if isinstance(value, list) else [value])
+                for key, value in match.items()
+            )
+            for match in self.judge.hold_out
+        )
+
+    def with_values(self, values: dict[str, Value]) -> Scenario:
+        """The scenario of one configuration: dotted keys set, no sweep left."""
+        table = self.model_dump(mode="json")
+        table["sweep"] = []
+        for key, value in values.items():
+            _set(table, key, value)
+        return build(Scenario, table)
+
+
+class Point(Model):
+    """One configuration of a scenario; `labels` are the varied keys as written."""
+
+    scenario: Scenario
+    labels: dict[str, Value]
+    held_out: bool = False
+
+    @property
+    def id(self) -> str:
+        """Digest of all that decides the outcome, the seed and method list aside."""
+        table = self.scenario.model_dump(mode="json", include={
+            "deployment", "file_system", "workload"})  # fmt: skip
+        return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _set(table: dict[str, Any], dotted: str, value: Value) -> None:
+    *path, last = dotted.split(".")
+    place: Any = table
+    for index, part in enumerate(path):
+        place = _step(place, part, ".".join(path[: index + 1]))
+    if isinstance(place, list):
+        place = _step(place, last, dotted)
+        raise InputError(dotted, value, "names a table, not a value")
+    place[last] = value
+
+
+def _step(place: Any, part: str, so_far: str) -> Any:
+    """One step into a table, or into a list of named tables (node groups, by name)."""
+    if isinstance(place, list):
+        for item in place:
+            if item.get("name") == part:
+                return item
+        names = ", ".join(str(item.get("name")) for item in place)
+        raise InputError(so_far, None, f"no such group; allowed: {names}")
+    if not isinstance(place, dict) or not isinstance(place.get(part, {}), dict | list):
+        raise InputError(so_far, None, "is not a table")
+    return place.setdefault(part, {})
+
+
+def read(path: Path) -> Scenario:
+    """Read and check the form of a scenario file; InputError names file, key, value, allowed."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("scenario", str(path), "no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("scenario", str(path), f"cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("scenario", None, f"is not TOML: {error}", str(path)) from error
+    try:
+        return build(Scenario, table)
+    except InputError as error:
+        raise error.of(str(path)) from error

@@ -1,0 +1,122 @@
+"""Quantities as people write them ("64 MiB", "1 Gbit/s", "0.5 ms"), SI inside."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Annotated, Any
+
+import pint
+from pydantic import BeforeValidator, PlainSerializer
+
+_EXAMPLES = {
+    "B": '"64 MiB" or "4 kB"',
+    "s": '"0.5 ms" or "30 s"',
+    "B/s": '"1 Gbit/s" or "60 MiB/s"',
+    "Hz": '"2.5 GHz"',
+    "1/s": '"100 /s"',
+}
+_BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
+# Engineers write both; pint knows only the SI prefix "k".
+_KILO = re.compile(r"\bK(B|bit|b)\b")
+
+
+@lru_cache(maxsize=1)
+def _registry() -> pint.UnitRegistry:
+    return pint.UnitRegistry(cache_folder=None)
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str, unit: str) -> float:
+    """Turn `text` into a number in SI `unit` ("B", "s", "B/s", "Hz", "1/s").
+
+    Raises ValueError with what is allowed, when the text is not such a quantity.
+    """
+    allowed = f"a quantity like {_EXAMPLES[unit]}"
+    if _BARE_UNIT.match(text):
+        raise ValueError(f"needs a unit, {allowed}")
+    registry = _registry()
+    try:
+        quantity = registry.parse_expression(_KILO.sub(r"k\1", text.strip()))
+        magnitude = float(_convert(quantity, unit))
+    except Exception as error:  # pint raises many kinds, tokenizer errors among them
+        raise ValueError(f"is not {allowed}") from error
+    if not math.isfinite(magnitude) or magnitude < 0:
+        raise ValueError(f"must be finite and not negative, {allowed}")
+    return magnitude
+
+
+def _convert(quantity: Any, unit: str) -> float:
+    """pint counts information as dimensionless, so the base is checked by name here."""
+    text = str(getattr(quantity, "units", ""))
+    information = "bit" in text or "byte" in text
+    if information != unit.startswith("B"):
+        raise ValueError("information units only where bytes are meant")
+    target = {"B": "byte", "s": "second", "B/s": "byte/second", "Hz": "hertz", "1/s": "1/second"}
+    if unit == "Hz" and "hertz" not in text:
+        raise ValueError("a frequency is given in hertz")
+    return quantity.to(target[unit]).magnitude
+
+
+_STEPS = {
+    "B": [("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)],
+    "B/s": [("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1)],
+    "s": [("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
+    "Hz": [("GHz", 1e9), ("MHz", 1e6), ("Hz", 1)],
+    "1/s": [("/s", 1)],
+}
+
+
+def text(value: float, unit: str, digits: int = 4) -> str:
+    """Print `value` in SI `unit` with the largest prefix that fits, for people."""
+    if unit not in _STEPS:
+        return f"{value:.{digits}g} {unit}".strip() if unit != "1" else f"{value:.{digits}g}"
+    for name, size in _STEPS[unit]:
+        if abs(value) >= size or size == _STEPS[unit][-1][1]:
+            return f"{value / size:.{digits}g} {name}"
+    raise AssertionError("the last step always fits")
+
+
+def exact(value: float, unit: str) -> str:
+    """Print `value` so that `parse` gives it back unchanged."""
+    if unit == "B":
+        for name, size in _STEPS["B"]:
+            if value and value % size == 0:
+                return f"{int(value // size)} {name}"
+    return f"{value!r} {'B' if unit == 'B' else unit}"
+
+
+def _validator(unit: str):
+    def check(value: Any) -> float:
+        if isinstance(value, bool):
+            raise ValueError(f"is not a quantity like {_EXAMPLES[unit]}")
+        if isinstance(value, str):
+            number = parse(value, unit)
+        elif isinstance(value, int | float) and (unit == "B" or value == 0):
+            number = float(value)
+            if number < 0 or not math.isfinite(number):
+                raise ValueError("must be finite and not negative")
+        elif isinstance(value, int | float):
+            raise ValueError(f"needs a unit, a quantity like {_EXAMPLES[unit]}")
+        else:
+            raise ValueError(f"is not a quantity like {_EXAMPLES[unit]}")
+        return number
+
+    return check
+
+
+def _quantity(unit: str):
+    # A plain float after validation; printed with its unit, so that TOML out is TOML in.
+    return (
+        BeforeValidator(_validator(unit)),
+        PlainSerializer(lambda value: exact(value, unit), when_used="unless-none"),
+        unit,
+    )
+
+
+_bytes, _seconds, _rate, _hertz = map(_quantity, ("B", "s", "B/s", "Hz"))
+Bytes = Annotated[float, *_bytes]
+Seconds = Annotated[float, *_seconds]
+BytesPerSecond = Annotated[float, *_rate]
+Hertz = Annotated[float, *_hertz]

@@ -1,0 +1,54 @@
+"""What clients do: a workload's parameters become a stream specification for core/workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.model import Model
+from dfslab.spec.units import Bytes
+
+Size = Annotated[Bytes, Field(ge=1)]
+
+
+class FileParameters(Model):
+    """What every workload over files has; a workload's own parameters extend it."""
+
+    file_size: Size = Field("1 MiB", description="Bytes of a file")
+    transfer_size: Size = Field("128 KiB", description="Bytes of one read or write call")
+    data_per_client: Size = Field(
+        "64 MiB", description="Bytes each client moves, when operations_per_client is 0"
+    )
+    operations_per_client: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
+        0, description="Operations of each client; 0: from data_per_client, 4 to 256"
+    )
+
+    def operations(self) -> int:
+        """Operations of each client."""
+        by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
+        return self.operations_per_client or max(4, min(256, by_data))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One workload as its file describes it.
+
+    `stream(parameters)` gives the part of a StreamSpec that is the workload's own: mix,
+    file_size, transfer_size_bytes, operations_per_client, files_per_client, file_choice.
+    """
+
+    name: str
+    title: str
+    parameters: type[FileParameters]
+    stream: Callable[[Any], dict[str, Any]]
+    file: Path
+
+    def mix(self, parameters: FileParameters) -> Mapping[str, float]:
+        """Operation -> share of all operations."""
+        mix = self.stream(parameters)["mix"]
+        total = sum(part["weight"] for part in mix)
+        return {part["operation"]: part["weight"] / total for part in mix}

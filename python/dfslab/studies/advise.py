@@ -1,0 +1,85 @@
+"""Advice: what limits a configuration, what to change, what that would gain, how sure we are.
+
+Every change is a scenario of its own, predicted by the sequence model with the same constants;
+the interval comes from redrawing the constants within their uncertainty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab.models.demand import Calibration
+from dfslab.models.prediction import Situation
+from dfslab.spec.scenario import Point, Scenario
+
+DRAWS = 60
+WORTH_SAYING = 1.02
+
+
+class Advice(BaseModel):
+    """A change of one thing; `gain` is the factor on the rate with its 90 % interval."""
+
+    point_id: str
+    labels: dict[str, str | int | float | bool]
+    limit: str
+    change: str
+    gain: float
+    low: float
+    high: float
+
+
+def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice]:
+    """Changes of the deployment that help, the best first; empty when none is worth saying."""
+    draws = _draws(calibration, seed)
+    situation = Situation(point.scenario)
+    base = np.array([situation.predict(constants).rate_per_s for constants in draws])
+    limit = situation.predict(calibration.values).binding
+    found = []
+    for change, scenario in _changes(point.scenario):
+        changed = Situation(scenario)
+        gains = np.array([changed.predict(constants).rate_per_s for constants in draws]) / base
+        gain = float(np.median(gains))
+        if gain >= WORTH_SAYING:
+            low, high = np.quantile(gains, [0.05, 0.95])
+            found.append(Advice(point_id=point.id, labels=point.labels, limit=limit, change=change,
+                                gain=gain, low=float(low), high=float(high)))  # fmt: skip
+    return sorted(found, key=lambda advice: -advice.gain)
+
+
+def _draws(calibration: Calibration, seed: int) -> list[dict[str, float]]:
+    """The estimate first, then draws from its uncertainty."""
+    values = calibration.values
+    if not values:
+        return [{}]
+    logs = np.log(list(values.values()))
+    random = np.random.default_rng(seed)
+    drawn = random.multivariate_normal(logs, calibration.covariance, DRAWS)
+    return [values, *(dict(zip(values, np.exp(row), strict=True)) for row in drawn)]
+
+
+def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
+    """One thing changed at a time: twice the hardware, or half the latency."""
+    for group in scenario.deployment.node:
+        place = f"deployment.node.{group.name}"
+        changes = {
+            f"{group.name}: {group.cores * 2} cores instead of {group.cores}":
+                {f"{place}.cores": group.cores * 2},
+            f"{group.name}: cores 1.5 times as fast":
+                {f"{place}.frequency": f"{group.frequency * 1.5} Hz"},
+            f"{group.name}: disks twice as fast":
+                {f"{place}.disk.read_rate": f"{group.disk.read_rate * 2} B/s",
+                 f"{place}.disk.write_rate": f"{group.disk.write_rate * 2} B/s"},
+            f"{group.name}: half the disk latency":
+                {f"{place}.disk.latency": f"{group.disk.latency / 2} s"},
+            f"{group.name}: network adapters twice as fast":
+                {f"{place}.adapter.bandwidth": f"{group.adapter.bandwidth * 2} B/s"},
+        }  # fmt: skip
+        for change, values in changes.items():
+            yield change, scenario.with_values(values)
+    network = scenario.deployment.network
+    yield "network: half the latency", scenario.with_values(
+        {"deployment.network.latency": f"{network.latency / 2} s",
+         "deployment.network.loopback_latency": f"{network.loopback_latency / 2} s"})  # fmt: skip

@@ -1,0 +1,1 @@
+"""What clients do, one file each: parameters in, a stream specification out."""

@@ -1,0 +1,36 @@
+"""One metadata operation, again and again, on empty files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dfslab.spec.units import Bytes
+from dfslab.spec.workload import FileParameters
+
+TITLE = "Metadata operations on empty files"
+
+
+class Parameters(FileParameters):
+    """Files are empty unless said otherwise; operations are counted, not sized."""
+
+    operation: Literal["create", "stat", "list", "rename", "delete"] = Field(
+        "create", description="The operation"
+    )
+    file_size: Annotated[Bytes, Field(ge=0)] = Field("0 B", description="Bytes of a file")
+    operations_per_client: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        500, description="Operations of each client"
+    )
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Delete and rename need a file for each operation; the others too, for simplicity."""
+    return {
+        "mix": [{"operation": parameters.operation, "weight": 1.0}],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.operations_per_client,
+        "files_per_client": parameters.operations_per_client,
+        "file_choice": "sequential",
+    }

@@ -1,0 +1,32 @@
+"""Reads and writes of whole files at random, in a given share (DFS-Perf's Mixture)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.workload import FileParameters
+
+TITLE = "Random mixture of whole-file reads and writes"
+
+
+class Parameters(FileParameters):
+    """`read_share` of the operations read; the rest write new files."""
+
+    read_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, description="Share of operations that read"
+    )
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Reads choose uniformly among the files there were at the start and those written since."""
+    shares = (("read", parameters.read_share), ("write", 1 - parameters.read_share))
+    return {
+        "mix": [{"operation": name, "weight": share} for name, share in shares if share],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.operations(),
+        "files_per_client": parameters.operations(),
+        "file_choice": "uniform",
+    }

@@ -1,0 +1,22 @@
+"""Files read front to back, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfslab.spec.workload import FileParameters
+
+TITLE = "Sequential read of whole files"
+Parameters = FileParameters
+
+
+def stream(parameters: FileParameters) -> dict[str, Any]:
+    """Every client reads its files in turn."""
+    return {
+        "mix": [{"operation": "read", "weight": 1.0}],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.operations(),
+        "files_per_client": parameters.operations(),
+        "file_choice": "sequential",
+    }

@@ -1,0 +1,22 @@
+"""New files written front to back, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfslab.spec.workload import FileParameters
+
+TITLE = "Sequential write of whole files"
+Parameters = FileParameters
+
+
+def stream(parameters: FileParameters) -> dict[str, Any]:
+    """Every operation writes a new file."""
+    return {
+        "mix": [{"operation": "write", "weight": 1.0}],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.operations(),
+        "files_per_client": parameters.operations(),
+        "file_choice": "sequential",
+    }

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Leaves system packages and a Python environment ready in .venv; safe to run again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+need() { # command, Debian package
+    command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+}
+need java openjdk-17-jre-headless
+need mvn maven
+need cc gcc
+need git git
+need chromium chromium
+python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+
+if ((${#missing[@]})); then
+    if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then
+        echo "setup: installing ${missing[*]}"
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            "${missing[@]}" >/dev/null
+    else
+        echo "setup: please install these packages first: ${missing[*]}" >&2
+        exit 1
+    fi
+fi
+if ! command -v cargo >/dev/null; then
+    echo "setup: please install Rust 1.85 or newer (cargo was not found)" >&2
+    exit 1
+fi
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "setup: please install Python 3.11 or newer" >&2
+    exit 1
+fi
+
+[[ -x .venv/bin/python ]] || python3 -m venv .venv
+version=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' requirements.lock)
+.venv/bin/uv --version 2>/dev/null | grep -qF " $version" ||
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$version"
+.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock

@@ -1,0 +1,61 @@
+"""Imports point one way, in Python and in Rust."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / "python" / "dfslab"
+CRATES = {
+    "stats": set(),
+    "workload": {"stats"},
+    "load": {"stats", "workload"},
+    "net": {"stats", "workload"},
+    "trace": {"stats", "workload"},
+    "py": {"stats", "workload", "load", "net", "trace"},
+}
+MAY_IMPORT_CORE = {"instruments/measure.py", "instruments/trace.py", "models/petri.py"}
+
+
+def test_python_layers_hold():
+    linter = Path(sys.executable).with_name("lint-imports")
+    answer = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_crates_depend_only_downwards():
+    for crate, allowed in CRATES.items():
+        table = tomllib.loads((ROOT / "core" / crate / "Cargo.toml").read_text())
+        ours = {name for name in table["dependencies"] if name.startswith("dfslab-")}
+        assert ours <= {f"dfslab-{name}" for name in allowed}, f"core/{crate} imports {ours}"
+
+
+def _imports_core(source: str) -> bool:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (
+            node.module == "dfslab._core"
+            or (node.module == "dfslab" and any(a.name == "_core" for a in node.names))
+        ):
+            return True
+        if isinstance(node, ast.Import) and any(a.name == "dfslab._core" for a in node.names):
+            return True
+    return False
+
+
+def test_only_three_files_import_the_binary():
+    found = {
+        str(path.relative_to(PYTHON))
+        for path in PYTHON.rglob("*.py")
+        if _imports_core(path.read_text())
+    }
+    assert found == MAY_IMPORT_CORE
+
+
+def test_the_import_check_can_fail():
+    assert _imports_core("from dfslab import _core")
+    assert _imports_core("import dfslab._core as c")
+    assert not _imports_core("from dfslab import discover")

@@ -1,0 +1,121 @@
+"""Sizes, opening sentences, dead files, forbidden words: the house rules as a test."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS = 500, 70, 100
+SOURCES = (".py", ".rs", ".java")
+FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*fn\s+(\w+)")
+
+
+def tracked(*suffixes: str) -> list[Path]:
+    """Files of the repository with one of the suffixes, ignored ones aside."""
+    answer = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = [ROOT / line for line in answer.stdout.splitlines() if line.endswith(suffixes)]
+    return [path for path in found if path.exists()]
+
+
+def sizes(path: Path, text: str) -> list[str]:
+    """What is too long in one file."""
+    lines = text.splitlines()
+    wrong = [] if len(lines) <= MOST_FILE_LINES else [f"{path}: {len(lines)} lines"]
+    wrong += [
+        f"{path}:{number}: {len(line)} columns"
+        for number, line in enumerate(lines, 1)
+        if len(line) > MOST_COLUMNS and "http" not in line
+    ]
+    spans = python_functions(text) if path.suffix == ".py" else braced_functions(lines)
+    wrong += [f"{path}: {name} has {n} lines" for name, n in spans if n > MOST_FUNCTION_LINES]
+    return wrong
+
+
+def python_functions(text: str) -> list[tuple[str, int]]:
+    """(name, lines) of every function."""
+    return [
+        (node.name, (node.end_lineno or 0) - node.lineno + 1)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def braced_functions(lines: list[str]) -> list[tuple[str, int]]:
+    """(name, lines) of every formatted Rust function: it ends at its own indentation."""
+    found = []
+    for start, line in enumerate(lines):
+        match = FUNCTION.match(line)
+        if not match or line.rstrip().endswith(";"):
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        for end in range(start, len(lines)):
+            if end > start and lines[end].startswith(indent + "}"):
+                found.append((match.group(1), end - start + 1))
+                break
+    return found
+
+
+def test_sizes():
+    wrong = [line for path in tracked(*SOURCES) for line in sizes(path, path.read_text())]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_size_check_can_fail():
+    text = "def f():\n" + "    x = 1\n" * 80
+    assert sizes(Path("x.py"), text)
+    rust = ["pub fn f() {", *["    let x = 1;"] * 80, "}"]
+    assert [n for _, n in braced_functions(rust)] == [82]
+    assert sizes(Path("x.py"), "x = '" + "a" * 120 + "'")
+
+
+def test_modules_open_with_one_sentence():
+    wrong = []
+    for path in tracked(".py"):
+        doc = ast.get_docstring(ast.parse(path.read_text()))
+        if not doc or not doc.split("\n\n")[0].rstrip().endswith((".", "?", "!")):
+            wrong.append(str(path))
+    for path in tracked(".rs"):
+        first = path.read_text().lstrip()
+        if not first.startswith("//!"):
+            wrong.append(str(path))
+    assert not wrong, "no opening sentence: " + ", ".join(wrong)
+
+
+def test_no_dead_python_file():
+    package = ROOT / "python" / "dfslab"
+    text = "\n".join(path.read_text() for path in tracked(".py"))
+    rooms = ("filesystems", "workloads", "models", "instruments", "report/sections")
+    dead = []
+    for path in package.rglob("*.py"):
+        relative = path.relative_to(package)
+        if path.stem.startswith("__") or str(relative).startswith(rooms):
+            continue
+        if not re.search(rf"(?:import|from)\s[^\n]*\b{path.stem}\b|{path.stem},?\n", text):
+            dead.append(str(relative))
+    assert not dead, dead
+
+
+@pytest.mark.parametrize("word", ["/root/", "/work/", "pypi.org", "crates.io/", "deb.debian.org"])
+def test_no_machine_path_or_registry_host(word):
+    allowed = {ROOT / "tests/contract/test_tidy.py", ROOT / "Cargo.lock"}
+    found = [
+        str(path) for path in tracked("")
+        if path not in allowed and path.suffix not in (".png", ".parquet", ".so")
+        and path.is_file() and word.encode() in path.read_bytes()
+    ]  # fmt: skip
+    assert not found, found
+
+
+def test_one_title_per_document():
+    for path in tracked(".md"):
+        text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+        titles = [line for line in text.splitlines() if line.startswith("# ")]
+        assert len(titles) == 1, f"{path}: {len(titles)} titles"
