@@ -1,1 +1,21 @@
-//! The load generator: targets, capabilities, runner.
+//! The load generator: targets, their capabilities, and the runner that drives them.
+
+mod client;
+pub mod content;
+mod error;
+mod plan;
+mod record;
+mod report;
+mod runner;
+mod target;
+
+pub use error::{Error, ErrorKind, Result};
+pub use plan::{Plan, Spans, Verify};
+pub use report::{ClientReport, ErrorCount, OperationReport, Report, SpanRecord, StepReport};
+pub use runner::{run, Control, Outcome};
+pub use target::{capabilities_of, Capabilities, TargetSpec};
+
+/// The content that a plan's files have, for checks from outside.
+pub fn content_of(plan: &Plan) -> content::Content {
+    content::Content::new(plan.stream.seed, plan.stream.transfer_size_bytes as usize)
+}

@@ -21,6 +21,9 @@ from dfslab.result import Result
 STEP_WEIGHT = 0.3
 RATE_SD = 0.15
 FEWEST_STEP_COUNT = 5
+# A description that was never compared with its system: taken to be right within a factor of 1.6.
+UNCALIBRATED_SD = 0.3
+UNCALIBRATED_FREEDOM = 10
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,19 @@ class Calibration:
         variance = residual + self.parameter_variance(situation) + extra_variance
         quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(quantile * np.sqrt(variance)))
+
+
+def uncalibrated(situation: Situation) -> Calibration:
+    """The priors as they stand: what a description says before anything was measured."""
+    declared = situation.system.parameters.of_origin("calibrated")
+    keys = sorted(declared)
+    constants = tuple(
+        Constant(key, declared[key].meaning, declared[key].unit,
+                 float(declared[key].default or 0.0), declared[key].spread, 0.0)
+        for key in keys
+    )  # fmt: skip
+    covariance = np.diag([declared[key].spread ** 2 for key in keys])
+    return Calibration(constants, covariance, {"*": UNCALIBRATED_SD}, UNCALIBRATED_FREEDOM)
 
 
 def operations_key(situation: Situation) -> str:

@@ -35,9 +35,10 @@ class Formula:
 
     def expanded(self) -> sympy.Expr:
         """The total with every step's expression in its place: only parameters are left."""
+        definitions = dict(self.steps)
         expression = self.total
-        for name, definition in reversed(self.steps):
-            expression = expression.subs(name, definition)
+        while expression.free_symbols & definitions.keys():
+            expression = expression.xreplace(definitions)
         return expression
 
 
@@ -97,9 +98,20 @@ class _Reader:
             body = stage.body if isinstance(stage, Repeat) else stage
             time = self.visit(body, role)
             first += count * time
-            stages.append(time)
+            stages.append(self._busy(body, role, time))
             role = lands_at(body, role)
         return first + (node.units - 1) * _largest(stages)
+
+
+    def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
+        """How long a stage keeps the next unit out: what is under way on the wire does not."""
+        if isinstance(node, Call) and node.one_way:
+            wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
+            body = self.visit(node.body, node.role)
+            return sympy.Max(wire, body) if body else wire
+        if isinstance(node, Seq) and len(node.steps) == 1:
+            return self._busy(node.steps[0], role, time)
+        return time
 
 
 def _largest(values: list[sympy.Expr]) -> sympy.Expr:

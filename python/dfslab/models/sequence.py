@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.method import RunFailed
-from dfslab.models.demand import Calibration, calibrate
+from dfslab.models.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.prediction import Prediction, Situation
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.scenario import Point
@@ -36,15 +35,15 @@ class SequenceModel:
 
     def run(self, point: Point) -> Result:
         """Predict one configuration."""
-        if self.calibration is None:
-            raise RunFailed("sequence: fit it on measured results first")
         situation = Situation(point.scenario)
-        calibration = self.calibration
+        calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
         prediction = situation.predict(constants)
         factor = calibration.interval_factor(situation)
         notes = [f"never measured, prior used: {', '.join(missing)}"] if missing else []
+        if self.calibration is None:
+            notes.append("not calibrated: nothing was measured")
         return to_result(self.name, point, prediction, factor, notes, calibration)
 
 

@@ -155,6 +155,27 @@ class Scenario(Model):
             for match in self.judge.hold_out
         )
 
+    def with_overrides(self, values: dict[str, Value]) -> Scenario:
+        """The scenario with dotted keys set; a key that was swept is swept no more."""
+        table = self.model_dump(mode="json")
+        for key, value in values.items():
+            if not any(key in grid for grid in self.sweep):
+                _set(table, key, value)
+        table["sweep"] = [
+            {key: [values[key]] if key in values else options for key, options in grid.items()}
+            for grid in self.sweep
+        ]
+        table["judge"]["hold_out"] = [
+            match for match in table["judge"]["hold_out"] if not set(match) & set(values)
+        ]
+        return build(Scenario, table)
+
+    def with_methods(self, methods: list[str]) -> Scenario:
+        """The same question, answered by these methods only."""
+        table = self.model_dump(mode="json")
+        table["run"]["methods"] = methods
+        return build(Scenario, table)
+
     def with_values(self, values: dict[str, Value]) -> Scenario:
         """The scenario of one configuration: dotted keys set, no sweep left."""
         table = self.model_dump(mode="json")

@@ -1,0 +1,81 @@
+//! What is in the files: incompressible bytes that are a pure function of (seed, file, offset).
+
+use bytes::Bytes;
+use dfslab_workload::draw;
+
+/// A file's bytes are a stretch of one seeded pool, which repeats; the file decides where it starts.
+const POOL_BYTES: usize = 4 << 20;
+const PAGE: usize = 4096;
+
+/// The pool, page aligned, followed by a copy of its beginning so that any stretch is contiguous.
+/// Writing takes no copy and checking is one comparison, so content costs less than moving it.
+pub struct Content {
+    seed: u64,
+    bytes: Bytes,
+    start: usize,
+}
+
+impl Content {
+    /// A pool for transfers of up to `transfer_bytes`.
+    pub fn new(seed: u64, transfer_bytes: usize) -> Self {
+        let mut pool = vec![0u8; POOL_BYTES + transfer_bytes + PAGE];
+        let start = pool.as_ptr().align_offset(PAGE);
+        for index in 0..POOL_BYTES / 8 {
+            let word = draw(seed, index as u64, 0, 0).to_le_bytes();
+            pool[start + index * 8..start + index * 8 + 8].copy_from_slice(&word);
+        }
+        for index in 0..transfer_bytes {
+            pool[start + POOL_BYTES + index] = pool[start + index % POOL_BYTES];
+        }
+        Content { seed, bytes: Bytes::from(pool), start }
+    }
+
+    /// `length` bytes of a client's file from `offset`, without copying.
+    pub fn slice(&self, client: u32, file: u64, offset: u64, length: usize) -> Bytes {
+        let pages = (POOL_BYTES / PAGE) as u64;
+        let shift = (draw(self.seed, u64::from(client), file, 9) % pages) * PAGE as u64;
+        let from = self.start + ((shift + offset) % POOL_BYTES as u64) as usize;
+        self.bytes.slice(from..from + length)
+    }
+
+    /// Offset of the first byte that is not as written, if any.
+    pub fn first_difference(
+        &self,
+        client: u32,
+        file: u64,
+        offset: u64,
+        seen: &[u8],
+    ) -> Option<u64> {
+        let expected = self.slice(client, file, offset, seen.len());
+        if expected[..] == *seen {
+            return None;
+        }
+        let place = expected.iter().zip(seen).position(|(a, b)| a != b)?;
+        Some(offset + place as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_is_the_same_however_it_is_cut() {
+        let content = Content::new(5, 1 << 16);
+        let whole = content.slice(1, 2, 10_000, 50_000);
+        let (first, rest) = (content.slice(1, 2, 10_000, 777), content.slice(1, 2, 10_777, 49_223));
+        assert_eq!([&first[..], &rest[..]].concat(), whole);
+        let wrapped = content.slice(1, 2, 3 * POOL_BYTES as u64 + 10_000, 50_000);
+        assert_eq!(wrapped, whole);
+    }
+
+    #[test]
+    fn files_differ_and_a_flipped_byte_is_found() {
+        let content = Content::new(5, 1 << 16);
+        assert_ne!(content.slice(0, 1, 0, 4096), content.slice(0, 2, 0, 4096));
+        let mut seen = content.slice(0, 1, 4096, 4096).to_vec();
+        assert_eq!(content.first_difference(0, 1, 4096, &seen), None);
+        seen[17] ^= 1;
+        assert_eq!(content.first_difference(0, 1, 4096, &seen), Some(4113));
+    }
+}

@@ -1,0 +1,101 @@
+//! Operating errors: kind, operation, path, context.
+
+use std::fmt;
+
+/// What went wrong, as far as a caller can act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The plan or its target cannot be: fix the input.
+    Input,
+    /// Something that should exist does not.
+    NotFound,
+    /// Something that should not exist does.
+    Exists,
+    /// Not allowed.
+    Permission,
+    /// No room left.
+    NoSpace,
+    /// The bytes read are not the bytes written.
+    Corruption,
+    /// Nobody answers, or the connection broke.
+    Unreachable,
+    /// Anything else that the target says.
+    Other,
+}
+
+impl ErrorKind {
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Input => "input",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::Exists => "exists",
+            ErrorKind::Permission => "permission",
+            ErrorKind::NoSpace => "no_space",
+            ErrorKind::Corruption => "corruption",
+            ErrorKind::Unreachable => "unreachable",
+            ErrorKind::Other => "other",
+        }
+    }
+}
+
+/// An error of one operation on one path.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// What went wrong.
+    pub kind: ErrorKind,
+    /// What was tried ("open", "write", …).
+    pub operation: &'static str,
+    /// On what.
+    pub path: String,
+    /// What the target said.
+    pub context: String,
+}
+
+/// The usual result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error from its parts.
+    pub fn new(
+        kind: ErrorKind,
+        operation: &'static str,
+        path: &str,
+        context: impl fmt::Display,
+    ) -> Self {
+        Error { kind, operation, path: path.to_string(), context: context.to_string() }
+    }
+
+    /// An error of the input.
+    pub fn input(key: &str, context: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Input, "check", key, context)
+    }
+
+    /// From the operating system.
+    pub fn io(operation: &'static str, path: &str, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let kind = match error.kind() {
+            Io::NotFound => ErrorKind::NotFound,
+            Io::AlreadyExists => ErrorKind::Exists,
+            Io::PermissionDenied | Io::ReadOnlyFilesystem => ErrorKind::Permission,
+            Io::StorageFull | Io::QuotaExceeded => ErrorKind::NoSpace,
+            Io::ConnectionRefused | Io::ConnectionReset | Io::TimedOut | Io::NotConnected => {
+                ErrorKind::Unreachable
+            }
+            _ => ErrorKind::Other,
+        };
+        Error::new(kind, operation, path, error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let context = self.context.replace('\n', " ");
+        if self.kind == ErrorKind::Input {
+            return write!(formatter, "{}: {}", self.path, context);
+        }
+        write!(formatter, "{} {:?}: {}", self.operation, self.path, context)
+    }
+}
+
+impl std::error::Error for Error {}

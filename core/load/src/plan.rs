@@ -1,0 +1,118 @@
+//! One load run, as data.
+
+use dfslab_workload::{OperationKind, StreamSpec};
+use serde::Deserialize;
+
+use crate::target::{capabilities_of, TargetSpec};
+use crate::{Error, Result};
+
+/// When the content of files is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Never.
+    #[default]
+    None,
+    /// All files that are left, after the timed part.
+    After,
+    /// Every read, as it is made.
+    Inline,
+}
+
+/// How many spans are kept.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spans {
+    /// Spans of all clients together; 0: none.
+    pub limit: usize,
+}
+
+/// Everything that decides one load run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What the clients do.
+    pub stream: StreamSpec,
+    /// On what.
+    pub target: TargetSpec,
+    /// The directory under the target's root that this run makes for itself.
+    pub run_directory: String,
+    /// Content checks.
+    #[serde(default)]
+    pub verify: Verify,
+    /// Spans to keep.
+    #[serde(default)]
+    pub spans: Spans,
+    /// Return the executed operations.
+    #[serde(default)]
+    pub record: bool,
+    /// No operation starts later than this after the start.
+    #[serde(default)]
+    pub time_limit_s: Option<f64>,
+    /// More errors than this stop the run.
+    #[serde(default)]
+    pub max_errors: u64,
+    /// Leave the files.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+impl Plan {
+    /// Read and check a plan; nothing is touched.
+    pub fn parse(text: &str) -> Result<Plan> {
+        let plan: Plan =
+            serde_json::from_str(text).map_err(|error| Error::input("plan", error))?;
+        plan.stream.validate().map_err(|error| Error::input("plan", error))?;
+        let name = &plan.run_directory;
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0', '\n']) {
+            return Err(Error::input("run_directory", format!("{name:?} is no plain name")));
+        }
+        if plan.time_limit_s.is_some_and(|limit| !(limit.is_finite() && limit > 0.0)) {
+            return Err(Error::input("time_limit_s", "must be finite and above 0"));
+        }
+        plan.check_capabilities()?;
+        Ok(plan)
+    }
+
+    fn check_capabilities(&self) -> Result<()> {
+        let (name, can) = (self.target.name(), capabilities_of(self.target.name())?);
+        for share in &self.stream.mix {
+            if !can.supports(share.operation) {
+                let wanted = share.operation.name();
+                return Err(Error::input("mix", format!("target {name} cannot {wanted}")));
+            }
+        }
+        let wants = [
+            (self.target.wants_direct(), can.direct_io, "direct I/O"),
+            (self.target.wants_fsync(), can.fsync, "fsync"),
+            (self.verify != Verify::None, can.verify, "verify content"),
+            (self.target.wants_cold() == Some("files"), can.drop_file_cache, "drop file caches"),
+        ];
+        for (wanted, possible, what) in wants {
+            if wanted && !possible {
+                return Err(Error::input("target", format!("target {name} cannot {what}")));
+            }
+        }
+        if self.target.wants_direct() {
+            self.check_direct()?;
+        }
+        Ok(())
+    }
+
+    fn check_direct(&self) -> Result<()> {
+        let fixed = match self.stream.file_size {
+            dfslab_workload::FileSize::Fixed(bytes) => bytes % 4096 == 0,
+            _ => !self.stream.mix.iter().any(|s| s.operation.moves_data()),
+        };
+        if self.stream.transfer_size_bytes % 4096 != 0 || !fixed {
+            let reason = "direct I/O needs fixed file and transfer sizes in multiples of 4096";
+            return Err(Error::input("target.direct", reason));
+        }
+        Ok(())
+    }
+
+    /// Whether the mix holds this operation.
+    pub fn does(&self, kind: OperationKind) -> bool {
+        self.stream.mix.iter().any(|share| share.operation == kind)
+    }
+}

@@ -1,0 +1,168 @@
+//! What a run says: histograms, summaries, errors; partial results have the same shape.
+
+use std::collections::BTreeMap;
+
+use dfslab_stats::{Histogram, Summary};
+use serde::Serialize;
+
+/// One logical operation kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct OperationReport {
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Bytes moved by the successful ones.
+    pub bytes: u64,
+    /// Latency of the successful ones.
+    pub latency: Summary,
+    /// (lowest ns of a bucket, count).
+    pub histogram: Vec<(u64, u64)>,
+}
+
+/// One primitive inside a logical operation, such as `write/close`.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepReport {
+    /// Calls that succeeded.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latency of the calls.
+    pub latency: Summary,
+}
+
+/// One client's part.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClientReport {
+    /// Its number.
+    pub client: u32,
+    /// When its first operation began, after the common start.
+    pub first_start_s: f64,
+    /// When its last operation ended.
+    pub last_end_s: f64,
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+}
+
+/// Errors of one operation and kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct ErrorCount {
+    /// The step that failed.
+    pub operation: String,
+    /// What went wrong.
+    pub kind: &'static str,
+    /// How often.
+    pub count: u64,
+    /// The first of them.
+    pub first: String,
+}
+
+/// What was emptied before the timed part.
+#[derive(Clone, Debug, Serialize)]
+pub struct CacheReport {
+    /// "none", "files" or "system".
+    pub dropped: &'static str,
+}
+
+/// Processor time of this process over the timed part.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct CpuReport {
+    /// In user mode, seconds.
+    pub user: f64,
+    /// In the kernel, seconds.
+    pub system: f64,
+}
+
+/// The report of one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// False when it was interrupted, ran out of time, or stopped for errors.
+    pub complete: bool,
+    /// Preparing, running, checking and cleaning up.
+    pub wall_s: f64,
+    /// When the timed part began (Unix time).
+    pub start_unix_ns: u64,
+    /// Number of clients.
+    pub clients: u32,
+    /// From the common start to the end of the last operation.
+    pub window_s: f64,
+    /// From the common start to the first client that had finished.
+    pub stonewall_s: f64,
+    /// Successful operations over the window.
+    pub rate_per_s: f64,
+    /// Bytes moved over the window.
+    pub throughput_bytes_per_s: f64,
+    /// Successful operations until the stonewall, over it.
+    pub stonewall_rate_per_s: f64,
+    /// By logical operation.
+    pub operations: BTreeMap<&'static str, OperationReport>,
+    /// By primitive.
+    pub steps: BTreeMap<String, StepReport>,
+    /// By client.
+    pub per_client: Vec<ClientReport>,
+    /// What failed.
+    pub errors: Vec<ErrorCount>,
+    /// Bytes whose content was checked.
+    pub verified_bytes: u64,
+    /// Cache state.
+    pub cache: CacheReport,
+    /// Processor time.
+    pub cpu_s: CpuReport,
+    /// Spans not kept.
+    pub spans_dropped: u64,
+}
+
+/// One span: a logical operation, or a primitive in it.
+#[derive(Clone, Debug)]
+pub struct SpanRecord {
+    /// `write`, or `write/create`.
+    pub name: String,
+    /// Unix time.
+    pub start_unix_ns: u64,
+    /// Unix time.
+    pub end_unix_ns: u64,
+    /// Unique in the run, not 0.
+    pub span_id: u64,
+    /// 0 for a logical operation.
+    pub parent_id: u64,
+    /// The client.
+    pub thread: u32,
+    /// Bytes moved.
+    pub bytes: u64,
+}
+
+/// A histogram with the bytes that belong to it.
+#[derive(Clone, Default)]
+pub(crate) struct Counted {
+    pub histogram: Histogram,
+    pub bytes: u64,
+    pub errors: u64,
+}
+
+impl Counted {
+    pub fn merge(&mut self, other: &Counted) {
+        self.histogram.merge(&other.histogram);
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+    }
+
+    pub fn operation(&self) -> OperationReport {
+        OperationReport {
+            count: self.histogram.count(),
+            errors: self.errors,
+            bytes: self.bytes,
+            latency: Summary::from(&self.histogram),
+            histogram: self.histogram.buckets(),
+        }
+    }
+
+    pub fn step(&self) -> StepReport {
+        StepReport {
+            count: self.histogram.count(),
+            bytes: self.bytes,
+            latency: Summary::from(&self.histogram),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What a load runs on: the trait, declared capabilities, and the targets there are.
+
+mod hdfs;
+mod null;
+mod posix;
+
+use bytes::Bytes;
+use dfslab_workload::OperationKind;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// What a target can do, checked before any work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    /// Reading files.
+    pub read: bool,
+    /// Writing new files.
+    pub write: bool,
+    /// Appending.
+    pub append: bool,
+    /// Creating empty files.
+    pub create: bool,
+    /// Attributes.
+    pub stat: bool,
+    /// Listing directories.
+    pub list: bool,
+    /// Renaming.
+    pub rename: bool,
+    /// Removing files.
+    pub delete: bool,
+    /// Making directories.
+    pub mkdir: bool,
+    /// Forcing data to disk.
+    pub fsync: bool,
+    /// Bypassing the page cache.
+    pub direct_io: bool,
+    /// Dropping one file from the client's page cache.
+    pub drop_file_cache: bool,
+    /// Giving back the bytes that were written.
+    pub verify: bool,
+}
+
+impl Capabilities {
+    const ALL: Capabilities = Capabilities {
+        read: true,
+        write: true,
+        append: true,
+        create: true,
+        stat: true,
+        list: true,
+        rename: true,
+        delete: true,
+        mkdir: true,
+        fsync: true,
+        direct_io: true,
+        drop_file_cache: true,
+        verify: true,
+    };
+
+    /// Whether an operation is possible.
+    pub fn supports(&self, kind: OperationKind) -> bool {
+        match kind {
+            OperationKind::Read => self.read,
+            OperationKind::Write => self.write,
+            OperationKind::Append => self.append,
+            OperationKind::Create => self.create,
+            OperationKind::Stat => self.stat,
+            OperationKind::List => self.list,
+            OperationKind::Rename => self.rename,
+            OperationKind::Delete => self.delete,
+            OperationKind::Mkdir => self.mkdir,
+        }
+    }
+}
+
+/// When written data is forced to disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fsync {
+    /// Never.
+    #[default]
+    Never,
+    /// Before a file is closed.
+    Close,
+}
+
+/// Which caches are emptied before the timed part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropCaches {
+    /// None.
+    #[default]
+    None,
+    /// The files' own pages.
+    Files,
+    /// All of this machine's clean pages, entries and inodes (root).
+    System,
+}
+
+/// A target, as data.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TargetSpec {
+    /// Does nothing: measures the generator itself.
+    Null {
+        /// Accepted and without effect.
+        #[serde(default)]
+        fsync: Fsync,
+    },
+    /// POSIX calls under a directory.
+    Posix {
+        /// An existing directory.
+        root: String,
+        /// Bypass the page cache.
+        #[serde(default)]
+        direct: bool,
+        /// When data is forced to disk.
+        #[serde(default)]
+        fsync: Fsync,
+        /// Caches to empty before the timed part.
+        #[serde(default)]
+        drop_caches: DropCaches,
+    },
+    /// HDFS through its native protocol.
+    Hdfs {
+        /// Such as hdfs://host:8020.
+        uri: String,
+        /// An existing directory.
+        #[serde(default = "root_directory")]
+        root: String,
+        /// Replicas of a block.
+        replication: u32,
+        /// Bytes of a block.
+        block_size_bytes: u64,
+        /// One client for all threads instead of one each.
+        #[serde(default)]
+        shared_client: bool,
+        /// Not possible; named so that asking is a clear error.
+        #[serde(default)]
+        direct: bool,
+        /// When data is forced to disk.
+        #[serde(default)]
+        fsync: Fsync,
+        /// Caches to empty before the timed part.
+        #[serde(default)]
+        drop_caches: DropCaches,
+    },
+}
+
+fn root_directory() -> String {
+    "/".to_string()
+}
+
+impl TargetSpec {
+    /// The target's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TargetSpec::Null { .. } => "null",
+            TargetSpec::Posix { .. } => "posix",
+            TargetSpec::Hdfs { .. } => "hdfs",
+        }
+    }
+
+    /// Whether direct I/O is asked for.
+    pub fn wants_direct(&self) -> bool {
+        matches!(
+            self,
+            TargetSpec::Posix { direct: true, .. } | TargetSpec::Hdfs { direct: true, .. }
+        )
+    }
+
+    /// Whether files are synced before they are closed.
+    pub fn wants_fsync(&self) -> bool {
+        let policy = match self {
+            TargetSpec::Null { fsync }
+            | TargetSpec::Posix { fsync, .. }
+            | TargetSpec::Hdfs { fsync, .. } => *fsync,
+        };
+        policy == Fsync::Close
+    }
+
+    /// "files" or "system" where caches are to be emptied.
+    pub fn wants_cold(&self) -> Option<&'static str> {
+        let drop = match self {
+            TargetSpec::Null { .. } => DropCaches::None,
+            TargetSpec::Posix { drop_caches, .. } | TargetSpec::Hdfs { drop_caches, .. } => {
+                *drop_caches
+            }
+        };
+        match drop {
+            DropCaches::None => None,
+            DropCaches::Files => Some("files"),
+            DropCaches::System => Some("system"),
+        }
+    }
+}
+
+/// The capabilities of a target by name.
+pub fn capabilities_of(name: &str) -> Result<Capabilities> {
+    match name {
+        "null" => Ok(null::CAPABILITIES),
+        "posix" => Ok(posix::CAPABILITIES),
+        "hdfs" => Ok(hdfs::CAPABILITIES),
+        _ => Err(Error::input("target.kind", format!("{name:?}; allowed: null, posix, hdfs"))),
+    }
+}
+
+/// One client's connection. Paths are relative to the run's directory.
+pub trait Target: Send {
+    /// Make a new, empty file and open it for writing.
+    fn create(&mut self, path: &str) -> Result<Box<dyn File>>;
+    /// Open a file for reading from its start.
+    fn open(&mut self, path: &str) -> Result<Box<dyn File>>;
+    /// Open a file for writing at its end.
+    fn append(&mut self, path: &str) -> Result<Box<dyn File>>;
+    /// Bytes of a file.
+    fn stat(&mut self, path: &str) -> Result<u64>;
+    /// Number of entries of a directory.
+    fn list(&mut self, path: &str) -> Result<usize>;
+    /// Give a file another name.
+    fn rename(&mut self, from: &str, to: &str) -> Result<()>;
+    /// Remove a file.
+    fn delete(&mut self, path: &str) -> Result<()>;
+    /// Make a directory, which must not exist.
+    fn mkdir(&mut self, path: &str) -> Result<()>;
+    /// Remove an empty directory.
+    fn rmdir(&mut self, path: &str) -> Result<()>;
+    /// Take a file out of the client's page cache.
+    fn drop_cache(&mut self, path: &str) -> Result<()>;
+}
+
+/// An open file of a target; dropped unclosed it is given up without a sync.
+pub trait File: Send {
+    /// The next bytes, at most `buffer`; 0 at the end.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
+    /// Add bytes.
+    fn write(&mut self, bytes: Bytes) -> Result<()>;
+    /// Force to disk.
+    fn fsync(&mut self) -> Result<()>;
+    /// Close, with all that it waits for.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// Makes a target for every client of one run, inside the run's own directory.
+pub trait Factory: Send + Sync {
+    /// Make the run's directory, which must not exist.
+    fn begin(&self) -> Result<()>;
+    /// A client's connection.
+    fn connect(&self) -> Result<Box<dyn Target>>;
+    /// Remove the run's directory, which must be empty by now.
+    fn finish(&self) -> Result<()>;
+}
+
+/// The factory of a target.
+pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory>> {
+    match spec {
+        TargetSpec::Null { .. } => Ok(Box::new(null::NullFactory)),
+        TargetSpec::Posix { root, direct, .. } => {
+            Ok(Box::new(posix::PosixFactory::new(root, run_directory, *direct)?))
+        }
+        TargetSpec::Hdfs { uri, root, replication, block_size_bytes, shared_client, .. } => {
+            let options = hdfs::Options {
+                replication: *replication,
+                block_size_bytes: *block_size_bytes,
+                shared_client: *shared_client,
+            };
+            Ok(Box::new(hdfs::HdfsFactory::new(uri, root, run_directory, options)?))
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! HDFS through the hdfs-native client: no JVM, no libhdfs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use hdfs_native::file::{FileReader, FileWriter};
+use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
+use tokio::runtime::Runtime;
+
+use super::{Capabilities, Factory, File, Target};
+use crate::{Error, ErrorKind, Result};
+
+pub const CAPABILITIES: Capabilities =
+    Capabilities { direct_io: false, drop_file_cache: false, ..Capabilities::ALL };
+
+/// Threads that drive connections; the load's own threads wait for them.
+const RUNTIME_THREADS: usize = 2;
+const PERMISSION: u32 = 0o755;
+
+pub struct Options {
+    pub replication: u32,
+    pub block_size_bytes: u64,
+    pub shared_client: bool,
+}
+
+pub struct HdfsFactory {
+    uri: String,
+    root: String,
+    directory: String,
+    options: Options,
+    runtime: Arc<Runtime>,
+    first: Client,
+}
+
+impl HdfsFactory {
+    /// Connects and checks the root; makes nothing yet.
+    pub fn new(uri: &str, root: &str, run_directory: &str, options: Options) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(RUNTIME_THREADS)
+            .enable_all()
+            .build()
+            .map_err(|error| Error::io("start", uri, &error))?;
+        let first = client(uri, &runtime)?;
+        let seen = runtime.block_on(first.get_file_info(root));
+        let wrong = |reason: String| Err(Error::input("target.root", reason));
+        match seen {
+            Ok(status) if status.isdir => {}
+            Ok(_) => return wrong(format!("{root:?} is no directory")),
+            Err(HdfsError::FileNotFound(_)) => {
+                return wrong(format!("{root:?} must be an existing directory"));
+            }
+            Err(error) => return Err(hdfs_error("stat", root, &error)),
+        }
+        let directory = format!("{}/{run_directory}", root.trim_end_matches('/'));
+        let runtime = Arc::new(runtime);
+        let (uri, root) = (uri.to_string(), root.to_string());
+        Ok(HdfsFactory { uri, root, directory, options, runtime, first })
+    }
+}
+
+fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
+    ClientBuilder::new()
+        .with_url(uri)
+        .with_io_runtime(runtime.handle().clone())
+        .build()
+        .map_err(|error| Error::input("target.uri", format!("{uri:?}: {error}")))
+}
+
+impl Factory for HdfsFactory {
+    fn begin(&self) -> Result<()> {
+        // mkdirs succeeds on an existing directory, so what is there is looked at first.
+        match self.runtime.block_on(self.first.get_file_info(&self.directory)) {
+            Err(HdfsError::FileNotFound(_)) => {}
+            Ok(_) => {
+                let reason = format!("{} is there already", self.directory);
+                return Err(Error::input("target.root", reason));
+            }
+            Err(error) => return Err(hdfs_error("stat", &self.directory, &error)),
+        }
+        self.runtime
+            .block_on(self.first.mkdirs(&self.directory, PERMISSION, false))
+            .map_err(|error| match error {
+                HdfsError::RPCError(class, _) if class.contains("AccessControl") => {
+                    Error::input("target.root", format!("{:?} is not writable", self.root))
+                }
+                error => hdfs_error("mkdir", &self.directory, &error),
+            })
+    }
+
+    fn connect(&self) -> Result<Box<dyn Target>> {
+        let client = if self.options.shared_client {
+            self.first.clone()
+        } else {
+            client(&self.uri, &self.runtime)?
+        };
+        let write = WriteOptions::default()
+            .replication(self.options.replication)
+            .block_size(self.options.block_size_bytes)
+            .create_parent(false);
+        let runtime = Arc::clone(&self.runtime);
+        Ok(Box::new(Hdfs { runtime, client, directory: self.directory.clone(), write }))
+    }
+
+    fn finish(&self) -> Result<()> {
+        remove(&self.runtime, &self.first, "rmdir", &self.directory)
+    }
+}
+
+fn remove(runtime: &Runtime, client: &Client, operation: &'static str, path: &str) -> Result<()> {
+    match runtime.block_on(client.delete(path, false)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::new(ErrorKind::NotFound, operation, path, "not there")),
+        Err(error) => Err(hdfs_error(operation, path, &error)),
+    }
+}
+
+struct Hdfs {
+    runtime: Arc<Runtime>,
+    client: Client,
+    directory: String,
+    write: WriteOptions,
+}
+
+impl Hdfs {
+    fn at(&self, path: &str) -> String {
+        format!("{}/{path}", self.directory)
+    }
+
+    fn wait<T>(
+        &self,
+        operation: &'static str,
+        path: &str,
+        future: impl Future<Output = hdfs_native::Result<T>>,
+    ) -> Result<T> {
+        self.runtime.block_on(future).map_err(|error| hdfs_error(operation, path, &error))
+    }
+
+    fn writer(&self, path: &str, writer: FileWriter) -> Box<dyn File> {
+        let runtime = Arc::clone(&self.runtime);
+        Box::new(HdfsWriter { runtime, writer, path: path.to_string() })
+    }
+}
+
+impl Target for Hdfs {
+    fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let at = self.at(path);
+        let writer = self.wait("create", path, self.client.create(&at, self.write.clone()))?;
+        Ok(self.writer(path, writer))
+    }
+
+    fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let reader = self.wait("open", path, self.client.read(&self.at(path)))?;
+        let runtime = Arc::clone(&self.runtime);
+        Ok(Box::new(HdfsReader::new(runtime, &reader, path)))
+    }
+
+    fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let writer = self.wait("append", path, self.client.append(&self.at(path)))?;
+        Ok(self.writer(path, writer))
+    }
+
+    fn stat(&mut self, path: &str) -> Result<u64> {
+        let status = self.wait("stat", path, self.client.get_file_info(&self.at(path)))?;
+        Ok(status.length as u64)
+    }
+
+    fn list(&mut self, path: &str) -> Result<usize> {
+        let entries = self.wait("list", path, self.client.list_status(&self.at(path), false))?;
+        Ok(entries.len())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.wait("rename", from, self.client.rename(&self.at(from), &self.at(to), false))
+    }
+
+    fn delete(&mut self, path: &str) -> Result<()> {
+        remove(&self.runtime, &self.client, "delete", &self.at(path))
+    }
+
+    fn mkdir(&mut self, path: &str) -> Result<()> {
+        self.wait("mkdir", path, self.client.mkdirs(&self.at(path), PERMISSION, false))
+    }
+
+    fn rmdir(&mut self, path: &str) -> Result<()> {
+        remove(&self.runtime, &self.client, "rmdir", &self.at(path))
+    }
+
+    fn drop_cache(&mut self, path: &str) -> Result<()> {
+        Err(Error::new(ErrorKind::Other, "drop_cache", path, "the pages are the DataNodes'"))
+    }
+}
+
+type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
+
+/// Reads front to back over one block stream, as an application's sequential read does; a range
+/// request for every call would open every block anew.
+struct HdfsReader {
+    runtime: Arc<Runtime>,
+    stream: ByteStream,
+    left: Bytes,
+    path: String,
+}
+
+impl HdfsReader {
+    fn new(runtime: Arc<Runtime>, reader: &FileReader, path: &str) -> Self {
+        let stream: ByteStream = Box::pin(reader.read_range_stream(0, reader.file_length()));
+        HdfsReader { runtime, stream, left: Bytes::new(), path: path.to_string() }
+    }
+}
+
+impl File for HdfsReader {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            if self.left.is_empty() {
+                match self.runtime.block_on(self.stream.next()) {
+                    None => break,
+                    Some(Ok(bytes)) => self.left = bytes,
+                    Some(Err(error)) => return Err(hdfs_error("read", &self.path, &error)),
+                }
+            }
+            let taken = self.left.len().min(buffer.len() - filled);
+            buffer[filled..filled + taken].copy_from_slice(&self.left.split_to(taken));
+            filled += taken;
+        }
+        Ok(filled)
+    }
+
+    fn write(&mut self, _bytes: Bytes) -> Result<()> {
+        Err(Error::new(ErrorKind::Other, "write", &self.path, "opened for reading"))
+    }
+
+    fn fsync(&mut self) -> Result<()> {
+        Err(Error::new(ErrorKind::Other, "fsync", &self.path, "opened for reading"))
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct HdfsWriter {
+    runtime: Arc<Runtime>,
+    writer: FileWriter,
+    path: String,
+}
+
+impl File for HdfsWriter {
+    fn read(&mut self, _buffer: &mut [u8]) -> Result<usize> {
+        Err(Error::new(ErrorKind::Other, "read", &self.path, "opened for writing"))
+    }
+
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        let written = self.runtime.block_on(self.writer.write_bytes(bytes));
+        written.map(|_| ()).map_err(|error| hdfs_error("write", &self.path, &error))
+    }
+
+    fn fsync(&mut self) -> Result<()> {
+        let synced = self.runtime.block_on(self.writer.hsync());
+        synced.map_err(|error| hdfs_error("fsync", &self.path, &error))
+    }
+
+    fn close(mut self: Box<Self>) -> Result<()> {
+        let closed = self.runtime.block_on(self.writer.close());
+        closed.map_err(|error| hdfs_error("close", &self.path, &error))
+    }
+}
+
+fn hdfs_error(operation: &'static str, path: &str, error: &HdfsError) -> Error {
+    let kind = match error {
+        HdfsError::IOError(io) => return Error::io(operation, path, io),
+        HdfsError::FileNotFound(_) => ErrorKind::NotFound,
+        HdfsError::AlreadyExists(_) => ErrorKind::Exists,
+        HdfsError::ChecksumError => ErrorKind::Corruption,
+        HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _) => {
+            match class.rsplit('.').next().unwrap_or(class) {
+                "AccessControlException" => ErrorKind::Permission,
+                "DSQuotaExceededException" | "NSQuotaExceededException" => ErrorKind::NoSpace,
+                "FileNotFoundException" => ErrorKind::NotFound,
+                _ => ErrorKind::Other,
+            }
+        }
+        _ => ErrorKind::Other,
+    };
+    let text = error.to_string();
+    Error::new(kind, operation, path, text.lines().next().unwrap_or(&text))
+}

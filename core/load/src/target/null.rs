@@ -1,0 +1,89 @@
+//! A target that does nothing: what is measured on it is the generator itself.
+
+use bytes::Bytes;
+
+use super::{Capabilities, Factory, File, Target};
+use crate::Result;
+
+pub const CAPABILITIES: Capabilities =
+    Capabilities { direct_io: false, verify: false, ..Capabilities::ALL };
+
+pub struct NullFactory;
+
+impl Factory for NullFactory {
+    fn begin(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Target>> {
+        Ok(Box::new(Null))
+    }
+
+    fn finish(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct Null;
+
+struct NullFile;
+
+impl Target for Null {
+    fn create(&mut self, _path: &str) -> Result<Box<dyn File>> {
+        Ok(Box::new(NullFile))
+    }
+
+    fn open(&mut self, _path: &str) -> Result<Box<dyn File>> {
+        Ok(Box::new(NullFile))
+    }
+
+    fn append(&mut self, _path: &str) -> Result<Box<dyn File>> {
+        Ok(Box::new(NullFile))
+    }
+
+    fn stat(&mut self, _path: &str) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn list(&mut self, _path: &str) -> Result<usize> {
+        Ok(0)
+    }
+
+    fn rename(&mut self, _from: &str, _to: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn delete(&mut self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn mkdir(&mut self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn rmdir(&mut self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn drop_cache(&mut self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl File for NullFile {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        Ok(buffer.len())
+    }
+
+    fn write(&mut self, _bytes: Bytes) -> Result<()> {
+        Ok(())
+    }
+
+    fn fsync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}

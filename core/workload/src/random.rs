@@ -1,0 +1,29 @@
+//! Counter-based random numbers: a pure function of a key, so that order never matters.
+
+/// 64 random bits for (seed, a, b, purpose): SplitMix64's finaliser (Steele et al. 2014) over the
+/// key's words. The same key always gives the same bits.
+pub fn draw(seed: u64, a: u64, b: u64, purpose: u64) -> u64 {
+    let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
+    for word in [a, b, purpose] {
+        state = mix(state ^ word.wrapping_add(0x9e37_79b9_7f4a_7c15));
+    }
+    state
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The bits as a number in [0, 1).
+pub fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// A standard normal number from two keys' bits (Box and Muller).
+pub fn normal(first: u64, second: u64) -> f64 {
+    let radius = (-2.0 * (1.0 - unit(first)).ln()).sqrt();
+    radius * (std::f64::consts::TAU * unit(second)).cos()
+}

@@ -1,0 +1,1 @@
+"""A performance laboratory for distributed file systems."""

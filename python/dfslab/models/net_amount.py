@@ -1,0 +1,71 @@
+"""Numbers of a net: what a configuration fixes is folded, what a file's size decides stays open."""
+
+from __future__ import annotations
+
+import math
+
+import sympy
+
+from dfslab.models.cost import Reader
+from dfslab.models.net_build import Amount, times
+from dfslab.spec.parameters import symbol
+
+# A pipeline's units and a loop's turns are gathered into at most this many.
+MOST_UNITS = 64
+FILE_SIZE = symbol("file_size")
+_FUNCTIONS = {sympy.Max: "max", sympy.Min: "min"}
+_ROUNDED = {sympy.ceiling: "ceil", sympy.floor: "floor"}
+
+
+class Amounts:
+    """Evaluates a description's expressions; with `sized`, over the field `a.size` of a token."""
+
+    def __init__(self, reader: Reader, sized: bool) -> None:
+        self._reader = reader
+        self._sized = sized
+
+    def of(self, expression: sympy.Expr) -> Amount:
+        """A number, or an expression over the token where sizes vary and it depends on them."""
+        if self._sized and FILE_SIZE in expression.free_symbols:
+            return self._written(expression)
+        return self._reader.value(expression)
+
+    def whole(self, expression: sympy.Expr) -> int:
+        """A count that no file's size decides."""
+        number = self.of(expression)
+        assert isinstance(number, float | int), f"{expression} must not depend on file_size"
+        return round(number)
+
+    def turns(self, expression: sympy.Expr, most: int) -> tuple[int | str, Amount]:
+        """(turns to make, how many each stands for) of a count, gathered to `most`."""
+        count = self.of(expression)
+        if isinstance(count, str):
+            turns = f"min({most}, max(1, ceil({count})))"
+            return turns, f"({count}) / {turns}"
+        turns = min(most, max(1, math.ceil(count - 1e-9)))
+        return turns, count / turns
+
+    def _written(self, node: sympy.Expr) -> str:
+        """An expression in the inscription language."""
+        if node == FILE_SIZE:
+            return "a.size"
+        if not node.free_symbols or FILE_SIZE not in node.free_symbols:
+            return repr(float(self._reader.value(node)))
+        parts = [self._written(part) for part in node.args]
+        if isinstance(node, sympy.Add | sympy.Mul):
+            return "(" + (" + " if isinstance(node, sympy.Add) else " * ").join(parts) + ")"
+        if isinstance(node, sympy.Pow) and node.exp == -1:
+            return f"(1.0 / {parts[0]})"
+        if type(node) in _ROUNDED:
+            return f"{_ROUNDED[type(node)]}({parts[0]})"
+        if type(node) in _FUNCTIONS:
+            found = parts[0]
+            for part in parts[1:]:
+                found = f"{_FUNCTIONS[type(node)]}({found}, {part})"
+            return found
+        raise NotImplementedError(f"{node.func} in {node} has no form in the net's language")
+
+
+def scaled(reader: Amounts, expression: sympy.Expr, scale: Amount) -> Amount:
+    """An expression's amount, `scale` times."""
+    return times(reader.of(expression), scale)

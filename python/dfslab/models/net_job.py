@@ -1,0 +1,122 @@
+"""The closed loop around the trees: clients, their streams of operations, and what is watched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dfslab.models.cost import Reader
+from dfslab.models.net_amount import MOST_UNITS, Amounts
+from dfslab.models.net_build import Arc, Entry, Net, plus
+from dfslab.models.net_tree import Context, Trees
+from dfslab.models.placement import Placement, Station
+from dfslab.spec.operation import Node
+
+BEGINS = "operation begins"
+ENTERING = ("b.client", "b.index", "b.kind", "b.file", "b.size", "b.transfer")
+
+# (client, index, kind's name, file, size in bytes, bytes per call), as core/workload gives them.
+Operation = tuple[int, int, str, int, int, int]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the monitors of a net mean, in the order of `monitors`."""
+
+    monitors: list[dict[str, Any]]
+    operations: list[str]
+    steps: list[tuple[str, str]]
+    stations: list[Station]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a net is made from: trees of the operations, placement, numbers, clients."""
+
+    trees: Mapping[str, Node]
+    placement: Placement
+    environment: dict[str, float]
+    client: str = "client"
+    written_back: float = 1.0
+    think_time_s: float = 0.0
+    service: str = "by_kind"
+    sized: bool = False
+    most_units: int = MOST_UNITS
+
+    def net(
+        self, name: str, clients: int, stream: Sequence[Operation]
+    ) -> tuple[dict[str, Any], Watched]:
+        """The net of `clients` that run `stream` (every client's operations in order)."""
+        net = Net(name)
+        reader = Reader(self.placement, self.environment, self.client, self.written_back)
+        trees = Trees(
+            net, self.placement, Amounts(reader, self.sized), self.environment,
+            written_back=self.written_back, service=self.service, most_units=self.most_units,
+            clients=clients,
+        )  # fmt: skip
+        names = list(self.trees)
+        ready = net.place("clients", [{"client": number} for number in range(clients)])
+        _fill(net, names, stream)
+        ways = []
+        for number, operation in enumerate(names):
+            ways.append((f"a.kind == {number}", self._operation(trees, operation, ready)))
+        begun = ways[0][1] if len(ways) == 1 else trees.branch("which operation", "clients", ways)
+        # Which instances an operation meets is drawn once, evenly over those of every role.
+        roles = {role for group in self.placement.deployment.node for role in group.roles}
+        counts = [self.placement.deployment.instances(role) for role in roles]
+        even = math.lcm(*[count for count in counts if count])
+        row = {"client": "b.client", "kind": "b.kind", "size": "b.size", "k0": "b.k0",
+               "pick": f"floor(uniform(0.0, {even}.0))"}  # fmt: skip
+        arcs = [replace(arc, fresh=True) for arc in begun(row, 0.0)]
+        net.transition(BEGINS, "clients", [ready, "stream"], arcs,
+                       "a.client == b.client")  # fmt: skip
+        watched = _watched(trees, names)
+        read = {m["from"]: ["a.k0"] for m in watched.monitors if m["kind"] == "sojourn"}
+        read |= {m["to"]: ["a.k0"] for m in watched.monitors if m["kind"] == "sojourn"}
+        read[BEGINS] = list(ENTERING)
+        return net.document(read), watched
+
+    def _operation(self, trees: Trees, operation: str, ready: str) -> Entry:
+        """From the start of an operation of this kind to the client's return."""
+        think = self.think_time_s
+        back = trees.relay(
+            f"{operation} ends", operation,
+            lambda row, delay: [Arc(ready, row, plus(delay, think))],
+        )  # fmt: skip
+        total = self.placement.deployment.instances(self.client)
+        home = "0" if total == 1 else f"a.client % {total}"
+        context = Context(page=operation, stack=((self.client, home),))
+        tree = self.trees[operation]
+        return trees.relay(f"{operation} starts", operation, trees.visit(tree, context, back))
+
+
+def _fill(net: Net, names: Sequence[str], stream: Sequence[Operation]) -> None:
+    """The streams as first tokens: each client takes its own in their order."""
+    net.place("stream", [
+        {"client": client, "index": index, "kind": names.index(kind), "file": file,
+         "size": float(size), "transfer": transfer, "k0": number}
+        for number, (client, index, kind, file, size, transfer) in enumerate(stream)
+    ])  # fmt: skip
+
+
+def _watched(trees: Trees, names: Sequence[str]) -> Watched:
+    spans = [(f"{name} starts", f"{name} ends") for name in names]
+    spans += [(first, last) for _, _, first, last in trees.steps]
+    stations = trees.stations.made
+    monitors: list[dict[str, Any]] = [
+        {"kind": "sojourn", "from": first, "to": last, "key": "a.k0"} for first, last in spans
+    ]
+    monitors += [{"kind": "marking", "place": idle} for idle in stations.values()]
+    monitors += [
+        {"kind": "log", "transition": f"{name} ends", "fields": [], "limit": MOST_LOGGED}
+        for name in names
+    ]
+    steps = [(operation, step) for operation, step, _, _ in trees.steps]
+    return Watched(monitors, list(names), steps, list(stations))
+
+
+MOST_LOGGED = 1_000_000
+
+

@@ -1,0 +1,333 @@
+"""Operation trees as nets: every node becomes arcs to what it does, and then to what comes next.
+
+A job is a token: job number `k0`, client, size, `pick` (which instances it meets), loop counters
+`n1…`, copy numbers `c1…`, and keys `k1…` of its forks. `visit(node, context, then)` adds what a
+node needs and returns its entry. Roles with several instances: an operation begins at a random one
+(`pick`); turns of loops, copies of a `par` and hops between equals go on to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dfslab.models.net_amount import MOST_UNITS, Amounts
+from dfslab.models.net_build import Amount, Arc, Entry, Net, Row, after, plus, text, times
+from dfslab.models.net_station import Message, Stations
+from dfslab.models.placement import Placement
+from dfslab.spec.operation import Call, Choice, Later, Node, Par, Pipeline, Repeat, Seq, Use
+
+SERVICES = ("by_kind", "deterministic", "exponential")
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a node stands.
+
+    `stack`: roles called into, with the instance of each. `scale`: executions that one stands for;
+    `calm`: the same without the units gathered by the innermost pipeline, for what overlaps.
+    `shifts`: fields that move the choice of instances. `key`: the field that tells branches apart.
+    `lane`, `lanes`: which of the equal concurrent pipelines of all clients this is.
+    """
+
+    page: str
+    stack: tuple[tuple[str, str], ...]
+    scale: Amount = 1.0
+    calm: Amount = 1.0
+    shifts: tuple[str, ...] = ()
+    key: str = "k0"
+    forks: int = 0
+    loops: int = 0
+    lane: str = "a.client"
+    lanes: int = 1
+    called: bool = False
+    overlapping: bool = False
+    named: bool = False
+
+    @property
+    def role(self) -> str:
+        return self.stack[-1][0]
+
+    def at(self, role: str, instance: str) -> Context:
+        """The same, moved to another instance without a caller to come back to."""
+        return replace(self, stack=(*self.stack[:-1], (role, instance)))
+
+
+class Trees:
+    """Compiles trees into `net`; `steps` gathers (operation, step, from, to) of named steps."""
+
+    def __init__(
+        self, net: Net, placement: Placement, amounts: Amounts, environment: dict[str, float],
+        *, written_back: float = 1.0, service: str = "by_kind", most_units: int = MOST_UNITS,
+        clients: int = 1,
+    ) -> None:  # fmt: skip
+        assert service in SERVICES, f"service {service} not in {SERVICES}"
+        self.net, self.placement, self.amounts = net, placement, amounts
+        self.stations = Stations(net, placement)
+        self.environment = environment
+        self.clients = clients
+        self.most_units = most_units
+        self.steps: list[tuple[str, str, str, str]] = []
+        self._written_back = written_back
+        self._service = service
+        self._names: dict[str, int] = {}
+
+    def visit(self, node: Node, context: Context, then: Entry) -> Entry:
+        """The entry of `node`, after which `then` goes on."""
+        # A cycle between two rooms of one compiler: streams compile their stages with trees.
+        from dfslab.models.net_stream import pipeline
+
+        kinds: dict[type, Callable[..., Entry]] = {
+            Use: self._use, Call: self._call, Seq: self._seq, Par: self._par,
+            Repeat: self._repeat, Choice: self._choice, Later: self._later,
+            Pipeline: lambda *arguments: pipeline(self, *arguments),
+        }  # fmt: skip
+        compiled = kinds[type(node)]
+        seen = node.name and not context.named and not context.overlapping
+        if not seen or isinstance(node, Later):
+            return compiled(node, context, then)
+        first, last = (self.unique(f"{context.page}/{node.name} {e}") for e in ("starts", "ends"))
+        self.steps.append((context.page, node.name, first, last))
+        ended = self.relay(last, context.page, then)
+        return self.relay(first, context.page, compiled(node, replace(context, named=True), ended))
+
+    def unique(self, name: str) -> str:
+        """The name, with a number from its second use on."""
+        self._names[name] = self._names.get(name, 0) + 1
+        return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
+
+    def relay(self, name: str, page: str, then: Entry) -> Entry:
+        """A place and a transition of that name, so that a monitor can watch."""
+        place = self.net.place(name)
+        self.net.transition(name, page, [place], then({}, 0.0))
+        return lambda row, delay: [Arc(place, row, delay)]
+
+    def branch(self, name: str, page: str, ways: list[tuple[str, Entry]]) -> Entry:
+        """A place that tokens leave by the way whose guard holds."""
+        place = self.net.place(self.unique(name))
+        for number, (guard, then) in enumerate(ways, 1):
+            self.net.transition(f"{place} ({number})", page, [place], then({}, 0.0), guard)
+        return lambda row, delay: [Arc(place, row, delay)]
+
+    def instance(self, role: str, context: Context) -> str:
+        """Which instance of `role` a node at `context` meets."""
+        total = self.placement.deployment.instances(role)
+        if total == 1:
+            return "0"
+        for known, instance in reversed(context.stack):
+            if known == role:
+                return instance
+        return f"({' + '.join(['a.pick', *context.shifts])}) % {total}"
+
+    def receiver(self, role: str, context: Context) -> str:
+        """Which instance of `role` a message goes to: equals hand on to the next of them."""
+        if role != context.role:
+            return self.instance(role, context)
+        total = self.placement.deployment.instances(role)
+        return "0" if total == 1 else f"({context.stack[-1][1]} + 1) % {total}"
+
+    def _use(self, node: Use, context: Context, then: Entry) -> Entry:
+        resource, role = node.resource, node.resource.role
+        servers = resource.servers
+        count = None if servers is None else max(1, self.amounts.whole(servers))
+        where = self.instance(role, context)
+        step = (context.page, node.name)
+        if node.body is not None:
+            return self._hold(node, replace(context, stack=(*context.stack, (role, where))),
+                              count, then)  # fmt: skip
+        demand = times(self.amounts.of(node.demand_s), context.scale)
+        if demand == 0.0:
+            return then
+        if not self.placement.stations(resource, count):
+            return lambda row, delay: then(row, plus(delay, demand))
+        if resource.kind not in ("lock", "threads"):
+            where = self.stations.node(role, where)
+        if self._is_random(resource.kind, context):
+            demand = f"exponential({text(demand)})"
+        return self.stations.serve(resource, count, where, demand, step, then)
+
+    def _is_random(self, kind: str, context: Context) -> bool:
+        if self._service != "by_kind":
+            return self._service == "exponential"
+        return kind == "cpu" and context.called and not context.overlapping
+
+    def _hold(self, node: Use, context: Context, count: int | None, then: Entry) -> Entry:
+        if count is None:
+            return self.visit(node.body, context, then)
+        where = context.stack[-1][1]
+        release = self.stations.release(node.resource, count, where)
+        body = self.visit(
+            node.body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
+        )
+        return self.stations.hold(node.resource, count, where, (context.page, node.name), body)
+
+    def _call(self, node: Call, context: Context, then: Entry) -> Entry:
+        to = (node.role, self.receiver(node.role, context))
+        inside = replace(context, stack=(*context.stack, to), called=True)
+        if not node.one_way:
+            answer = replace(inside, stack=(*inside.stack, context.stack[-1]))
+            size = self.amounts.of(node.response_bytes)
+            then = self.transfer(inside, answer, size, context.scale, f"{node.name} reply", then)
+        body = self.visit(node.body, inside, then)
+        size = self.amounts.of(node.request_bytes)
+        return self.transfer(context, inside, size, context.scale, node.name, body)
+
+    def transfer(
+        self, sender: Context, receiver: Context, size: Amount, between: Amount, name: str,
+        then: Entry, sent: Entry | None = None,
+    ) -> Entry:  # fmt: skip
+        """A message from one place to another; `between`: how often propagation counts.
+
+        `sent` is entered as soon as the sender's adapter is free, inside a node at once.
+        """
+        roles = (sender.role, receiver.role)
+        same = self.placement.same_node(*roles)
+        hop = times(self.environment["loopback_latency"], between)
+
+        def inside(row: Row, delay: Amount) -> list[Arc]:
+            on = then(row, plus(delay, hop))
+            return [*on, *sent(row, delay)] if sent else on
+
+        if same == 1.0:
+            return inside
+        nodes = tuple(self.stations.node(*context.stack[-1]) for context in (sender, receiver))
+        message = self.message(roles, times(size, sender.scale), between)
+        step = (sender.page, name)
+        outside = self.stations.send(roles, nodes, message, step, then, sent)
+        if same == 0.0:
+            return outside
+        here, there = nodes
+        ways = [(f"{here} == {there}", inside), (f"{here} != {there}", outside)]
+        return self.branch(f"{sender.page}/{name} where", sender.page, ways)
+
+    def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> Message:
+        """What `size` bytes cost at the adapters of sender and receiver."""
+        out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
+        latency = self.environment["network_latency"] + sum(
+            self.environment[f"{role}.nic_latency"] for role in roles
+        )
+        early = max(0.0, 1.0 / min(out, into) - 1.0 / into)
+        lead = plus(times(latency, between), times(size, early))
+        return Message(times(size, 1.0 / out), times(size, 1.0 / into), lead)
+
+    def _seq(self, node: Seq, context: Context, then: Entry) -> Entry:
+        for step in reversed(node.steps):
+            then = self.visit(step, context, then)
+        return then
+
+    def _par(self, node: Par, context: Context, then: Entry) -> Entry:
+        def visit(step: Node, inside: Context, joined: Entry) -> Entry:
+            return self.visit(step, inside, joined)
+
+        return self.fork(node, context, then, visit)
+
+    def fork(
+        self, node: Par, context: Context, then: Entry,
+        visit: Callable[[Node, Context, Entry], Entry],
+    ) -> Entry:  # fmt: skip
+        """All branches and copies at once, then `then` when enough of them are done."""
+        copies = self.amounts.whole(node.copies)
+        total = copies * len(node.steps)
+        needed = total if node.needed is None else min(total, self.amounts.whole(node.needed))
+        if total == 0 or needed < 1:
+            return then
+        inside = replace(context, overlapping=True)
+        if total == 1:
+            return visit(node.steps[0], inside, then)
+        changes = ["0"] * copies
+        if copies > 1:
+            level = context.forks + 1
+            inside = replace(
+                inside, forks=level, key=f"k{level}", lanes=context.lanes * copies,
+                lane=f"{context.lane} * {copies} + a.c{level}",
+                shifts=(*context.shifts, f"a.c{level}"),
+            )  # fmt: skip
+            changes = [str(copy) for copy in range(copies)]
+        joined, waiting = self._join(node, context, total, needed, then)
+        branches = [visit(step, inside, joined) for step in node.steps]
+
+        def entry(row: Row, delay: Amount) -> list[Arc]:
+            arcs = [Arc(waiting, after(row, {"left": str(total)}), delay)]
+            for branch in branches:
+                for copy in changes:
+                    split = {f"c{inside.forks}": copy,
+                             inside.key: f"a.{context.key} * {copies} + {copy}"}  # fmt: skip
+                    arcs += branch(after(row, split) if copies > 1 else row, delay)
+            return arcs
+
+        return entry
+
+    def _join(
+        self, node: Par, context: Context, total: int, needed: int, then: Entry
+    ) -> tuple[Entry, str]:
+        """(where branches go when done, the place where the job waits for them)."""
+        name = self.unique(f"{context.page}/{node.name or 'branches'}")
+        waiting, done = self.net.place(f"{name} waiting"), self.net.place(f"{name} done")
+        same = f"a.{context.key} == b.{context.key}"
+        rest = Arc(waiting, {"left": "a.left - 1"})
+        enough = total - needed + 1
+        ways = [("more", f"a.left > {enough}", [rest])]
+        on = then({}, 0.0)
+        if enough == 1:
+            ways.append(("all", "a.left == 1", on))
+        else:
+            ways += [("enough", f"a.left == {enough}", [rest, *on]),
+                     ("late", f"a.left > 1 && a.left < {enough}", [rest]),
+                     ("last", "a.left == 1", [])]  # fmt: skip
+        for label, guard, arcs in ways:
+            self.net.transition(
+                f"{name} {label}", context.page, [waiting, done], arcs, f"{same} && {guard}"
+            )
+        return (lambda row, delay: [Arc(done, row, delay)]), waiting
+
+    def _repeat(self, node: Repeat, context: Context, then: Entry) -> Entry:
+        turns, each = self.amounts.turns(node.count, self.most_units)
+        if each == 0.0:
+            return then
+        scale, calm = times(context.scale, each), times(context.calm, each)
+        if turns == 1:
+            return self.visit(node.body, replace(context, scale=scale, calm=calm), then)
+        counter = f"n{context.loops + 1}"
+        inside = replace(
+            context, scale=scale, calm=calm, loops=context.loops + 1,
+            shifts=(*context.shifts, f"a.{counter}"),
+        )  # fmt: skip
+        turned = self.net.place(self.unique(f"{context.page}/{node.name or 'loop'} turn"))
+        body = self.visit(node.body, inside, lambda row, delay: [Arc(turned, row, delay)])
+        for label, guard, arcs in (
+            ("again", f"a.{counter} + 1 < {turns}", body({counter: f"a.{counter} + 1"}, 0.0)),
+            ("over", f"a.{counter} + 1 >= {turns}", then({}, 0.0)),
+        ):
+            self.net.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
+        return lambda row, delay: body(after(row, {counter: "0"}), delay)
+
+    def _choice(self, node: Choice, context: Context, then: Entry) -> Entry:
+        ways, before = [], 0.0
+        for probability, branch in node.branches:
+            share = self.amounts.of(probability)
+            if share == 0.0:
+                continue
+            entry = self.visit(branch, context, then)
+            if share == 1.0:
+                return entry
+            upto = plus(before, share)
+            ways.append((f"a.draw >= {text(before)} && a.draw < {text(upto)}", entry))
+            before = upto
+        if not ways:
+            return then
+        if isinstance(before, str) or not math.isclose(before, 1.0):
+            ways.append((f"a.draw >= {text(before)}", then))
+        chosen = self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
+        return lambda row, delay: chosen({**row, "draw": "uniform(0.0, 1.0)"}, delay)
+
+    def _later(self, node: Later, context: Context, then: Entry) -> Entry:
+        share = self._written_back
+        if share == 0.0:
+            return then
+        inside = replace(
+            context, scale=times(context.scale, share), calm=times(context.calm, share),
+            overlapping=True,
+        )  # fmt: skip
+        work = self.visit(node.body, inside, lambda row, delay: [])
+        return lambda row, delay: [*then(row, delay), *work(row, delay)]

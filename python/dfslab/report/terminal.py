@@ -1,0 +1,130 @@
+"""Tables for the terminal: what a run says, in one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dfslab.result import Metric, Result
+from dfslab.spec import units
+from dfslab.studies.advise import Advice
+from dfslab.studies.compare import Comparison, Row, Score
+
+
+def labels_text(labels: dict[str, Any]) -> str:
+    """The varied keys of a configuration, short."""
+    return " ".join(
+        str(value) if isinstance(value, str) else f"{key.rsplit('.', 1)[-1]}={value}"
+        for key, value in labels.items()
+    )
+
+
+def comparison_table(comparison: Comparison, methods: Sequence[str]) -> Table:
+    """Measured and predicted rates with 90 % intervals; signed errors; held-out points marked."""
+    table = Table(title="Operations per second, measured and predicted (90 % interval, error)",
+                  caption="* held out: never fitted on")  # fmt: skip
+    table.add_column("configuration")
+    for name in ("measured", *methods):
+        table.add_column(name, justify="right")
+    for row in comparison.rows:
+        mark = " *" if row.held_out else ""
+        cells = [_measured(row), *(_predicted(row, method) for method in methods)]
+        table.add_row(labels_text(row.labels) + mark, *cells)
+    return table
+
+
+def _measured(row: Row) -> str:
+    return _number(row.measured.value) if row.measured else "-"
+
+
+def _predicted(row: Row, method: str) -> str:
+    metric = row.predictions.get(method)
+    if metric is None:
+        return "-"
+    error = row.errors.get(method)
+    shown = "" if error is None else f"\n{error:+.0%}"
+    return f"{interval(metric)}{shown}"
+
+
+def interval(metric: Metric) -> str:
+    """value (low to high)."""
+    if metric.low is None or metric.high is None:
+        return _number(metric.value)
+    return f"{_number(metric.value)} ({_number(metric.low)}–{_number(metric.high)})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def score_table(title: str, scores: dict[str, Score]) -> Table:
+    """Errors of every method."""
+    table = Table(title=title)
+    for name in ("method", "points", "median |error|", "90 % |error|", "signed median",
+                 "90 % coverage"):  # fmt: skip
+        table.add_column(name, justify="left" if name == "method" else "right")
+    for method, score in scores.items():
+        table.add_row(
+            method, str(score.n), f"{score.median_abs_error:.1%}", f"{score.p90_abs_error:.1%}",
+            f"{score.median_signed_error:+.1%}", f"{score.coverage_90:.0%}",
+        )  # fmt: skip
+    return table
+
+
+def result_table(results: Iterable[Result]) -> Table:
+    """One row a result: rate, throughput, latency, what binds."""
+    table = Table(title="Predictions and measurements")
+    for name in ("method", "configuration", "per second", "throughput", "mean latency", "limit"):
+        table.add_column(name)
+    for result in results:
+        throughput = result.metrics.get("throughput_bytes_per_s")
+        latencies = [
+            units.text(metric.value, "s")
+            for key, metric in result.metrics.items()
+            if key.startswith("latency_s_mean.")
+        ]
+        table.add_row(
+            result.method,
+            labels_text(dict(result.labels)),
+            interval(result.metrics["rate_per_s"]),
+            units.text(throughput.value, "B/s") if throughput else "-",
+            ", ".join(latencies),
+            result.binding,
+        )
+    return table
+
+
+def ranking_table(profile: dict[str, Any], most: int = 20) -> Table:
+    """A trace's steps by self time."""
+    table = Table(
+        title=f"{profile['spans']} spans in {profile['trees']} call trees, "
+        f"{profile['shapes']} after merging; by self time"
+    )
+    for name in ("step", "count", "self", "share", "mean", "bytes"):
+        table.add_column(name, justify="left" if name == "step" else "right")
+    for row in profile["ranking"][:most]:
+        table.add_row(
+            row["path"], f"{row['count']}", units.text(row["self_s"], "s"), f"{row['share']:.1%}",
+            units.text(row["total_s"] / max(1, row["count"]), "s"),
+            units.text(row["bytes"], "B") if row["bytes"] else "",
+        )  # fmt: skip
+    return table
+
+
+def advice_table(advice: Sequence[Advice]) -> Table:
+    """What to change, and what that would gain."""
+    table = Table(title="What limits, what to change, what it would gain (90 % interval)")
+    for name in ("configuration", "limit", "change", "gain"):
+        table.add_column(name)
+    for one in advice:
+        gain = f"x {one.gain:.2f} ({one.low:.2f}–{one.high:.2f})"
+        table.add_row(labels_text(dict(one.labels)), one.limit, one.change, gain)
+    return table
+
+
+def console(json_wanted: bool) -> Console:
+    """Where people's output goes: to stderr when stdout carries JSON."""
+    return Console(stderr=json_wanted, highlight=False)

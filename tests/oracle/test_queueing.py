@@ -1,0 +1,71 @@
+"""Mean value analysis against published numbers, birth-death chains and the bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfslab.models.queueing import asymptotic_bounds, mean_value_analysis
+
+# Four network stations of 0.635 ms and four disks of 1.15 ms, a quarter of the visits each.
+PVFS = [0.635 / 4] * 4 + [1.15 / 4] * 4
+
+
+@pytest.mark.parametrize(
+    ("clients", "rate", "response", "disk_queue"),
+    [(1, 0.560224, 1.785, None), (8, 2.254749, 3.548066, 1.46869), (32, 3.139280, None, None)],
+)
+def test_closed_network_has_its_published_answer(clients, rate, response, disk_queue):
+    closed = mean_value_analysis(PVFS, clients)
+    assert closed.rate_per_s == pytest.approx(rate, abs=1e-6)
+    if response:
+        assert closed.response_s == pytest.approx(response, abs=1e-6)
+    if disk_queue:
+        assert closed.queue[-1] == pytest.approx(disk_queue, abs=1e-5)
+
+
+def machine_repair_rate(machines, servers, service, think):
+    """Rate of a finite-source queue from its birth-death chain."""
+    weight = [1.0]
+    for k in range(1, machines + 1):
+        birth = (machines - k + 1) / think
+        weight.append(weight[-1] * birth / (min(k, servers) / service))
+    probability = np.array(weight) / sum(weight)
+    return sum(p * min(k, servers) / service for k, p in enumerate(probability))
+
+
+@pytest.mark.parametrize(
+    ("machines", "servers"), [(1, 2), (2, 2), (6, 2), (10, 4), (40, 4), (12, 1), (20, 8)]
+)
+def test_several_servers_are_exact(machines, servers):
+    closed = mean_value_analysis([1.0], machines, 3.0, [servers])
+    expected = machine_repair_rate(machines, servers, 1.0, 3.0)
+    assert closed.rate_per_s == pytest.approx(expected, rel=1e-7)
+
+
+@given(
+    st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=5),
+    st.integers(1, 30),
+    st.floats(0.0, 5.0),
+)
+def test_laws_and_bounds_hold(demands, clients, think):
+    closed = mean_value_analysis(demands, clients, think)
+    low, high = asymptotic_bounds(demands, clients, think, sum(demands))
+    assert low * (1 - 1e-9) <= closed.rate_per_s <= high * (1 + 1e-9)
+    # Little: everybody is either thinking or at a station.
+    inside = closed.queue.sum()
+    assert inside + closed.rate_per_s * think == pytest.approx(clients, rel=1e-6)
+    assert (closed.utilisation <= 1 + 1e-9).all()
+
+
+def test_overlap_keeps_the_bounds():
+    demands = [0.4, 0.3]
+    for clients in (1, 2, 5, 50):
+        closed = mean_value_analysis(demands, clients, latency_s=0.45)
+        assert closed.rate_per_s <= min(1 / 0.4, clients / 0.45) * (1 + 1e-9)
+    assert mean_value_analysis(demands, 1, latency_s=0.45).rate_per_s == pytest.approx(1 / 0.45)
+    assert mean_value_analysis(demands, 200, latency_s=0.45).rate_per_s == pytest.approx(
+        1 / 0.4, rel=0.02
+    )

@@ -1,0 +1,113 @@
+"""The trace border from Python: what is written is profiled, in both formats, to the nanosecond."""
+
+import json
+
+import pytest
+from dfslab import _core
+
+SECOND = 10**9
+START = 1_700_000_000 * SECOND
+
+
+def block_writes(blocks, packets):
+    """Spans of `blocks` block writes, each a receiveBlock over some receivePackets."""
+    spans = []
+    for block in range(blocks):
+        begin = START + block * SECOND
+        root = 1 + block * 1000
+        spans.append(("write", begin, begin + 900_000, root, 0, 7, 0))
+        spans.append(("receiveBlock", begin + 10, begin + 800_010, root + 1, root, 7, 0))
+        for packet in range(packets + block % 3):
+            at = begin + 20 + packet * 1000
+            spans.append(("receivePacket", at, at + 700, root + 2 + packet, root + 1, 7, 65536))
+    return spans
+
+
+@pytest.fixture(params=["json", "protobuf"])
+def trace(request, tmp_path):
+    path = tmp_path / "trace"
+    _core.trace_write(block_writes(200, 300), "datanode", str(path), request.param)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["trace"]
+    return str(path)
+
+
+def test_block_writes_become_one_tree(trace):
+    profile = json.loads(_core.trace_profile([trace], "{}"))
+    packets = sum(300 + block % 3 for block in range(200))
+    assert (profile["spans"], profile["trees"], profile["shapes"]) == (400 + packets, 200, 1)
+    assert profile["reduction"]["trees_removed"] > 0.99
+    assert set(profile["losses"].values()) == {0}
+    (root,) = profile["roots"]
+    (block,) = root["children"]
+    (packet,) = block["children"]
+    assert [root["name"], block["name"]] == ["write", "receiveBlock"]
+    assert (packet["count"], packet["bytes"]) == (packets, packets * 65536)
+    assert (packet["total_ns"], packet["self_ns"]) == (packets * 700, packets * 700)
+    assert block["self_ns"] == 200 * 800_000 - packets * 700
+    assert packet["total_s"] == pytest.approx(packets * 700e-9)
+    assert [packet[key] for key in ("min_s", "max_s")] == [700e-9, 700e-9]
+    assert [packet[key] for key in ("p50_s", "p99_s")] == pytest.approx([700e-9] * 2, rel=0.01)
+    assert {note["kind"] for note in packet["exemplars"]} == {"slowest", "sampled"}
+
+
+def test_the_ranking_is_by_self_time_with_waits_apart(trace):
+    options = json.dumps({"wait_patterns": ["receiveB*"]})
+    profile = json.loads(_core.trace_profile([trace], options))
+    assert [entry["name"] for entry in profile["ranking"]] == ["receivePacket", "write"]
+    assert [entry["path"] for entry in profile["waits"]] == ["write/receiveBlock"]
+    everything = profile["ranking"] + profile["waits"]
+    assert sum(entry["share"] for entry in everything) == pytest.approx(1)
+    assert sum(entry["self_ns"] for entry in everything) == 200 * 900_000
+
+
+def test_folded_stacks(trace):
+    lines = _core.trace_folded([trace]).splitlines()
+    assert lines[0] == f"write {200 * 100_000}"
+    stacks = [line.rsplit(" ", 1)[0] for line in lines]
+    assert stacks == ["write", "write;receiveBlock", "write;receiveBlock;receivePacket"]
+
+
+def test_both_formats_and_two_processes(tmp_path):
+    profiles = []
+    for trace_format in ("json", "protobuf"):
+        paths = [str(tmp_path / f"{name}.{trace_format}") for name in ("client-1", "client-2")]
+        for path, name in zip(paths, ("client-1", "client-2"), strict=True):
+            _core.trace_write(block_writes(3, 5), name, path, trace_format)
+        profiles.append(json.loads(_core.trace_profile(paths, "{}")))
+    assert profiles[0] == profiles[1]
+    assert (profiles[0]["trees"], profiles[0]["losses"]["duplicates"]) == (6, 0)
+
+
+def test_ids_follow_the_otlp_json_rules(tmp_path):
+    path = tmp_path / "trace"
+    _core.trace_write(block_writes(1, 1), "load", str(path), "json")
+    (resource,) = json.loads(path.read_text())["resourceSpans"]
+    spans = resource["scopeSpans"][0]["spans"]
+    assert {len(span["traceId"]) for span in spans} == {32}
+    assert [span["spanId"] for span in spans[:2]] == [f"{1:016x}", f"{2:016x}"]
+    assert spans[0]["startTimeUnixNano"] == str(START)
+    assert len({span["traceId"] for span in spans}) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [("{", "EOF"), ('{"limit": 1}', "unknown field `limit`"), ('{"ranking_limit": -1}', "-1")],
+)
+def test_wrong_options_are_named(trace, options, named):
+    with pytest.raises(_core.InputError, match=f"trace options: .*{named}"):
+        _core.trace_profile([trace], options)
+
+
+def test_wrong_calls_are_refused(tmp_path):
+    target = str(tmp_path / "trace")
+    with pytest.raises(_core.InputError, match='trace format "xml": allowed are "json" and'):
+        _core.trace_write([], "load", target, "xml")
+    with pytest.raises(_core.InputError, match="span 0: span_id 0, allowed are 1 to"):
+        _core.trace_write([("a", 1, 2, 0, 0, 0, 0)], "load", target, "json")
+    with pytest.raises(_core.InputError, match="at least one file is needed"):
+        _core.trace_profile([], "{}")
+    with pytest.raises(_core.InputError, match="No such file"):
+        _core.trace_profile([str(tmp_path / "absent")], "{}")
+    with pytest.raises(_core.InputError, match="writing trace .*No such file"):
+        _core.trace_write([("a", 1, 2, 1, 0, 0, 0)], "load", str(tmp_path / "no/trace"), "json")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,106 @@
+"""Damaged, foreign and hostile traces from Python: one clear line, or losses counted by kind."""
+
+import json
+
+import pytest
+from dfslab import _core
+
+TRACE = "0123456789abcdef0123456789abcdef"
+
+
+def span(number, parent=0, name="call", start=5, end=9, **others):
+    parent_id = f"{parent:016x}" if parent else ""
+    times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(end)}
+    ids = {"traceId": TRACE, "spanId": f"{number:016x}", "parentSpanId": parent_id}
+    return {**ids, "name": name, **times, **others}
+
+
+def document(*spans):
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+
+
+def profile(folder, content):
+    path = folder / "evil.trace"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return json.loads(_core.trace_profile([str(path)], "{}"))
+
+
+REFUSED = {
+    "empty": (b"", "the file is empty"),
+    "blank": (b"\n \n", "the file is empty"),
+    "text": (b"INFO receiver started\n", "neither OTLP JSON nor OTLP protobuf"),
+    "png": (b"\x89PNG\r\n\x1a\n" + bytes(50), "neither OTLP JSON nor OTLP protobuf"),
+    "gzip": (b"\x1f\x8b\x08\x00", "compressed with gzip"),
+    "half a document": (document(span(1))[:99], "line 1 column 99: EOF"),
+    "chrome": ('{"traceEvents": []}', "no key resourceSpans"),
+    "no spans": (document(), "holds no spans"),
+    "null list": ('{"resourceSpans": null}', "holds no spans"),
+    "number": ('{"resourceSpans": 3}', "invalid type: integer `3`"),
+    "deep": ('{"resourceSpans": ' + "[" * 200_000, "line 1"),
+    "deep and ignored": ('{"other": ' + '{"a":' * 200_000, "line 1"),
+    "base64 ids": (document(span(1, traceId="ASNFZ4mrze8BI0VniavN7w==")), "1 dropped for zero"),
+    "zero ids": (document(span(0)), "1 dropped for zero"),
+    "fractional time": (document(span(1, start=0.5)), "whole nanoseconds"),
+    "second line": (document(span(1)) + "\n{]", "line 2 column 2"),
+    "huge text as a number": (document(span(1, start="9" * 10**6)), "whole nanoseconds"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_in_one_line(case, tmp_path):
+    content, expected = REFUSED[case]
+    with pytest.raises(_core.InputError) as refused:
+        profile(tmp_path, content)
+    line = str(refused.value)
+    assert "evil.trace" in line
+    assert expected in line
+    assert "\n" not in line
+    assert len(line) < 1000
+
+
+LOSSES = {
+    "duplicate": ([span(1), span(1)], {"duplicates": 1}),
+    "conflict": ([span(1), span(1, end=10)], {"conflicting_duplicates": 1}),
+    "zero id": ([span(1), span(0)], {"zero_ids": 1}),
+    "short id": ([span(1), span(2, spanId="12")], {"bad_ids": 1}),
+    "self parent": ([span(1, parent=1)], {"self_parents": 1}),
+    "orphan": ([span(1, parent=99)], {"missing_parents": 1}),
+    "ring": ([span(1, parent=2), span(2, parent=1)], {"cycles": 1}),
+    "backwards": ([span(1, end=2)], {"end_before_start": 1}),
+    "overhang": ([span(1), span(2, parent=1, end=99)], {"outside_parent": 1}),
+    "huge name": ([span(1, name="x" * 10**7)], {"long_names": 1}),
+    "unicode": ([span(1, name="\u202e\0名\n🗂;/")], {}),
+    "negative size": (
+        [span(1, attributes=[{"key": "bytes", "value": {"intValue": "-1"}}])],
+        {"bad_sizes": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_counted_by_kind(case, tmp_path):
+    spans, expected = LOSSES[case]
+    found = profile(tmp_path, document(*spans))
+    assert {kind: count for kind, count in found["losses"].items() if count} == expected
+    assert found["spans"] > 0
+
+
+def test_a_hundred_thousand_levels_of_calls(tmp_path):
+    levels = 100_000
+    nested = [span(n, n - 1, start=n, end=10**6 - n) for n in range(1, levels + 1)]
+    found = profile(tmp_path, document(*nested))
+    assert (found["spans"], found["trees"]) == (levels, 1)
+    assert found["losses"]["deep_spans"] == levels - 200
+    ranked = found["ranking"]
+    assert sum(entry["count"] for entry in ranked) == levels
+    assert sum(entry["self_ns"] for entry in ranked) == 10**6 - 2
+
+
+def test_every_truncation_of_a_protobuf(tmp_path):
+    path = tmp_path / "whole"
+    spans = [("call", 5, 9, number, number - 1, 1, 4096) for number in range(1, 6)]
+    _core.trace_write(spans, "load", str(path), "protobuf")
+    whole = path.read_bytes()
+    for length in range(8, len(whole)):
+        with pytest.raises(_core.InputError, match=r", byte \d+: truncated"):
+            profile(tmp_path, whole[:length])
