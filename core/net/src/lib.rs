@@ -1,1 +1,41 @@
-//! Timed coloured Petri nets.
+//! Timed coloured Petri nets: a net as data in, firings and observations out.
+//!
+//! The data flows through the modules in this order: `definition` is a net as JSON says it,
+//! `expression` and `guard` type its inscriptions, `compile` makes a `compiled` net, `engine`
+//! fires it over a `marking` and an `event_list`, `monitor` watches, `run` makes replications.
+//! `reference` is the naive engine that the tests hold against the real one.
+//!
+//! Invariant: this crate knows nothing of what a net stands for.
+
+mod bucket;
+mod clock;
+mod compile;
+mod compiled;
+mod definition;
+mod engine;
+mod error;
+mod event_list;
+mod expression;
+mod guard;
+mod lint;
+mod marking;
+mod monitor;
+mod options;
+#[cfg(test)]
+mod random_nets;
+mod ranked;
+#[cfg(any(test, feature = "reference"))]
+pub mod reference;
+mod run;
+mod search;
+mod sojourn;
+mod stream;
+
+pub use compile::compile;
+pub use compiled::Net;
+pub use definition::NetDefinition;
+pub use engine::{Engine, Firing};
+pub use error::{ErrorKind, NetError, Result};
+pub use lint::lint;
+pub use options::{MonitorDefinition, RunOptions, Until};
+pub use run::{run, Reason};

@@ -1,1 +1,17 @@
 //! The PyO3 border: conversion only, one error mapping.
+
+mod error;
+mod load;
+mod net;
+mod trace;
+
+use pyo3::prelude::*;
+
+/// The compiled part of dfslab.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    error::register(module)?;
+    load::register(module)?;
+    net::register(module)?;
+    trace::register(module)
+}

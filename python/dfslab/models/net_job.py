@@ -15,6 +15,7 @@ from dfslab.models.placement import Placement, Station
 from dfslab.spec.operation import Node
 
 BEGINS = "operation begins"
+MOST_LOGGED = 1_000_000
 ENTERING = ("b.client", "b.index", "b.kind", "b.file", "b.size", "b.transfer")
 
 # (client, index, kind's name, file, size in bytes, bytes per call), as core/workload gives them.
@@ -73,9 +74,11 @@ class Job:
         net.transition(BEGINS, "clients", [ready, "stream"], arcs,
                        "a.client == b.client")  # fmt: skip
         watched = _watched(trees, names)
-        read = {m["from"]: ["a.k0"] for m in watched.monitors if m["kind"] == "sojourn"}
-        read |= {m["to"]: ["a.k0"] for m in watched.monitors if m["kind"] == "sojourn"}
-        read[BEGINS] = list(ENTERING)
+        read: dict[str, list[str]] = {BEGINS: list(ENTERING)}
+        for monitor in watched.monitors:
+            for transition in (monitor.get("from"), monitor.get("to"), monitor.get("transition")):
+                if transition:
+                    read.setdefault(transition, []).extend(["a.k0", "a.client"])
         return net.document(read), watched
 
     def _operation(self, trees: Trees, operation: str, ready: str) -> Entry:
@@ -110,13 +113,8 @@ def _watched(trees: Trees, names: Sequence[str]) -> Watched:
     ]
     monitors += [{"kind": "marking", "place": idle} for idle in stations.values()]
     monitors += [
-        {"kind": "log", "transition": f"{name} ends", "fields": [], "limit": MOST_LOGGED}
+        {"kind": "log", "transition": f"{name} ends", "fields": ["a.client"], "limit": MOST_LOGGED}
         for name in names
     ]
     steps = [(operation, step) for operation, step, _, _ in trees.steps]
     return Watched(monitors, list(names), steps, list(stations))
-
-
-MOST_LOGGED = 1_000_000
-
-

@@ -135,9 +135,7 @@ class Stations:
 
         return entry
 
-    def _leave(
-        self, station: Station, site: int, step: tuple[str, str], arcs: list[Arc]
-    ) -> None:
+    def _leave(self, station: Station, site: int, step: tuple[str, str], arcs: list[Arc]) -> None:
         page, name = step
         label = f"{name or station.kind} leaves {station} [{site}]"
         served = f"{station} in service"

@@ -143,9 +143,7 @@ def _message(trees: Trees, node: Call, context: Context, deliver: Entry) -> Entr
     return _thread(trees, f"{node.name} sender", context, work)
 
 
-def _thread(
-    trees: Trees, name: str, context: Context, work: Callable[[Entry], Entry]
-) -> Entry:
+def _thread(trees: Trees, name: str, context: Context, work: Callable[[Entry], Entry]) -> Entry:
     """A unit waits for the stage's thread, which `work` gets back through the entry it is given.
 
     A client runs one operation at a time, so a thread belongs to a client (and a copy); work that

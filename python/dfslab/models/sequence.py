@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dfslab.models.answer import to_result
 from dfslab.models.demand import Calibration, calibrate, uncalibrated
-from dfslab.models.prediction import Prediction, Situation
-from dfslab.result import Metric, Result, Step, provenance
+from dfslab.models.prediction import Situation
+from dfslab.result import Result
 from dfslab.spec.scenario import Point
 
 NAMES = ("sequence",)
@@ -45,45 +46,3 @@ class SequenceModel:
         if self.calibration is None:
             notes.append("not calibrated: nothing was measured")
         return to_result(self.name, point, prediction, factor, notes, calibration)
-
-
-def to_result(
-    method: str, point: Point, prediction: Prediction, factor: float, notes: list[str],
-    calibration: Calibration,
-) -> Result:  # fmt: skip
-    """A prediction and the factor its interval reaches up and down, as a Result."""
-
-    def metric(value: float) -> Metric:
-        return Metric(value=value, low=value / factor, high=value * factor)
-
-    metrics = {"rate_per_s": metric(prediction.rate_per_s)}
-    if prediction.mean_size_bytes:
-        metrics["throughput_bytes_per_s"] = metric(
-            prediction.rate_per_s * prediction.mean_size_bytes
-        )
-    for operation, latency in prediction.latency_s.items():
-        metrics[f"latency_s_mean.{operation}"] = metric(latency)
-    low, high = prediction.bounds_per_s
-    return Result(
-        method=method,
-        point_id=point.id,
-        point=point,
-        metrics=metrics,
-        steps=[
-            Step(operation=operation, step=step, time_s_mean=time)
-            for (operation, step), time in prediction.steps.items()
-        ],
-        utilisation={str(station): value for station, value in prediction.utilisation.items()},
-        binding=prediction.binding,
-        notes=notes,
-        detail={
-            "bounds_per_s": [low, high],
-            "unloaded_s": dict(prediction.unloaded_s),
-            "constants": [
-                {"key": c.key, "meaning": c.meaning, "unit": c.unit, "value": c.value,
-                 "log_standard_error": c.log_standard_error, "learnt": c.learnt}
-                for c in calibration.constants
-            ],
-        },
-        provenance=provenance(point.scenario.run.seed),
-    )  # fmt: skip

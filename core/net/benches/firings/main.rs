@@ -1,0 +1,97 @@
+//! Firings per second of the engine beside a hand-written simulator of the same model.
+
+mod handwritten;
+mod nets;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use dfslab_net::{compile, run, NetDefinition, RunOptions};
+use serde_json::{json, Value as Json};
+
+const ROUNDS: usize = 3;
+
+/// The best of some rounds: firings, seconds and the last result.
+fn best_of(net_json: &Json, options: &Json) -> (f64, f64, Json) {
+    let definition = NetDefinition::from_json(&net_json.to_string()).expect("the net is right");
+    let net = compile(definition).expect("the net is right");
+    let options = RunOptions::from_json(&options.to_string()).expect("the options are right");
+    let mut best_s = f64::INFINITY;
+    let mut result = Json::Null;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        result = run(&net, &options, &AtomicBool::new(false)).expect("the net runs");
+        best_s = best_s.min(start.elapsed().as_secs_f64());
+    }
+    let firings = result["replications"].as_array().expect("a list").iter();
+    let firings: u64 = firings
+        .map(|one| one["firings"].as_u64().expect("a count"))
+        .sum();
+    (firings as f64, best_s, result)
+}
+
+fn best_of_handwritten(exponential: bool) -> (f64, f64) {
+    let mut best_s = f64::INFINITY;
+    let mut makespan_ns = 0;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        makespan_ns = handwritten::pvfs(8, 512, 4, exponential, 1);
+        best_s = best_s.min(start.elapsed().as_secs_f64());
+    }
+    (makespan_ns as f64 / 1e9, best_s)
+}
+
+/// Firings a second of a keyed join while `waiting` unmatched tokens wait.
+fn join_rate(waiting: usize) -> f64 {
+    let options = json!({ "max_firings": 2_000_000 });
+    let (firings, seconds, _) = best_of(&nets::keyed_join(waiting), &options);
+    firings / seconds
+}
+
+fn main() {
+    println!(
+        "{:<34} {:>12} {:>10} {:>14}",
+        "model", "firings", "seconds", "firings/s"
+    );
+    let show = |name: &str, firings: f64, seconds: f64| {
+        println!(
+            "{name:<34} {firings:>12} {seconds:>10.4} {:>14.0}",
+            firings / seconds
+        );
+        firings / seconds
+    };
+    let (firings, seconds, _) = best_of(&nets::mm1(0.8), &json!({ "max_firings": 4_000_000 }));
+    let mm1 = show("M/M/1", firings, seconds);
+    let mut ratios = Vec::new();
+    let mut rates = Vec::new();
+    for (name, exponential) in [("deterministic", false), ("exponential", true)] {
+        let (firings, seconds, result) = best_of(&nets::pvfs(512, exponential), &json!({}));
+        rates.push(show(&format!("PVFS, {name}"), firings, seconds));
+        let (makespan_s, hand_s) = best_of_handwritten(exponential);
+        show(&format!("PVFS, {name}, hand-written"), firings, hand_s);
+        ratios.push(hand_s / seconds);
+        let ours_ns = result["replications"][0]["end_time_ns"]
+            .as_f64()
+            .expect("a time");
+        println!("  ends at {} s, hand-written {makespan_s} s", ours_ns / 1e9);
+    }
+    let one = json!({ "replications": 2, "threads": 1 });
+    let two = json!({ "replications": 2, "threads": 2 });
+    let (firings, one_s, _) = best_of(&nets::pvfs(512, true), &one);
+    let (_, two_s, _) = best_of(&nets::pvfs(512, true), &two);
+    show("PVFS twice, 1 thread", firings, one_s);
+    show("PVFS twice, 2 threads", firings, two_s);
+    let slowdown = join_rate(1_000) / join_rate(100_000);
+    println!(
+        "{}",
+        json!({
+            "mm1_firings_per_s": mm1,
+            "pvfs_firings_per_s": rates[0],
+            "pvfs_exp_firings_per_s": rates[1],
+            "pvfs_vs_handwritten": ratios[0],
+            "pvfs_exp_vs_handwritten": ratios[1],
+            "keyed_join_slowdown_100x": slowdown,
+            "two_replications_speedup": one_s / two_s,
+        })
+    );
+}

@@ -1,0 +1,163 @@
+//! The compiled net: what the engine reads while it fires, all names resolved to indices.
+
+use std::collections::HashMap;
+
+use crate::definition::FieldType;
+use crate::expression::{Code, Value};
+
+/// The most fields that one join may compare; a join of more scans for the rest.
+pub(crate) const KEY_FIELDS_MAX: usize = 3;
+
+/// The values of the joined fields; unused cells are zero.
+pub(crate) type Key = [u64; KEY_FIELDS_MAX];
+
+/// A checked net, ready to run; made by [`crate::compile()`].
+#[derive(Debug)]
+pub struct Net {
+    pub(crate) name: String,
+    pub(crate) places: Vec<Place>,
+    pub(crate) transitions: Vec<Transition>,
+    pub(crate) views: Vec<View>,
+    /// Words from one row to the next: the widest colour.
+    pub(crate) stride: usize,
+    pub(crate) definition: crate::definition::NetDefinition,
+}
+
+/// The order in which a place's waiting tokens are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Discipline {
+    Fifo,
+    Lifo,
+    /// Uniform among those that fit, drawn when the transition fires.
+    Random,
+    /// Smallest field first, then the earliest arrival.
+    Least {
+        field: u16,
+        kind: FieldType,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) fields: Vec<(String, FieldType)>,
+    pub(crate) initial: Vec<Vec<u64>>,
+    /// Views that every token of the place may belong to.
+    pub(crate) views: Vec<u32>,
+    /// Views that want one value of one field: found without asking each.
+    pub(crate) dispatch: Option<Dispatch>,
+    /// Transitions that this place blocks, with the number of tokens that does.
+    pub(crate) inhibits: Vec<(u32, u32)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Dispatch {
+    pub(crate) field: u16,
+    pub(crate) views: HashMap<u64, Vec<u32>>,
+}
+
+/// One input arc's part of a place: the tokens that pass the arc's own condition, in order.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) transition: u32,
+    pub(crate) discipline: Discipline,
+    /// The conditions on this token alone; arc 0 of the program is the token.
+    pub(crate) filter: Option<Code>,
+    /// Position among the transition's joined arcs, or none: then all tokens share one bucket.
+    pub(crate) joined: Option<u32>,
+    /// The fields compared with the other joined arcs.
+    pub(crate) keys: Vec<u16>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Transition {
+    pub(crate) name: String,
+    pub(crate) page: String,
+    /// 0 is the highest priority of the net.
+    pub(crate) level: u32,
+    pub(crate) weight: Option<f64>,
+    /// Transitions with weights, of the same priority, that share an input place.
+    pub(crate) rivals: Vec<u32>,
+    pub(crate) inputs: Vec<Input>,
+    /// Arcs joined by keys, in arc order.
+    pub(crate) joined: Vec<u16>,
+    /// Which of `joined` ranks the groups: the first whose place is not random.
+    pub(crate) lead: u32,
+    /// Arcs without join, in arc order.
+    pub(crate) free: Vec<u16>,
+    /// Conditions on several tokens that no key serves: tokens are tried one by one.
+    pub(crate) residual: Vec<Residual>,
+    /// True where the first tokens of the buckets need not be a binding.
+    pub(crate) searches: bool,
+    pub(crate) has_random: bool,
+    pub(crate) inhibit: Vec<(u32, u32)>,
+    pub(crate) delay: Option<Value>,
+    pub(crate) outputs: Vec<Output>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) place: u32,
+    pub(crate) view: u32,
+    /// The variable's name, empty when it has none.
+    pub(crate) variable: String,
+}
+
+/// A condition that can be tested once arcs `0..=last_arc` are bound.
+#[derive(Debug)]
+pub(crate) struct Residual {
+    pub(crate) last_arc: u16,
+    pub(crate) arcs: Vec<u16>,
+    pub(crate) code: Code,
+}
+
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) place: u32,
+    pub(crate) fields: Vec<Value>,
+    pub(crate) delay: Option<Value>,
+}
+
+impl Net {
+    /// What the net is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the transitions, by index.
+    pub fn transition_names(&self) -> impl Iterator<Item = &str> {
+        self.transitions
+            .iter()
+            .map(|transition| transition.name.as_str())
+    }
+
+    pub(crate) fn transition_index(&self, name: &str) -> Option<usize> {
+        self.transitions
+            .iter()
+            .position(|transition| transition.name == name)
+    }
+
+    pub(crate) fn place_index(&self, name: &str) -> Option<usize> {
+        self.places.iter().position(|place| place.name == name)
+    }
+
+    /// Where a message says that something happened.
+    pub(crate) fn context(&self, transition: usize) -> String {
+        let transition = &self.transitions[transition];
+        transition_context(&transition.page, &transition.name)
+    }
+}
+
+/// The words that name a transition in every message.
+pub(crate) fn transition_context(page: &str, name: &str) -> String {
+    format!("page {page}, transition {name}")
+}
+
+/// The words that name an output arc in every message.
+pub(crate) fn output_context(page: &str, name: &str, arc: usize, place: &str) -> String {
+    format!(
+        "{}, output arc {} to {place}",
+        transition_context(page, name),
+        arc + 1
+    )
+}

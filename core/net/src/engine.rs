@@ -1,0 +1,470 @@
+//! The engine: one replication of a net, firing by firing.
+//!
+//! The law. A token is in its place from the time at which it becomes available. At one instant
+//! all tokens due arrive before anything fires. Among enabled transitions the highest priority
+//! fires first, then the one whose binding has been complete for longest (the order of its last
+//! token's arrival), then the one defined first. A transition's binding is the first in the order
+//! of its arcs, each place in its own order; tokens of random places are drawn when it fires.
+//! Only where transitions with weights compete for a token of the first one is the choice drawn.
+
+use crate::bucket::NONE;
+use crate::clock::{nanoseconds, seconds};
+use crate::compiled::{output_context, Discipline, Net};
+use crate::error::{NetError, Result};
+use crate::event_list::{Event, EventList};
+use crate::expression::{Fault, Value};
+use crate::marking::{GuardFault, Marking};
+use crate::monitor::{Monitor, Plan, PlanKind};
+use crate::search::Search;
+use crate::stream::Stream;
+
+/// Something that fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Firing {
+    /// When, in nanoseconds.
+    pub time_ns: u64,
+    /// The transition's index in the net.
+    pub transition: usize,
+}
+
+/// One replication of a net.
+#[derive(Debug)]
+pub struct Engine<'n> {
+    net: &'n Net,
+    pub(crate) marking: Marking<'n>,
+    events: EventList,
+    sequence: u64,
+    streams: Vec<Stream>,
+    search: Search,
+    /// Enabled transitions in no order, and the position of each in it.
+    enabled: Vec<Enabled>,
+    position: Vec<u32>,
+    /// The binding found for each transition that searches.
+    found: Vec<Vec<u32>>,
+    chosen: Vec<u32>,
+    pub(crate) monitors: Vec<Monitor<'n>>,
+    /// The monitors of each transition.
+    watched: Vec<Vec<u32>>,
+    pub(crate) observes: bool,
+    pub(crate) firings: u64,
+}
+
+/// A transition that can fire, with what decides its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Enabled {
+    level: u32,
+    arrival: u64,
+    transition: u32,
+}
+
+impl<'n> Engine<'n> {
+    /// The net at time zero, with its first tokens and no monitor.
+    pub fn new(net: &'n Net, seed: u64, replication: u64) -> Result<Self> {
+        Self::observed(net, &[], seed, replication)
+    }
+
+    pub(crate) fn observed(
+        net: &'n Net,
+        plans: &'n [Plan],
+        seed: u64,
+        replication: u64,
+    ) -> Result<Self> {
+        let transitions = net.transitions.len();
+        let stream = |index: usize| Stream::new(seed, replication, index as u64);
+        let monitor_stream = |(at, plan)| Monitor::new(plan, stream(transitions + 1 + at));
+        let mut watched = vec![Vec::new(); transitions];
+        for (index, plan) in plans.iter().enumerate() {
+            plan.transitions()
+                .iter()
+                .for_each(|&at| watched[at].push(index as u32));
+        }
+        let mut engine = Self {
+            net,
+            marking: Marking::new(net),
+            events: EventList::default(),
+            sequence: 0,
+            streams: (0..=transitions).map(stream).collect(),
+            search: Search::new(net),
+            enabled: Vec::with_capacity(transitions),
+            position: vec![NONE; transitions],
+            found: vec![Vec::new(); transitions],
+            chosen: Vec::new(),
+            monitors: plans.iter().enumerate().map(monitor_stream).collect(),
+            watched,
+            observes: true,
+            firings: 0,
+        };
+        engine.watch_places(plans);
+        for (place, definition) in net.places.iter().enumerate() {
+            for row in &definition.initial {
+                let token = engine.marking.make(place as u32);
+                let start = token as usize * net.stride;
+                engine.marking.rows[start..start + row.len()].copy_from_slice(row);
+                engine.arrive(token)?;
+            }
+        }
+        Ok(engine)
+    }
+
+    /// Starts the integrals of the marking monitors at the present time.
+    pub(crate) fn watch_places(&mut self, plans: &[Plan]) {
+        for plan in plans {
+            if let PlanKind::Marking { place } = plan.kind {
+                self.marking.watch(place);
+            }
+        }
+    }
+
+    /// Fires once if anything is enabled now.
+    #[inline]
+    pub(crate) fn fire_now(&mut self) -> Result<Option<usize>> {
+        while let Some(transition) = self.marking.next_dirty() {
+            self.look_again(transition as usize)?;
+        }
+        let Some(first) = self.enabled.iter().min() else {
+            return Ok(None);
+        };
+        let mut transition = first.transition as usize;
+        if !self.net.transitions[transition].rivals.is_empty() {
+            transition = self.choose_by_weight(transition);
+        }
+        self.fire(transition)?;
+        Ok(Some(transition))
+    }
+
+    /// The time of the next tokens on their way.
+    #[inline]
+    pub(crate) fn next_time_ns(&self) -> Option<u64> {
+        self.events.next_time_ns()
+    }
+
+    /// Moves to the time of the next event; every token due then arrives.
+    pub(crate) fn advance(&mut self) -> Result<()> {
+        let Some(time_ns) = self.events.next_time_ns() else {
+            return Ok(());
+        };
+        self.marking.now_ns = time_ns;
+        while self.events.next_time_ns() == Some(time_ns) {
+            let mut token = self.events.pop().expect("an event was seen").first_token;
+            while token != NONE {
+                let next = self.marking.tokens[token as usize].next;
+                self.arrive(token)?;
+                token = next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fires once, moving time forward as far as needed; none when nothing can fire any more.
+    pub fn step(&mut self) -> Result<Option<Firing>> {
+        loop {
+            if let Some(transition) = self.fire_now()? {
+                return Ok(Some(Firing {
+                    time_ns: self.marking.now_ns,
+                    transition,
+                }));
+            }
+            if self.events.next_time_ns().is_none() {
+                return Ok(None);
+            }
+            self.advance()?;
+        }
+    }
+
+    /// The rows of the tokens available in a place, in order of arrival.
+    pub fn rows(&self, place: usize) -> Vec<Vec<u64>> {
+        self.marking.rows_of(place)
+    }
+
+    #[inline]
+    fn arrive(&mut self, token: u32) -> Result<()> {
+        self.marking
+            .arrive(token)
+            .map_err(|GuardFault { transition, fault }| {
+                self.fault(transition as usize, ", guard", fault)
+            })
+    }
+
+    #[cold]
+    fn fault(&self, transition: usize, part: &str, fault: Fault) -> NetError {
+        let time_s = seconds(self.marking.now_ns);
+        let context = format!("{}{part}, at {time_s} s", self.net.context(transition));
+        NetError::run(context, fault.to_string())
+    }
+
+    #[cold]
+    fn no_more_time(&self, transition: usize) -> NetError {
+        let reason = "the clock left its range of 584 years; give the run an end_time_s";
+        NetError::run(self.net.context(transition), reason)
+    }
+
+    /// Decides again whether a transition is enabled and when its turn is.
+    #[inline]
+    fn look_again(&mut self, transition: usize) -> Result<()> {
+        let arrival = match self.marking.is_blocked(transition) {
+            true => None,
+            false if self.net.transitions[transition].searches => self.search_for(transition)?,
+            false => self.first_tokens(transition),
+        };
+        let position = self.position[transition];
+        match arrival {
+            Some(arrival) => {
+                let level = self.net.transitions[transition].level;
+                let entry = Enabled {
+                    level,
+                    arrival,
+                    transition: transition as u32,
+                };
+                if position == NONE {
+                    self.position[transition] = self.enabled.len() as u32;
+                    self.enabled.push(entry);
+                } else {
+                    self.enabled[position as usize] = entry;
+                }
+            }
+            None if position != NONE => {
+                self.position[transition] = NONE;
+                self.enabled.swap_remove(position as usize);
+                if let Some(moved) = self.enabled.get(position as usize) {
+                    self.position[moved.transition as usize] = position;
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The arrival that completed the binding of first tokens; none without a binding.
+    #[inline]
+    fn first_tokens(&self, transition: usize) -> Option<u64> {
+        let definition = &self.net.transitions[transition];
+        let group = match definition.joined.is_empty() {
+            true => None,
+            false => Some(self.marking.first_ready(transition)?),
+        };
+        let mut latest = 0;
+        for input in &definition.inputs {
+            let discipline = self.net.views[input.view as usize].discipline;
+            let node = self.marking.bucket_of(input.view, group).first(discipline);
+            if node == NONE {
+                return None;
+            }
+            if discipline != Discipline::Random {
+                let token = self.marking.nodes().get(node).token;
+                latest = latest.max(self.marking.tokens[token as usize].arrival);
+            }
+        }
+        Some(latest)
+    }
+
+    fn search_for(&mut self, transition: usize) -> Result<Option<u64>> {
+        let mut found = std::mem::take(&mut self.found[transition]);
+        let answer = self
+            .search
+            .run(self.net, &self.marking, transition, &mut found);
+        let arrivals = found
+            .iter()
+            .map(|&token| self.marking.tokens[token as usize].arrival);
+        let latest = arrivals.max();
+        self.found[transition] = found;
+        match answer {
+            Ok(true) => Ok(latest),
+            Ok(false) => Ok(None),
+            Err(fault) => Err(self.fault(transition, ", guard", fault)),
+        }
+    }
+
+    /// The tokens that an enabled transition would take; random places give any of theirs.
+    fn bound(&self, transition: usize, into: &mut Vec<u32>) {
+        let definition = &self.net.transitions[transition];
+        into.clear();
+        if definition.searches {
+            into.extend(&self.found[transition]);
+            return;
+        }
+        let group = self.marking.first_ready(transition);
+        for input in &definition.inputs {
+            let discipline = self.net.views[input.view as usize].discipline;
+            let node = self.marking.bucket_of(input.view, group).first(discipline);
+            into.push(self.marking.nodes().get(node).token);
+        }
+    }
+
+    /// Draws between the first transition and its enabled rivals that want one of its tokens.
+    fn choose_by_weight(&mut self, first: usize) -> usize {
+        let net = self.net;
+        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+        self.bound(first, &mut mine);
+        let weight = |transition: usize| net.transitions[transition].weight.unwrap_or(0.0);
+        let mut candidates = vec![first];
+        for &rival in &net.transitions[first].rivals {
+            let rival = rival as usize;
+            if self.position[rival] == NONE {
+                continue;
+            }
+            self.bound(rival, &mut theirs);
+            if self.compete(first, &mine, rival, &theirs) {
+                candidates.push(rival);
+            }
+        }
+        if candidates.len() == 1 {
+            return first;
+        }
+        let total: f64 = candidates.iter().map(|&at| weight(at)).sum();
+        let chance = self.streams.last_mut().expect("one stream is for choices");
+        let mut left = chance.unit() * total;
+        for &candidate in &candidates {
+            left -= weight(candidate);
+            if left < 0.0 {
+                return candidate;
+            }
+        }
+        *candidates.last().expect("the first is a candidate")
+    }
+
+    /// Whether two bindings share a token, or a random place that both draw from.
+    fn compete(&self, first: usize, mine: &[u32], rival: usize, theirs: &[u32]) -> bool {
+        let net = self.net;
+        let arcs = |transition: usize| net.transitions[transition].inputs.iter();
+        arcs(first).zip(mine).any(|(arc, token)| {
+            let random = net.views[arc.view as usize].discipline == Discipline::Random;
+            arcs(rival)
+                .zip(theirs)
+                .any(|(other, taken)| taken == token || (random && other.place == arc.place))
+        })
+    }
+
+    /// Takes the binding's tokens and makes the output tokens.
+    fn fire(&mut self, transition: usize) -> Result<()> {
+        let net = self.net;
+        let definition = &net.transitions[transition];
+        self.firings += 1;
+        let mut chosen = std::mem::take(&mut self.chosen);
+        self.bound(transition, &mut chosen);
+        if definition.has_random {
+            self.draw_tokens(transition, &mut chosen);
+        }
+        if !self.watched[transition].is_empty() {
+            self.tell_monitors(transition, &chosen)?;
+        }
+        chosen.iter().for_each(|&token| self.marking.take(token));
+        let base_ns = match &definition.delay {
+            None => 0,
+            Some(delay) => self.delay(delay, transition, None, &chosen)?,
+        };
+        let (mut first, mut last, mut due_ns) = (NONE, NONE, 0);
+        for (arc, output) in definition.outputs.iter().enumerate() {
+            let token = self.make(transition, arc, &chosen)?;
+            let mut delay_ns = base_ns;
+            if let Some(delay) = &output.delay {
+                delay_ns += self.delay(delay, transition, Some(arc), &chosen)?;
+            }
+            let Some(time_ns) = self.marking.now_ns.checked_add(delay_ns) else {
+                return Err(self.no_more_time(transition));
+            };
+            if time_ns == self.marking.now_ns {
+                self.arrive(token)?;
+                continue;
+            }
+            // Outputs in a row that are due together share an event.
+            if first != NONE && time_ns == due_ns {
+                self.marking.tokens[last as usize].next = token;
+            } else {
+                self.schedule(first, due_ns);
+                (first, due_ns) = (token, time_ns);
+            }
+            last = token;
+        }
+        self.schedule(first, due_ns);
+        chosen.iter().for_each(|&token| self.marking.release(token));
+        self.chosen = chosen;
+        Ok(())
+    }
+
+    #[inline]
+    fn schedule(&mut self, first_token: u32, time_ns: u64) {
+        if first_token != NONE {
+            self.sequence += 1;
+            self.events.push(Event {
+                time_ns,
+                sequence: self.sequence,
+                first_token,
+            });
+        }
+    }
+
+    /// A new token of an output arc, its row written.
+    #[inline]
+    fn make(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u32> {
+        let output = &self.net.transitions[transition].outputs[arc];
+        let token = self.marking.make(output.place);
+        let start = token as usize * self.net.stride;
+        for (field, value) in output.fields.iter().enumerate() {
+            let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
+            let word = word.map_err(|fault| {
+                let name = &self.net.places[output.place as usize].fields[field].0;
+                let part = format!("{}, field {name}", self.arc_words(transition, arc));
+                self.fault(transition, &part, fault)
+            })?;
+            self.marking.rows[start + field] = word;
+        }
+        Ok(token)
+    }
+
+    #[inline]
+    fn delay(
+        &mut self,
+        delay: &Value,
+        transition: usize,
+        arc: Option<usize>,
+        chosen: &[u32],
+    ) -> Result<u64> {
+        let part = |engine: &Self| match arc {
+            Some(arc) => format!("{}, delay", engine.arc_words(transition, arc)),
+            None => ", delay".to_owned(),
+        };
+        let word = delay
+            .of(self.marking.binding(chosen), &mut self.streams[transition])
+            .map_err(|fault| self.fault(transition, &part(self), fault))?;
+        let delay_s = f64::from_bits(word);
+        nanoseconds(delay_s).ok_or_else(|| {
+            let time_s = seconds(self.marking.now_ns);
+            let context = format!("{}{}", self.net.context(transition), part(self));
+            let reason = format!("the delay is {delay_s} s; it must be between 0 and 9e9");
+            NetError::run(format!("{context}, at {time_s} s"), reason)
+        })
+    }
+
+    /// The words after a transition's context that name an output arc.
+    fn arc_words(&self, transition: usize, arc: usize) -> String {
+        let definition = &self.net.transitions[transition];
+        let place = &self.net.places[definition.outputs[arc].place as usize].name;
+        let whole = output_context(&definition.page, &definition.name, arc, place);
+        whole[self.net.context(transition).len()..].to_owned()
+    }
+
+    /// Replaces the tokens of random places by ones drawn uniformly from those that fit.
+    fn draw_tokens(&mut self, transition: usize, chosen: &mut [u32]) {
+        let group = self.marking.first_ready(transition);
+        for (input, token) in self.net.transitions[transition].inputs.iter().zip(chosen) {
+            if self.net.views[input.view as usize].discipline == Discipline::Random {
+                let waiting = self.marking.bucket_of(input.view, group).array();
+                let at = self.streams[transition].below(waiting.len());
+                *token = self.marking.nodes().get(waiting[at]).token;
+            }
+        }
+    }
+
+    #[cold]
+    fn tell_monitors(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
+        let mut unused = Stream::new(0, 0, 0);
+        for &index in &self.watched[transition] {
+            let binding = self.marking.binding(chosen);
+            let monitor = &mut self.monitors[index as usize];
+            let now_ns = self.marking.now_ns;
+            let seen = monitor.fired(transition, now_ns, binding, self.observes, &mut unused);
+            seen.map_err(|fault| self.fault(transition, &format!(", monitor {index}"), fault))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,389 @@
+//! Types: an expression tree against the names in scope becomes flat code or one clear line.
+
+use std::collections::BTreeMap;
+
+use serde_json::Number;
+
+use super::function::{Function, Pure, FUNCTIONS};
+use super::parse::{BinaryOperator, Expression, UnaryOperator};
+use super::program::{evaluate, Binding, Instruction, Value, STACK_MAX};
+use crate::definition::FieldType;
+use crate::error::known;
+use crate::stream::Stream;
+
+/// A variable of a transition: which arc binds it, and its fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variable<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) arc: u16,
+    pub(crate) colour: &'a str,
+    pub(crate) fields: &'a [(String, FieldType)],
+}
+
+/// The names that an inscription may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'a> {
+    pub(crate) variables: &'a [Variable<'a>],
+    pub(crate) constants: &'a BTreeMap<String, Number>,
+    /// Guards and monitors must not change the course of chance.
+    pub(crate) draws_allowed: bool,
+}
+
+/// Code with the type of what it leaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub(crate) code: Vec<Instruction>,
+    pub(crate) kind: FieldType,
+}
+
+impl Typed {
+    fn new(code: Vec<Instruction>, kind: FieldType) -> Self {
+        Self { code, kind }
+    }
+
+    /// The shortest form that evaluates the code.
+    pub(crate) fn value(self) -> Value {
+        match *self.code {
+            [Instruction::Push(word)] => Value::Constant(word),
+            [Instruction::Load { arc, field }] => Value::Field { arc, field },
+            _ => Value::Code(self.code.into_boxed_slice()),
+        }
+    }
+
+    fn to_real(mut self) -> Self {
+        if self.kind == FieldType::Int {
+            self.code.push(Instruction::IntegerToReal);
+        }
+        Self::new(self.code, FieldType::Real)
+    }
+}
+
+/// Code for an expression, constants folded and the stack proved to suffice.
+pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed, String> {
+    let typed = scope.compile(expression)?;
+    match stack_needed(&typed.code) <= STACK_MAX {
+        true => Ok(typed),
+        false => Err(format!(
+            "the expression needs more than {STACK_MAX} values at once"
+        )),
+    }
+}
+
+/// Makes a value fit the wanted type; an int widens to a real, nothing else is converted.
+pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
+    match (typed.kind, wanted) {
+        (found, wanted) if found == wanted => Ok(typed),
+        (FieldType::Int, FieldType::Real) => Ok(fold(typed.to_real())),
+        (found, wanted) => Err(format!("the value is {found}, expected {wanted}")),
+    }
+}
+
+/// The word and the type of a named constant or a number in a row.
+pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
+    match number.as_i64() {
+        Some(whole) => (whole as u64, FieldType::Int),
+        None => (
+            number.as_f64().unwrap_or(f64::NAN).to_bits(),
+            FieldType::Real,
+        ),
+    }
+}
+
+/// An upper bound of the stack's depth; both branches of a choice count.
+fn stack_needed(code: &[Instruction]) -> usize {
+    let pushes = |instruction: &&Instruction| {
+        matches!(instruction, Instruction::Push(_) | Instruction::Load { .. })
+    };
+    let (mut depth, mut most) = (0usize, 0usize);
+    for instruction in code {
+        depth = match instruction {
+            instruction if pushes(&instruction) => depth + 1,
+            Instruction::Integer(_) | Instruction::Real(_) | Instruction::SkipUnless(_) => {
+                depth - 1
+            }
+            Instruction::PureInteger(Pure::Min | Pure::Max)
+            | Instruction::PureReal(Pure::Min | Pure::Max) => depth - 1,
+            Instruction::Draw(draw) => depth + 1 - draw.arguments(),
+            _ => depth,
+        };
+        // A function of one argument reads the cell above it too, so that cell must exist.
+        most = most.max(depth + 1);
+    }
+    most
+}
+
+/// Replaces code without loads and draws by its value; what would fault stays for the run.
+fn fold(typed: Typed) -> Typed {
+    let varies = typed
+        .code
+        .iter()
+        .any(|instruction| matches!(instruction, Instruction::Load { .. } | Instruction::Draw(_)));
+    if varies || typed.code.len() == 1 || stack_needed(&typed.code) > STACK_MAX {
+        return typed;
+    }
+    let nothing = Binding {
+        rows: &[],
+        stride: 0,
+        tokens: &[],
+    };
+    match evaluate(&typed.code, nothing, &mut Stream::new(0, 0, 0)) {
+        Ok(word) => Typed::new(vec![Instruction::Push(word)], typed.kind),
+        Err(_) => typed,
+    }
+}
+
+impl Scope<'_> {
+    fn compile(&self, expression: &Expression) -> Result<Typed, String> {
+        let typed = match expression {
+            Expression::Integer(whole) => {
+                Typed::new(vec![Instruction::Push(*whole as u64)], FieldType::Int)
+            }
+            Expression::Real(real) => {
+                Typed::new(vec![Instruction::Push(real.to_bits())], FieldType::Real)
+            }
+            Expression::Boolean(truth) => {
+                Typed::new(vec![Instruction::Push(u64::from(*truth))], FieldType::Bool)
+            }
+            Expression::Name(name) => self.name(name)?,
+            Expression::Field(variable, field) => self.field(variable, field)?,
+            Expression::Unary(operator, inner) => self.unary(*operator, inner)?,
+            Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
+            Expression::Call(name, arguments) => self.call(name, arguments)?,
+        };
+        Ok(fold(typed))
+    }
+
+    fn name(&self, name: &str) -> Result<Typed, String> {
+        if let Some(number) = self.constants.get(name) {
+            let (word, kind) = constant_of(number);
+            return Ok(Typed::new(vec![Instruction::Push(word)], kind));
+        }
+        if self.variables.iter().any(|variable| variable.name == name) {
+            return Err(format!(
+                "'{name}' is a whole token; name one field, as in {name}.field"
+            ));
+        }
+        let names = known(self.constants.keys().map(String::as_str));
+        Err(format!("unknown constant '{name}' ({names})"))
+    }
+
+    fn field(&self, variable: &str, field: &str) -> Result<Typed, String> {
+        let Some(found) = self.variables.iter().find(|entry| entry.name == variable) else {
+            let names = known(self.variables.iter().map(|entry| entry.name));
+            return Err(format!("unknown variable '{variable}' ({names})"));
+        };
+        let Some(index) = found.fields.iter().position(|entry| entry.0 == field) else {
+            let (colour, names) = (
+                found.colour,
+                known(found.fields.iter().map(|f| f.0.as_str())),
+            );
+            return Err(format!(
+                "'{variable}' of colour {colour} has no field '{field}' ({names})"
+            ));
+        };
+        let load = Instruction::Load {
+            arc: found.arc,
+            field: index as u16,
+        };
+        Ok(Typed::new(vec![load], found.fields[index].1))
+    }
+
+    fn unary(&self, operator: UnaryOperator, inner: &Expression) -> Result<Typed, String> {
+        let mut typed = self.compile(inner)?;
+        let instruction = match (operator, typed.kind) {
+            (UnaryOperator::Negate, FieldType::Int) => Instruction::NegateInteger,
+            (UnaryOperator::Negate, FieldType::Real) => Instruction::NegateReal,
+            (UnaryOperator::Not, FieldType::Bool) => Instruction::Not,
+            (UnaryOperator::Negate, kind) => return Err(format!("'-' takes a number, not {kind}")),
+            (UnaryOperator::Not, kind) => return Err(format!("'!' takes a bool, not {kind}")),
+        };
+        typed.code.push(instruction);
+        Ok(typed)
+    }
+
+    fn binary(
+        &self,
+        operator: BinaryOperator,
+        left: &Expression,
+        right: &Expression,
+    ) -> Result<Typed, String> {
+        let (left, right) = (self.compile(left)?, self.compile(right)?);
+        let spelling = operator.spelling();
+        let (a, b) = (left.kind, right.kind);
+        match operator {
+            BinaryOperator::And | BinaryOperator::Or => {
+                if (a, b) != (FieldType::Bool, FieldType::Bool) {
+                    return Err(format!("'{spelling}' takes two bools, not {a} and {b}"));
+                }
+                let truth = |word| Typed::new(vec![Instruction::Push(word)], FieldType::Bool);
+                match operator {
+                    BinaryOperator::And => choose(left, right, truth(0)),
+                    _ => choose(left, truth(1), right),
+                }
+            }
+            BinaryOperator::Equal | BinaryOperator::Unequal
+                if (a, b) == (FieldType::Bool, FieldType::Bool) =>
+            {
+                Ok(join(
+                    left,
+                    right,
+                    Instruction::Integer(operator),
+                    FieldType::Bool,
+                ))
+            }
+            _ if a == FieldType::Bool || b == FieldType::Bool => {
+                Err(format!("'{spelling}' takes two numbers, not {a} and {b}"))
+            }
+            BinaryOperator::FloorDivide | BinaryOperator::Modulo => match (a, b) {
+                (FieldType::Int, FieldType::Int) => Ok(join(
+                    left,
+                    right,
+                    Instruction::Integer(operator),
+                    FieldType::Int,
+                )),
+                _ => Err(format!("'{spelling}' takes two ints, not {a} and {b}")),
+            },
+            _ => {
+                let whole = (a, b) == (FieldType::Int, FieldType::Int);
+                let divides = operator == BinaryOperator::Divide;
+                let arithmetic = matches!(
+                    operator,
+                    BinaryOperator::Add | BinaryOperator::Subtract | BinaryOperator::Multiply
+                );
+                let result = |number| {
+                    if arithmetic || divides {
+                        number
+                    } else {
+                        FieldType::Bool
+                    }
+                };
+                if whole && !divides {
+                    let instruction = Instruction::Integer(operator);
+                    return Ok(join(left, right, instruction, result(FieldType::Int)));
+                }
+                let instruction = Instruction::Real(operator);
+                Ok(join(
+                    left.to_real(),
+                    right.to_real(),
+                    instruction,
+                    result(FieldType::Real),
+                ))
+            }
+        }
+    }
+
+    fn call(&self, name: &str, arguments: &[Expression]) -> Result<Typed, String> {
+        let Some(&(_, function, wanted)) = FUNCTIONS.iter().find(|entry| entry.0 == name) else {
+            let names = FUNCTIONS.map(|entry| entry.0).join(", ");
+            return Err(format!("unknown function '{name}' (known: {names})"));
+        };
+        if arguments.len() != wanted {
+            let found = arguments.len();
+            let noun = if wanted == 1 { "argument" } else { "arguments" };
+            return Err(format!("{name}() takes {wanted} {noun}, not {found}"));
+        }
+        let mut typed = Vec::with_capacity(wanted);
+        for argument in arguments {
+            typed.push(self.compile(argument)?);
+        }
+        let mut typed = typed.into_iter();
+        let mut next = || typed.next().expect("the number of arguments was checked");
+        match function {
+            Function::If => choose(next(), next(), next()),
+            Function::Draw(_) if !self.draws_allowed => Err(format!(
+                "{name}() draws at random, which is not allowed here"
+            )),
+            Function::Draw(draw) => {
+                let mut code = Vec::new();
+                for _ in 0..wanted {
+                    code.extend(number(name, next())?.to_real().code);
+                }
+                code.push(Instruction::Draw(draw));
+                Ok(Typed::new(code, draw.result()))
+            }
+            Function::Pure(function) if wanted == 2 => {
+                let (left, right) = (number(name, next())?, number(name, next())?);
+                if (left.kind, right.kind) == (FieldType::Int, FieldType::Int) {
+                    return Ok(join(
+                        left,
+                        right,
+                        Instruction::PureInteger(function),
+                        FieldType::Int,
+                    ));
+                }
+                let instruction = Instruction::PureReal(function);
+                Ok(join(
+                    left.to_real(),
+                    right.to_real(),
+                    instruction,
+                    FieldType::Real,
+                ))
+            }
+            Function::Pure(function) => Ok(one_argument(function, number(name, next())?)),
+        }
+    }
+}
+
+fn one_argument(function: Pure, argument: Typed) -> Typed {
+    let rounds = matches!(function, Pure::Ceil | Pure::Floor | Pure::Round);
+    let whole = argument.kind == FieldType::Int;
+    if whole && (rounds || function == Pure::Deterministic) {
+        return argument;
+    }
+    if whole && function == Pure::Abs {
+        let mut code = argument.code;
+        code.push(Instruction::PureInteger(function));
+        return Typed::new(code, FieldType::Int);
+    }
+    let mut code = argument.to_real().code;
+    code.push(Instruction::PureReal(function));
+    Typed::new(
+        code,
+        if rounds {
+            FieldType::Int
+        } else {
+            FieldType::Real
+        },
+    )
+}
+
+fn number(function: &str, argument: Typed) -> Result<Typed, String> {
+    match argument.kind {
+        FieldType::Bool => Err(format!("{function}() takes numbers, not bool")),
+        _ => Ok(argument),
+    }
+}
+
+fn join(left: Typed, right: Typed, instruction: Instruction, kind: FieldType) -> Typed {
+    let mut code = left.code;
+    code.extend(right.code);
+    code.push(instruction);
+    Typed::new(code, kind)
+}
+
+/// `if condition then yes else no`, of which one branch runs.
+fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
+    if condition.kind != FieldType::Bool {
+        return Err(format!("if() takes a bool first, not {}", condition.kind));
+    }
+    let (yes, no) = match (yes.kind, no.kind) {
+        (a, b) if a == b => (yes, no),
+        (FieldType::Bool, other) | (other, FieldType::Bool) => {
+            return Err(format!(
+                "if() has a bool in one branch and {other} in the other"
+            ));
+        }
+        _ => (yes.to_real(), no.to_real()),
+    };
+    let distance = |code: &[Instruction]| {
+        u16::try_from(code.len() + 1).map_err(|_| "the expression is too long".to_owned())
+    };
+    let kind = yes.kind;
+    let mut code = condition.code;
+    code.push(Instruction::SkipUnless(distance(&yes.code)?));
+    let skip = Instruction::Skip(distance(&no.code)? - 1);
+    code.extend(yes.code);
+    code.push(skip);
+    code.extend(no.code);
+    Ok(Typed::new(code, kind))
+}

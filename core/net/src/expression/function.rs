@@ -1,0 +1,96 @@
+//! The functions of the inscription language: names, arguments and result types in one table.
+
+use crate::definition::FieldType;
+
+/// A distribution that an expression may draw from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draw {
+    /// `exponential(mean)`
+    Exponential,
+    /// `uniform(low, high)`
+    Uniform,
+    /// `erlang(k, mean)`: the sum of k exponentials, mean of the sum.
+    Erlang,
+    /// `normal(mean, sd)`, conditioned on being at least 0.
+    Normal,
+    /// `lognormal(mean, cv)`: mean and coefficient of variation of the variable itself.
+    Lognormal,
+    /// `weibull(scale, shape)`
+    Weibull,
+    /// `gamma(shape, scale)`
+    Gamma,
+    /// `discrete(p)`: 1 with probability p, else 0.
+    Discrete,
+}
+
+/// A function without chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pure {
+    Min,
+    Max,
+    Ceil,
+    Floor,
+    Round,
+    Ln,
+    Exp,
+    Sqrt,
+    Abs,
+    Deterministic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Draw(Draw),
+    Pure(Pure),
+    /// `if(condition, then, else)`: only the branch taken is evaluated.
+    If,
+}
+
+/// Name, function, number of arguments.
+pub(crate) const FUNCTIONS: [(&str, Function, usize); 19] = [
+    ("exponential", Function::Draw(Draw::Exponential), 1),
+    ("uniform", Function::Draw(Draw::Uniform), 2),
+    ("erlang", Function::Draw(Draw::Erlang), 2),
+    ("normal", Function::Draw(Draw::Normal), 2),
+    ("lognormal", Function::Draw(Draw::Lognormal), 2),
+    ("weibull", Function::Draw(Draw::Weibull), 2),
+    ("gamma", Function::Draw(Draw::Gamma), 2),
+    ("discrete", Function::Draw(Draw::Discrete), 1),
+    ("deterministic", Function::Pure(Pure::Deterministic), 1),
+    ("min", Function::Pure(Pure::Min), 2),
+    ("max", Function::Pure(Pure::Max), 2),
+    ("ceil", Function::Pure(Pure::Ceil), 1),
+    ("floor", Function::Pure(Pure::Floor), 1),
+    ("round", Function::Pure(Pure::Round), 1),
+    ("ln", Function::Pure(Pure::Ln), 1),
+    ("exp", Function::Pure(Pure::Exp), 1),
+    ("sqrt", Function::Pure(Pure::Sqrt), 1),
+    ("abs", Function::Pure(Pure::Abs), 1),
+    ("if", Function::If, 3),
+];
+
+impl Draw {
+    /// The name in the language.
+    pub(crate) fn name(self) -> &'static str {
+        let found = FUNCTIONS
+            .iter()
+            .find(|entry| entry.1 == Function::Draw(self));
+        found.expect("every draw is in the table").0
+    }
+
+    /// How many arguments it takes.
+    pub(crate) fn arguments(self) -> usize {
+        let found = FUNCTIONS
+            .iter()
+            .find(|entry| entry.1 == Function::Draw(self));
+        found.expect("every draw is in the table").2
+    }
+
+    /// The type of what is drawn.
+    pub(crate) fn result(self) -> FieldType {
+        match self {
+            Draw::Discrete => FieldType::Int,
+            _ => FieldType::Real,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The inscription language: text becomes a tree, the tree is typed, the types become flat code.
+
+mod check;
+mod distribution;
+mod function;
+mod parse;
+mod program;
+
+pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
+#[cfg(any(test, feature = "reference"))]
+pub(crate) use distribution::draw;
+#[cfg(any(test, feature = "reference"))]
+pub(crate) use function::Draw;
+#[cfg(any(test, feature = "reference"))]
+pub(crate) use parse::UnaryOperator;
+pub(crate) use parse::{parse, BinaryOperator, Expression};
+pub(crate) use program::{evaluate, Binding, Code, Fault, Instruction, Value};

@@ -1,0 +1,271 @@
+//! Flat code: what an inscription becomes, and the stack machine that runs it.
+//!
+//! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so that rows and the stack
+//! are plain arrays. Nothing here allocates or recurses.
+
+use super::distribution::draw;
+use super::function::{Draw, Pure};
+use super::parse::BinaryOperator;
+use crate::stream::Stream;
+
+/// How deep the stack of a program may grow; longer expressions are refused at build time.
+pub(crate) const STACK_MAX: usize = 32;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Instruction {
+    Push(u64),
+    /// A field of the token bound by an arc.
+    Load {
+        arc: u16,
+        field: u16,
+    },
+    IntegerToReal,
+    NegateInteger,
+    NegateReal,
+    Not,
+    /// Two ints (or bools) to an int or a bool.
+    Integer(BinaryOperator),
+    /// Two reals to a real or a bool.
+    Real(BinaryOperator),
+    /// A function of ints.
+    PureInteger(Pure),
+    /// A function of reals.
+    PureReal(Pure),
+    Draw(Draw),
+    /// Pops a bool and jumps that many instructions forward when it is false.
+    SkipUnless(u16),
+    Skip(u16),
+}
+
+/// A program that leaves one value.
+pub(crate) type Code = Box<[Instruction]>;
+
+/// What an inscription became; most are a field or a number and need no program.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Constant(u64),
+    Field { arc: u16, field: u16 },
+    Code(Code),
+}
+
+/// Why a program stopped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    DivisionByZero,
+    IntegerOverflow,
+    /// A real without an integer value was rounded.
+    NoInteger(f64),
+    /// A distribution was given a parameter that it has no meaning for.
+    Parameter {
+        draw: Draw,
+        value: f64,
+    },
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::DivisionByZero => formatter.write_str("integer division by zero"),
+            Fault::IntegerOverflow => formatter.write_str("an int left the 64-bit range"),
+            Fault::NoInteger(value) => write!(formatter, "{value} has no int value"),
+            Fault::Parameter { draw, value } => {
+                let name = draw.name();
+                write!(formatter, "{name}(): the parameter {value} is out of range")
+            }
+        }
+    }
+}
+
+/// The rows that a program reads: token `tokens[arc]` starts at `tokens[arc] * stride`.
+#[derive(Clone, Copy)]
+pub(crate) struct Binding<'a> {
+    pub(crate) rows: &'a [u64],
+    pub(crate) stride: usize,
+    pub(crate) tokens: &'a [u32],
+}
+
+impl Binding<'_> {
+    #[inline]
+    fn load(&self, arc: u16, field: u16) -> u64 {
+        self.rows[self.tokens[arc as usize] as usize * self.stride + field as usize]
+    }
+}
+
+impl Value {
+    /// The value under a binding.
+    #[inline]
+    pub(crate) fn of(&self, binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
+        match self {
+            Value::Constant(word) => Ok(*word),
+            Value::Field { arc, field } => Ok(binding.load(*arc, *field)),
+            Value::Code(code) => evaluate(code, binding, stream),
+        }
+    }
+}
+
+/// Runs a program; the compiler has proved that the stack suffices and types agree.
+pub(crate) fn evaluate(
+    code: &[Instruction],
+    binding: Binding<'_>,
+    stream: &mut Stream,
+) -> Result<u64, Fault> {
+    let mut stack = [0u64; STACK_MAX];
+    let mut top = 0;
+    let mut at = 0;
+    while let Some(&instruction) = code.get(at) {
+        at += 1;
+        match instruction {
+            Instruction::Push(word) => {
+                stack[top] = word;
+                top += 1;
+            }
+            Instruction::Load { arc, field } => {
+                stack[top] = binding.load(arc, field);
+                top += 1;
+            }
+            Instruction::Integer(operator) => {
+                top -= 1;
+                let (left, right) = (stack[top - 1] as i64, stack[top] as i64);
+                stack[top - 1] = on_integers(operator, left, right)?;
+            }
+            Instruction::Real(operator) => {
+                top -= 1;
+                let (left, right) = (f64::from_bits(stack[top - 1]), f64::from_bits(stack[top]));
+                stack[top - 1] = on_reals(operator, left, right);
+            }
+            Instruction::SkipUnless(distance) => {
+                top -= 1;
+                at += if stack[top] == 0 {
+                    usize::from(distance)
+                } else {
+                    0
+                };
+            }
+            Instruction::Skip(distance) => at += usize::from(distance),
+            Instruction::Draw(kind) => {
+                top -= kind.arguments() - 1;
+                let first = f64::from_bits(stack[top - 1]);
+                stack[top - 1] = draw(kind, first, f64::from_bits(stack[top]), stream)?;
+            }
+            Instruction::PureInteger(function) => match function {
+                Pure::Min | Pure::Max => {
+                    top -= 1;
+                    let (left, right) = (stack[top - 1] as i64, stack[top] as i64);
+                    let least = function == Pure::Min;
+                    stack[top - 1] = if least {
+                        left.min(right)
+                    } else {
+                        left.max(right)
+                    } as u64;
+                }
+                _ => {
+                    let value = (stack[top - 1] as i64).checked_abs();
+                    stack[top - 1] = value.ok_or(Fault::IntegerOverflow)? as u64;
+                }
+            },
+            Instruction::PureReal(function) => {
+                if matches!(function, Pure::Min | Pure::Max) {
+                    top -= 1;
+                }
+                let first = f64::from_bits(stack[top - 1]);
+                stack[top - 1] = pure(function, first, f64::from_bits(stack[top]))?;
+            }
+            Instruction::IntegerToReal => {
+                stack[top - 1] = (stack[top - 1] as i64 as f64).to_bits();
+            }
+            Instruction::NegateInteger => {
+                let value = (stack[top - 1] as i64).checked_neg();
+                stack[top - 1] = value.ok_or(Fault::IntegerOverflow)? as u64;
+            }
+            Instruction::NegateReal => {
+                stack[top - 1] = (-f64::from_bits(stack[top - 1])).to_bits();
+            }
+            Instruction::Not => stack[top - 1] = u64::from(stack[top - 1] == 0),
+        }
+    }
+    debug_assert_eq!(top, 1, "a program leaves one value");
+    Ok(stack[0])
+}
+
+/// A binary operator on ints; `//` and `%` round towards minus infinity.
+#[inline]
+pub(crate) fn on_integers(operator: BinaryOperator, left: i64, right: i64) -> Result<u64, Fault> {
+    let whole = match operator {
+        BinaryOperator::Add => left.checked_add(right),
+        BinaryOperator::Subtract => left.checked_sub(right),
+        BinaryOperator::Multiply => left.checked_mul(right),
+        BinaryOperator::FloorDivide | BinaryOperator::Modulo if right == 0 => {
+            return Err(Fault::DivisionByZero);
+        }
+        BinaryOperator::FloorDivide => left.checked_div_euclid(right).map(|quotient| {
+            // Euclid's quotient rounds up where the divisor is negative; floor does not.
+            let inexact = quotient * right != left;
+            quotient - i64::from(inexact && right < 0)
+        }),
+        BinaryOperator::Modulo => left.checked_rem_euclid(right).map(|rest| {
+            let negative = right < 0 && rest != 0;
+            rest + if negative { right } else { 0 }
+        }),
+        BinaryOperator::Equal => return Ok(u64::from(left == right)),
+        BinaryOperator::Unequal => return Ok(u64::from(left != right)),
+        BinaryOperator::Less => return Ok(u64::from(left < right)),
+        BinaryOperator::AtMost => return Ok(u64::from(left <= right)),
+        BinaryOperator::Greater => return Ok(u64::from(left > right)),
+        BinaryOperator::AtLeast => return Ok(u64::from(left >= right)),
+        BinaryOperator::Or | BinaryOperator::And | BinaryOperator::Divide => {
+            unreachable!("{operator:?} on ints is compiled to other instructions")
+        }
+    };
+    whole
+        .map(|value| value as u64)
+        .ok_or(Fault::IntegerOverflow)
+}
+
+/// A binary operator on reals; division by zero gives an infinity or NaN, as IEEE 754 says.
+#[inline]
+pub(crate) fn on_reals(operator: BinaryOperator, left: f64, right: f64) -> u64 {
+    match operator {
+        BinaryOperator::Add => (left + right).to_bits(),
+        BinaryOperator::Subtract => (left - right).to_bits(),
+        BinaryOperator::Multiply => (left * right).to_bits(),
+        BinaryOperator::Divide => (left / right).to_bits(),
+        BinaryOperator::Equal => u64::from(left == right),
+        BinaryOperator::Unequal => u64::from(left != right),
+        BinaryOperator::Less => u64::from(left < right),
+        BinaryOperator::AtMost => u64::from(left <= right),
+        BinaryOperator::Greater => u64::from(left > right),
+        BinaryOperator::AtLeast => u64::from(left >= right),
+        BinaryOperator::Or
+        | BinaryOperator::And
+        | BinaryOperator::FloorDivide
+        | BinaryOperator::Modulo => {
+            unreachable!("{operator:?} on reals is refused when the net is built")
+        }
+    }
+}
+
+/// A function of one or two reals; `second` is read by `min` and `max` alone.
+pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault> {
+    Ok(match function {
+        Pure::Min => first.min(second).to_bits(),
+        Pure::Max => first.max(second).to_bits(),
+        Pure::Ceil => whole(first.ceil())?,
+        Pure::Floor => whole(first.floor())?,
+        Pure::Round => whole(first.round())?,
+        Pure::Ln => first.ln().to_bits(),
+        Pure::Exp => first.exp().to_bits(),
+        Pure::Sqrt => first.sqrt().to_bits(),
+        Pure::Abs => first.abs().to_bits(),
+        Pure::Deterministic => first.to_bits(),
+    })
+}
+
+/// The int of a real that has an integral value.
+fn whole(value: f64) -> Result<u64, Fault> {
+    const RANGE: f64 = 9_223_372_036_854_775_808.0;
+    match value >= -RANGE && value < RANGE {
+        true => Ok(value as i64 as u64),
+        false => Err(Fault::NoInteger(value)),
+    }
+}

@@ -1,0 +1,245 @@
+//! Guards taken apart: what one token decides alone, what a key joins, and what must be tried.
+
+use crate::compiled::{Residual, KEY_FIELDS_MAX};
+use crate::definition::FieldType;
+use crate::expression::{
+    compile, convert, parse, BinaryOperator, Code, Expression, Instruction, Scope, Value, Variable,
+};
+
+/// A guard by the way it is served.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    /// Conditions on one token, by arc; the program sees the token as arc 0.
+    pub(crate) filters: Vec<(u16, Vec<Instruction>)>,
+    /// `field == constant` conditions, by arc: a place can dispatch on them.
+    pub(crate) constants: Vec<(u16, u16, u64)>,
+    /// Joined arcs, each with the fields compared, in the same order for all.
+    pub(crate) joined: Vec<(u16, Vec<u16>)>,
+    /// Conditions that must be tried on combinations of tokens.
+    pub(crate) residual: Vec<Residual>,
+}
+
+/// A field of an arc's token.
+type Operand = (u16, u16);
+
+/// An equality of two fields with the condition it came from.
+struct Equality<'a> {
+    sides: [Operand; 2],
+    source: &'a Expression,
+}
+
+/// Parses, types and divides a guard.
+pub(crate) fn divide(text: &str, scope: Scope<'_>) -> Result<Guard, String> {
+    divided(text, scope, true)
+}
+
+/// The same, with every comparison of different tokens left to be tried.
+pub(crate) fn divide_without_join(text: &str, scope: Scope<'_>) -> Result<Guard, String> {
+    divided(text, scope, false)
+}
+
+fn divided(text: &str, scope: Scope<'_>, joins: bool) -> Result<Guard, String> {
+    let whole = parse(text)?;
+    let typed = compile(&whole, scope)?;
+    if typed.kind != FieldType::Bool {
+        return Err(format!("a guard is a bool, not {}", typed.kind));
+    }
+    if let Value::Constant(0) = typed.value() {
+        return Err("the guard is always false".to_owned());
+    }
+    let mut atoms = Vec::new();
+    whole.conjuncts(&mut atoms);
+    let mut guard = Guard::default();
+    let mut equalities = Vec::new();
+    for atom in &atoms {
+        match arcs_of(atom, scope.variables).as_slice() {
+            [] => {
+                if compile(atom, scope)?.value() != Value::Constant(1) {
+                    return Err("a condition without variables cannot be evaluated".to_owned());
+                }
+            }
+            &[arc] => guard.local(atom, arc, scope)?,
+            _ => match sides_of(atom, scope.variables) {
+                Some(sides) => equalities.push(Equality {
+                    sides,
+                    source: atom,
+                }),
+                None => guard.residual.push(residual(atom, scope)?),
+            },
+        }
+    }
+    let classes = classes_of(&equalities);
+    if joins {
+        guard.joined = join_of(&classes);
+    }
+    for equality in &equalities {
+        if !served(&guard.joined, equality.sides) {
+            guard.residual.push(residual(equality.source, scope)?);
+        }
+    }
+    Ok(guard)
+}
+
+impl Guard {
+    /// Adds a condition on one token: to the dispatch table if it can serve it, else a filter.
+    fn local(&mut self, atom: &Expression, arc: u16, scope: Scope<'_>) -> Result<(), String> {
+        let typed = compile(atom, scope)?;
+        if let [Instruction::Load { field, .. }, Instruction::Push(word), Instruction::Integer(BinaryOperator::Equal)]
+        | [Instruction::Push(word), Instruction::Load { field, .. }, Instruction::Integer(BinaryOperator::Equal)] =
+            *typed.code
+        {
+            self.constants.push((arc, field, word));
+            return Ok(());
+        }
+        let code = typed.code.into_iter().map(|instruction| match instruction {
+            Instruction::Load { field, .. } => Instruction::Load { arc: 0, field },
+            other => other,
+        });
+        self.filters.push((arc, code.collect()));
+        Ok(())
+    }
+}
+
+/// The conditions on one arc's token alone as one program, with the constants not dispatched on.
+pub(crate) fn filter_of<'a>(
+    guard: &Guard,
+    arc: u16,
+    constants: impl Iterator<Item = &'a (u16, u16, u64)>,
+) -> Option<Code> {
+    let mut code: Vec<Instruction> = Vec::new();
+    let mut and = |condition: &[Instruction]| {
+        if !code.is_empty() {
+            // On false: skip the next condition and the jump over the false value.
+            code.push(Instruction::SkipUnless(condition.len() as u16 + 1));
+        }
+        let joins = !code.is_empty();
+        code.extend(condition);
+        if joins {
+            code.extend([Instruction::Skip(1), Instruction::Push(0)]);
+        }
+    };
+    for &(_, field, word) in constants {
+        let equal = Instruction::Integer(BinaryOperator::Equal);
+        and(&[
+            Instruction::Load { arc: 0, field },
+            Instruction::Push(word),
+            equal,
+        ]);
+    }
+    guard
+        .filters
+        .iter()
+        .filter(|filter| filter.0 == arc)
+        .for_each(|filter| and(&filter.1));
+    (!code.is_empty()).then(|| code.into_boxed_slice())
+}
+
+/// The arcs whose tokens a condition reads, ascending.
+fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
+    let mut arcs = Vec::new();
+    atom.visit_fields(&mut |name, _| {
+        arcs.extend(
+            variables
+                .iter()
+                .filter(|entry| entry.name == name)
+                .map(|entry| entry.arc),
+        );
+    });
+    arcs.sort_unstable();
+    arcs.dedup();
+    arcs
+}
+
+/// The two fields of `a.f == b.g`, when both are ints or bools, whose words compare exactly.
+fn sides_of(atom: &Expression, variables: &[Variable<'_>]) -> Option<[Operand; 2]> {
+    let Expression::Binary(BinaryOperator::Equal, left, right) = atom else {
+        return None;
+    };
+    let operand = |side: &Expression| {
+        let Expression::Field(name, field) = side else {
+            return None;
+        };
+        let variable = variables.iter().find(|entry| entry.name == name)?;
+        let index = variable.fields.iter().position(|entry| entry.0 == *field)?;
+        let exact = variable.fields[index].1 != FieldType::Real;
+        exact.then_some((variable.arc, index as u16))
+    };
+    Some([operand(left)?, operand(right)?])
+}
+
+fn residual(atom: &Expression, scope: Scope<'_>) -> Result<Residual, String> {
+    let arcs = arcs_of(atom, scope.variables);
+    let last_arc = *arcs
+        .last()
+        .expect("a residual condition reads at least two tokens");
+    let typed = convert(compile(atom, scope)?, FieldType::Bool)?;
+    Ok(Residual {
+        last_arc,
+        arcs,
+        code: typed.code.into_boxed_slice(),
+    })
+}
+
+/// Fields that the equalities make equal, as sets sorted by arc.
+fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
+    let mut classes: Vec<Vec<Operand>> = Vec::new();
+    for equality in equalities {
+        let (mut merged, apart): (Vec<_>, Vec<_>) = classes
+            .into_iter()
+            .partition(|class| equality.sides.iter().any(|side| class.contains(side)));
+        let mut class: Vec<Operand> = merged.drain(..).flatten().collect();
+        class.extend(equality.sides);
+        class.sort_unstable();
+        class.dedup();
+        classes = apart;
+        classes.push(class);
+    }
+    classes.sort();
+    classes
+}
+
+/// The widest join: the set of arcs that most fields connect, larger sets first.
+fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
+    let arcs_of = |class: &Vec<Operand>| {
+        let mut arcs: Vec<u16> = class.iter().map(|operand| operand.0).collect();
+        arcs.dedup();
+        arcs
+    };
+    let mut best: (usize, usize, Vec<u16>) = (0, 0, Vec::new());
+    for class in classes {
+        let arcs = arcs_of(class);
+        let fields = classes
+            .iter()
+            .filter(|other| arcs_of(other) == arcs)
+            .count();
+        if (arcs.len(), fields) > (best.0, best.1) {
+            best = (arcs.len(), fields, arcs);
+        }
+    }
+    let chosen: Vec<&Vec<Operand>> = classes
+        .iter()
+        .filter(|class| arcs_of(class) == best.2)
+        .take(KEY_FIELDS_MAX)
+        .collect();
+    let field_of = |class: &[Operand], arc: u16| {
+        class
+            .iter()
+            .find(|operand| operand.0 == arc)
+            .expect("the class spans the arc")
+            .1
+    };
+    let keys = |arc: u16| chosen.iter().map(|class| field_of(class, arc)).collect();
+    best.2.iter().map(|&arc| (arc, keys(arc))).collect()
+}
+
+/// Whether the join compares exactly these two fields.
+fn served(joined: &[(u16, Vec<u16>)], sides: [Operand; 2]) -> bool {
+    let position = |side: Operand| {
+        let keys = &joined.iter().find(|entry| entry.0 == side.0)?.1;
+        keys.iter().position(|&field| field == side.1)
+    };
+    match (position(sides[0]), position(sides[1])) {
+        (Some(left), Some(right)) => left == right,
+        _ => false,
+    }
+}

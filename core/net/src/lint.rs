@@ -1,0 +1,63 @@
+//! What a net is made of, and which of its arcs are slow.
+
+use serde_json::{json, Value as Json};
+
+use crate::compiled::{Discipline, Net};
+
+/// Sizes of the net, and the arcs whose tokens are tried one by one instead of found by key.
+pub fn lint(net: &Net) -> Json {
+    let scans: Vec<Json> = (0..net.transitions.len())
+        .flat_map(|at| scans(net, at))
+        .collect();
+    let arcs = |count: fn(&crate::compiled::Transition) -> usize| {
+        net.transitions.iter().map(count).sum::<usize>()
+    };
+    json!({
+        "name": net.name(),
+        "places": net.places.len(),
+        "transitions": net.transitions.len(),
+        "input_arcs": arcs(|transition| transition.inputs.len()),
+        "output_arcs": arcs(|transition| transition.outputs.len()),
+        "inhibitor_arcs": arcs(|transition| transition.inhibit.len()),
+        "tokens": net.places.iter().map(|place| place.initial.len()).sum::<usize>(),
+        "row_bytes": net.stride * 8,
+        "joined_transitions": net.transitions.iter().filter(|t| !t.joined.is_empty()).count(),
+        "scans": scans,
+    })
+}
+
+fn scans(net: &Net, index: usize) -> Vec<Json> {
+    let transition = &net.transitions[index];
+    let mut found = Vec::new();
+    for (arc, input) in transition.inputs.iter().enumerate() {
+        let place = net.places[input.place as usize].name.as_str();
+        let residual = transition
+            .residual
+            .iter()
+            .any(|r| r.arcs.contains(&(arc as u16)));
+        let before = &transition.inputs[..arc];
+        let sorts = matches!(
+            net.views[input.view as usize].discipline,
+            Discipline::Least { .. }
+        );
+        let repeated = before.iter().any(|other| other.place == input.place);
+        let reason = if residual {
+            "a condition on several tokens is no join of int or bool fields"
+        } else if transition.searches && sorts {
+            "the place is sorted again for every search"
+        } else if repeated && transition.joined.contains(&(arc as u16)) {
+            "tokens of one place are compared with each other"
+        } else {
+            continue;
+        };
+        found.push(json!({
+            "page": transition.page,
+            "transition": transition.name,
+            "arc": arc + 1,
+            "place": place,
+            "variable": input.variable,
+            "reason": reason,
+        }));
+    }
+    found
+}

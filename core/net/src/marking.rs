@@ -1,0 +1,560 @@
+//! The marking: every token, and for every arc the waiting tokens that fit it, kept up to date.
+//!
+//! A token in a place is a member of one bucket for each input arc whose own condition it meets.
+//! Arcs joined by a key have a bucket a key; the buckets of one key form a group, and a group
+//! whose buckets are all filled is ready. So an arriving or leaving token costs the same however
+//! many tokens wait.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::bucket::{rank_of, Bucket, Nodes, NONE};
+use crate::compiled::{Discipline, Key, Net, KEY_FIELDS_MAX};
+use crate::expression::{evaluate, Binding, Fault};
+use crate::ranked::{Rank, Ranked};
+use crate::stream::Stream;
+
+/// Joined values below this are looked up in a table instead of by hash.
+const DIRECT_KEYS: u64 = 1_024;
+
+/// One token; its row lies at its index times the stride.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    /// Counts arrivals in places; the order of a fifo place.
+    pub(crate) arrival: u64,
+    pub(crate) place: u32,
+    /// The first of its memberships.
+    nodes: u32,
+    /// The next token of an event's chain, or of the free list.
+    pub(crate) next: u32,
+}
+
+/// The buckets of one key of one transition.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    transition: u32,
+    key: Key,
+    /// Found by hash: gone when it is empty, or the table of jobs would only grow.
+    hashed: bool,
+    first_bucket: u32,
+    filled: u32,
+    /// Its place among the ready groups, or none.
+    position: u32,
+}
+
+/// The groups of one transition.
+#[derive(Debug, Default)]
+struct Join {
+    direct: Vec<u32>,
+    by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
+    ready: Ranked,
+    free: Vec<u32>,
+}
+
+/// Multiplies and rotates: keys are few words, made by the net itself and not by an adversary.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_usize(&mut self, length: usize) {
+        self.write_u64(length as u64);
+    }
+}
+
+/// Exact time integral of a place's number of available tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Area {
+    pub(crate) since_ns: u64,
+    pub(crate) token_ns: u128,
+    pub(crate) most: u32,
+}
+
+/// A guard stopped with a fault while a token arrived.
+pub(crate) struct GuardFault {
+    pub(crate) transition: u32,
+    pub(crate) fault: Fault,
+}
+
+#[derive(Debug)]
+pub(crate) struct Marking<'n> {
+    net: &'n Net,
+    pub(crate) now_ns: u64,
+    pub(crate) rows: Vec<u64>,
+    pub(crate) tokens: Vec<Token>,
+    free_token: u32,
+    /// Tokens in places and on their way.
+    pub(crate) live: usize,
+    nodes: Nodes,
+    /// The first ones belong to the views without join, at the view's index.
+    buckets: Vec<Bucket>,
+    groups: Vec<Group>,
+    joins: Vec<Join>,
+    pub(crate) counts: Vec<u32>,
+    areas: Vec<Option<Area>>,
+    /// How many inhibitor arcs block each transition.
+    blocked: Vec<u32>,
+    pub(crate) dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+    arrivals: u64,
+    /// Guards draw nothing, but programs take a stream.
+    unused_stream: Stream,
+}
+
+impl<'n> Marking<'n> {
+    pub(crate) fn new(net: &'n Net) -> Self {
+        let transitions = net.transitions.len();
+        Self {
+            net,
+            now_ns: 0,
+            rows: Vec::new(),
+            tokens: Vec::new(),
+            free_token: NONE,
+            live: 0,
+            nodes: Nodes::default(),
+            buckets: (0..net.views.len() as u32)
+                .map(|view| Bucket::new(view, NONE))
+                .collect(),
+            groups: Vec::new(),
+            joins: (0..transitions).map(|_| Join::default()).collect(),
+            counts: vec![0; net.places.len()],
+            areas: vec![None; net.places.len()],
+            blocked: vec![0; transitions],
+            dirty: (0..transitions as u32).collect(),
+            is_dirty: vec![true; transitions],
+            arrivals: 0,
+            unused_stream: Stream::new(0, 0, 0),
+        }
+    }
+
+    /// A token of a place with an unwritten row, not yet available.
+    #[inline]
+    pub(crate) fn make(&mut self, place: u32) -> u32 {
+        self.live += 1;
+        let token = Token {
+            arrival: 0,
+            place,
+            nodes: NONE,
+            next: NONE,
+        };
+        if self.free_token == NONE {
+            self.tokens.push(token);
+            self.rows.resize(self.rows.len() + self.net.stride, 0);
+            return self.tokens.len() as u32 - 1;
+        }
+        let index = self.free_token;
+        self.free_token = self.tokens[index as usize].next;
+        self.tokens[index as usize] = token;
+        index
+    }
+
+    /// Gives the storage of a taken token back.
+    #[inline]
+    pub(crate) fn release(&mut self, token: u32) {
+        self.live -= 1;
+        self.tokens[token as usize].next = self.free_token;
+        self.free_token = token;
+    }
+
+    #[inline]
+    pub(crate) fn binding<'a>(&'a self, tokens: &'a [u32]) -> Binding<'a> {
+        Binding {
+            rows: &self.rows,
+            stride: self.net.stride,
+            tokens,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn row(&self, token: u32) -> &[u64] {
+        let start = token as usize * self.net.stride;
+        &self.rows[start..start + self.net.stride]
+    }
+
+    #[inline]
+    fn touch(&mut self, transition: u32) {
+        if !std::mem::replace(&mut self.is_dirty[transition as usize], true) {
+            self.dirty.push(transition);
+        }
+    }
+
+    /// The next transition whose enabling may have changed.
+    #[inline]
+    pub(crate) fn next_dirty(&mut self) -> Option<u32> {
+        let transition = self.dirty.pop()?;
+        self.is_dirty[transition as usize] = false;
+        Some(transition)
+    }
+
+    #[inline]
+    pub(crate) fn is_blocked(&self, transition: usize) -> bool {
+        self.blocked[transition] > 0
+    }
+
+    /// The token becomes available in its place.
+    pub(crate) fn arrive(&mut self, token: u32) -> Result<(), GuardFault> {
+        let net = self.net;
+        let place = self.tokens[token as usize].place;
+        let definition = &net.places[place as usize];
+        self.arrivals += 1;
+        self.tokens[token as usize].arrival = self.arrivals;
+        self.count(place, 1);
+        for &view in &definition.views {
+            self.enter(token, view)?;
+        }
+        if let Some(dispatch) = &definition.dispatch {
+            let word = self.row(token)[dispatch.field as usize];
+            for &view in dispatch.views.get(&word).map_or(&[][..], Vec::as_slice) {
+                self.enter(token, view)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The token leaves its place; its row stays readable until it is released.
+    pub(crate) fn take(&mut self, token: u32) {
+        let Token { place, nodes, .. } = self.tokens[token as usize];
+        self.count(place, -1);
+        let mut node = nodes;
+        while node != NONE {
+            let sibling = self.nodes.get(node).sibling;
+            self.leave(node);
+            node = sibling;
+        }
+        self.tokens[token as usize].nodes = NONE;
+    }
+
+    /// Changes a place's number of available tokens by one, and what hangs on it.
+    #[inline]
+    fn count(&mut self, place: u32, change: i32) {
+        let old = self.counts[place as usize];
+        let new = old.wrapping_add_signed(change);
+        self.counts[place as usize] = new;
+        if let Some(area) = &mut self.areas[place as usize] {
+            area.token_ns += u128::from(self.now_ns - area.since_ns) * u128::from(old);
+            area.since_ns = self.now_ns;
+            area.most = area.most.max(new);
+        }
+        let net = self.net;
+        for &(transition, at_least) in &net.places[place as usize].inhibits {
+            if (old >= at_least) != (new >= at_least) {
+                let blocked = &mut self.blocked[transition as usize];
+                *blocked = blocked.wrapping_add_signed(change);
+                self.touch(transition);
+            }
+        }
+    }
+
+    /// Starts, or starts again, to integrate a place's number of tokens from now on.
+    pub(crate) fn watch(&mut self, place: usize) {
+        let most = self.counts[place];
+        self.areas[place] = Some(Area {
+            since_ns: self.now_ns,
+            token_ns: 0,
+            most,
+        });
+    }
+
+    /// The integral of a watched place up to now.
+    pub(crate) fn area(&self, place: usize) -> Area {
+        let mut area = self.areas[place].expect("the place is watched");
+        let lasted = u128::from(self.now_ns - area.since_ns);
+        area.token_ns += lasted * u128::from(self.counts[place]);
+        area.since_ns = self.now_ns;
+        area
+    }
+
+    #[inline]
+    fn enter(&mut self, token: u32, view: u32) -> Result<(), GuardFault> {
+        let net = self.net;
+        let definition = &net.views[view as usize];
+        let transition = definition.transition;
+        if let Some(filter) = &definition.filter {
+            let tokens = [token];
+            let binding = Binding {
+                rows: &self.rows,
+                stride: net.stride,
+                tokens: &tokens,
+            };
+            let passes = evaluate(filter, binding, &mut self.unused_stream)
+                .map_err(|fault| GuardFault { transition, fault })?;
+            if passes == 0 {
+                return Ok(());
+            }
+        }
+        let bucket = match definition.joined {
+            None => view,
+            Some(slot) => {
+                let mut key: Key = [0; KEY_FIELDS_MAX];
+                for (word, &field) in key.iter_mut().zip(&definition.keys) {
+                    *word = self.rows[token as usize * net.stride + field as usize];
+                }
+                let group = self.group(transition, key, definition.keys.len());
+                self.groups[group as usize].first_bucket + slot
+            }
+        };
+        let sibling = self.tokens[token as usize].nodes;
+        let node = self.nodes.make(token, bucket, sibling);
+        self.tokens[token as usize].nodes = node;
+        let discipline = definition.discipline;
+        let rank = match discipline {
+            Discipline::Least { .. } => self.rank(token, discipline),
+            _ => (0, 0),
+        };
+        let target = &mut self.buckets[bucket as usize];
+        let (was_empty, group) = (target.is_empty(), target.group);
+        let is_first = target.add(&mut self.nodes, node, discipline, rank);
+        if group != NONE && (was_empty || is_first) {
+            self.group_gained(group, bucket, was_empty);
+        }
+        if was_empty || is_first || net.transitions[transition as usize].searches {
+            self.touch(transition);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn leave(&mut self, node: u32) {
+        let net = self.net;
+        let bucket = self.nodes.get(node).bucket;
+        let target = &mut self.buckets[bucket as usize];
+        let definition = &net.views[target.view as usize];
+        let group = target.group;
+        let was_first = target.remove(&mut self.nodes, node, definition.discipline);
+        let is_empty = target.is_empty();
+        self.nodes.release(node);
+        if group != NONE && (is_empty || was_first) {
+            self.group_lost(group, bucket, is_empty);
+        }
+        if was_first || is_empty || net.transitions[definition.transition as usize].searches {
+            self.touch(definition.transition);
+        }
+    }
+
+    #[inline]
+    fn rank(&self, token: u32, discipline: Discipline) -> Rank {
+        rank_of(
+            discipline,
+            self.row(token),
+            self.tokens[token as usize].arrival,
+        )
+    }
+
+    /// The group of a key, made when it is new.
+    #[inline]
+    fn group(&mut self, transition: u32, key: Key, fields: usize) -> u32 {
+        let join = &mut self.joins[transition as usize];
+        if fields == 1 && key[0] < DIRECT_KEYS {
+            let index = key[0] as usize;
+            if index >= join.direct.len() {
+                join.direct.resize(index + 1, NONE);
+            }
+            if join.direct[index] == NONE {
+                let made = self.make_group(transition, key, false);
+                self.joins[transition as usize].direct[index] = made;
+                return made;
+            }
+            return join.direct[index];
+        }
+        if let Some(&group) = join.by_key.get(&key) {
+            return group;
+        }
+        let made = self.make_group(transition, key, true);
+        self.joins[transition as usize].by_key.insert(key, made);
+        made
+    }
+
+    fn make_group(&mut self, transition: u32, key: Key, hashed: bool) -> u32 {
+        if let Some(group) = self.joins[transition as usize].free.pop() {
+            self.groups[group as usize].key = key;
+            self.groups[group as usize].hashed = hashed;
+            return group;
+        }
+        let net = self.net;
+        let definition = &net.transitions[transition as usize];
+        let index = self.groups.len() as u32;
+        let first_bucket = self.buckets.len() as u32;
+        let group = Group {
+            transition,
+            key,
+            hashed,
+            first_bucket,
+            filled: 0,
+            position: NONE,
+        };
+        self.groups.push(group);
+        for &arc in &definition.joined {
+            self.buckets
+                .push(Bucket::new(definition.inputs[arc as usize].view, index));
+        }
+        index
+    }
+
+    /// A bucket of the group has a first token that it did not have before.
+    #[inline]
+    fn group_gained(&mut self, group: u32, bucket: u32, was_empty: bool) {
+        let net = self.net;
+        let state = &mut self.groups[group as usize];
+        state.filled += u32::from(was_empty);
+        let Group {
+            transition,
+            first_bucket,
+            filled,
+            position,
+            ..
+        } = *state;
+        let definition = &net.transitions[transition as usize];
+        if filled as usize != definition.joined.len() {
+            return;
+        }
+        if position == NONE {
+            let rank = self.lead_rank(first_bucket + definition.lead);
+            let groups = &mut self.groups;
+            let moved = |group: u32, at| groups[group as usize].position = at;
+            self.joins[transition as usize]
+                .ready
+                .insert(rank, group, moved);
+        } else if bucket == first_bucket + definition.lead {
+            self.rank_again(group);
+        }
+    }
+
+    /// A bucket of the group lost its first token.
+    #[inline]
+    fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) {
+        let net = self.net;
+        let state = &mut self.groups[group as usize];
+        let Group {
+            transition,
+            key,
+            hashed,
+            first_bucket,
+            position,
+            ..
+        } = *state;
+        state.filled -= u32::from(is_empty);
+        let filled = state.filled;
+        if is_empty && position != NONE {
+            state.position = NONE;
+            let groups = &mut self.groups;
+            let moved = |group: u32, at| groups[group as usize].position = at;
+            self.joins[transition as usize]
+                .ready
+                .remove(position, moved);
+        } else if position != NONE
+            && bucket == first_bucket + net.transitions[transition as usize].lead
+        {
+            self.rank_again(group);
+        }
+        if filled == 0 && hashed {
+            let join = &mut self.joins[transition as usize];
+            join.by_key.remove(&key);
+            join.free.push(group);
+        }
+    }
+
+    fn rank_again(&mut self, group: u32) {
+        let Group {
+            transition,
+            first_bucket,
+            position,
+            ..
+        } = self.groups[group as usize];
+        let lead = self.net.transitions[transition as usize].lead;
+        let rank = self.lead_rank(first_bucket + lead);
+        let groups = &mut self.groups;
+        let moved = |group: u32, at| groups[group as usize].position = at;
+        self.joins[transition as usize]
+            .ready
+            .change(position, rank, moved);
+    }
+
+    fn lead_rank(&self, bucket: u32) -> Rank {
+        let bucket = &self.buckets[bucket as usize];
+        let discipline = self.net.views[bucket.view as usize].discipline;
+        self.rank(self.nodes.get(bucket.first(discipline)).token, discipline)
+    }
+
+    /// The ready group that is first by its leading token.
+    #[inline]
+    pub(crate) fn first_ready(&self, transition: usize) -> Option<u32> {
+        self.joins[transition].ready.first()
+    }
+
+    pub(crate) fn ready(&self, transition: usize) -> &[(Rank, u32)] {
+        self.joins[transition].ready.members()
+    }
+
+    /// The bucket that an arc looks at: its own, or its part of a group.
+    #[inline]
+    pub(crate) fn bucket_of(&self, view: u32, group: Option<u32>) -> &Bucket {
+        let index = match (self.net.views[view as usize].joined, group) {
+            (Some(slot), Some(group)) => self.groups[group as usize].first_bucket + slot,
+            _ => view,
+        };
+        &self.buckets[index as usize]
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// The rows of the tokens available in a place, in order of arrival.
+    pub(crate) fn rows_of(&self, place: usize) -> Vec<Vec<u64>> {
+        let width = self.net.places[place].fields.len();
+        let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
+        for token in self.available() {
+            let Token {
+                arrival, place: at, ..
+            } = self.tokens[token as usize];
+            if at as usize == place {
+                found.push((arrival, self.row(token)[..width].to_vec()));
+            }
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(_, row)| row).collect()
+    }
+
+    /// The tokens that are in a place: those with an arrival that are not released.
+    fn available(&self) -> impl Iterator<Item = u32> {
+        let mut used: Vec<bool> = self.tokens.iter().map(|token| token.arrival > 0).collect();
+        let mut free = self.free_token;
+        while free != NONE {
+            used[free as usize] = false;
+            free = self.tokens[free as usize].next;
+        }
+        (0..self.tokens.len() as u32).filter(move |&token| used[token as usize])
+    }
+
+    /// The place that holds the most tokens, those on their way included.
+    pub(crate) fn fullest_place(&self) -> usize {
+        let mut totals = vec![0usize; self.net.places.len()];
+        self.tokens
+            .iter()
+            .for_each(|token| totals[token.place as usize] += 1);
+        let mut free = self.free_token;
+        while free != NONE {
+            let token = self.tokens[free as usize];
+            totals[token.place as usize] -= 1;
+            free = token.next;
+        }
+        (0..totals.len())
+            .max_by_key(|&place| totals[place])
+            .unwrap_or(0)
+    }
+}

@@ -1,0 +1,356 @@
+//! Observers: attached where asked for, so that a run without them pays nothing.
+
+use std::collections::HashMap;
+
+use serde_json::{json, Value as Json};
+
+use crate::clock::seconds;
+use crate::compiled::Net;
+use crate::definition::FieldType;
+use crate::error::{known, NetError, Result};
+use crate::expression::{compile, convert, parse, Binding, Fault, Scope, Value, Variable};
+use crate::marking::Area;
+use crate::options::MonitorDefinition;
+use crate::sojourn::Sojourn;
+use crate::stream::Stream;
+
+/// A checked monitor, the same for all replications.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) kind: PlanKind,
+    pub(crate) warm_up_count: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum PlanKind {
+    Count {
+        transition: usize,
+    },
+    Marking {
+        place: usize,
+    },
+    Log {
+        transition: usize,
+        names: Vec<String>,
+        fields: Vec<(Value, FieldType)>,
+        limit: u64,
+    },
+    Sojourn {
+        from: usize,
+        to: usize,
+        from_key: Value,
+        to_key: Value,
+    },
+}
+
+/// A monitor at work in one replication.
+#[derive(Debug)]
+pub(crate) struct Monitor<'p> {
+    plan: &'p Plan,
+    /// Observations passed over so far.
+    skipped: u64,
+    /// Observations made.
+    pub(crate) count: u64,
+    rows: Vec<u64>,
+    sojourn: Option<Sojourn>,
+    open: HashMap<u64, u64>,
+    unmatched: u64,
+}
+
+/// Checks the monitors against the net.
+pub(crate) fn plan(net: &Net, monitors: &[MonitorDefinition]) -> Result<Vec<Plan>> {
+    let one = |(index, monitor)| plan_one(net, monitor, &format!("monitor {index}"));
+    monitors.iter().enumerate().map(one).collect()
+}
+
+fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Plan> {
+    let transition = |name: &str| {
+        net.transition_index(name).ok_or_else(|| {
+            let names = known(net.transition_names());
+            NetError::input(context, format!("unknown transition '{name}' ({names})"))
+        })
+    };
+    let inscription = |text: &str, transition: usize, wanted| {
+        inscription(net, text, transition, wanted)
+            .map_err(|reason| NetError::input(format!("{context}, '{text}'"), reason))
+    };
+    let (kind, warm_up_count) = match monitor {
+        MonitorDefinition::Count {
+            transition: name,
+            warm_up_count,
+        } => (
+            PlanKind::Count {
+                transition: transition(name)?,
+            },
+            *warm_up_count,
+        ),
+        MonitorDefinition::Marking { place } => {
+            let index = net.place_index(place).ok_or_else(|| {
+                let names = known(net.places.iter().map(|place| place.name.as_str()));
+                NetError::input(context, format!("unknown place '{place}' ({names})"))
+            })?;
+            (PlanKind::Marking { place: index }, 0)
+        }
+        MonitorDefinition::Log {
+            transition: name,
+            fields: names,
+            limit,
+            warm_up_count,
+        } => {
+            let transition = transition(name)?;
+            let mut fields = Vec::with_capacity(names.len());
+            for text in names {
+                fields.push(inscription(text, transition, None)?);
+            }
+            let names = names.clone();
+            (
+                PlanKind::Log {
+                    transition,
+                    names,
+                    fields,
+                    limit: *limit,
+                },
+                *warm_up_count,
+            )
+        }
+        MonitorDefinition::Sojourn {
+            from,
+            to,
+            key,
+            to_key,
+            warm_up_count,
+        } => {
+            let (from, to) = (transition(from)?, transition(to)?);
+            let int = Some(FieldType::Int);
+            let (from_key, _) = inscription(key, from, int)?;
+            let (to_key, _) = inscription(to_key.as_ref().unwrap_or(key), to, int)?;
+            (
+                PlanKind::Sojourn {
+                    from,
+                    to,
+                    from_key,
+                    to_key,
+                },
+                *warm_up_count,
+            )
+        }
+    };
+    Ok(Plan {
+        kind,
+        warm_up_count,
+    })
+}
+
+/// An expression over the variables of a transition.
+fn inscription(
+    net: &Net,
+    text: &str,
+    transition: usize,
+    wanted: Option<FieldType>,
+) -> std::result::Result<(Value, FieldType), String> {
+    let definition = &net.definition.transitions[transition];
+    let mut variables = Vec::new();
+    for (arc, input) in definition.inputs.iter().enumerate() {
+        let place = net.transitions[transition].inputs[arc].place as usize;
+        let colour = &net.definition.places[place].colour;
+        let fields = &net.places[place].fields;
+        if let Some(name) = &input.var {
+            variables.push(Variable {
+                name,
+                arc: arc as u16,
+                colour,
+                fields,
+            });
+        }
+    }
+    let constants = &net.definition.constants;
+    let scope = Scope {
+        variables: &variables,
+        constants,
+        draws_allowed: false,
+    };
+    let typed = compile(&parse(text)?, scope)?;
+    let kind = wanted.unwrap_or(typed.kind);
+    Ok((convert(typed, kind)?.value(), kind))
+}
+
+impl Plan {
+    /// The transitions whose firings the monitor looks at.
+    pub(crate) fn transitions(&self) -> Vec<usize> {
+        match self.kind {
+            PlanKind::Count { transition } | PlanKind::Log { transition, .. } => vec![transition],
+            PlanKind::Sojourn { from, to, .. } if from == to => vec![from],
+            PlanKind::Sojourn { from, to, .. } => vec![from, to],
+            PlanKind::Marking { .. } => Vec::new(),
+        }
+    }
+}
+
+/// When the monitors of a replication observed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+impl<'p> Monitor<'p> {
+    pub(crate) fn new(plan: &'p Plan, stream: Stream) -> Self {
+        let sojourn = matches!(plan.kind, PlanKind::Sojourn { .. }).then(|| Sojourn::new(stream));
+        Self {
+            plan,
+            skipped: 0,
+            count: 0,
+            rows: Vec::new(),
+            sojourn,
+            open: HashMap::new(),
+            unmatched: 0,
+        }
+    }
+
+    /// Looks at a firing before its tokens leave. Before the warm-up ends (`observes` false)
+    /// nothing is counted, but sojourns start.
+    pub(crate) fn fired(
+        &mut self,
+        transition: usize,
+        now_ns: u64,
+        binding: Binding<'_>,
+        observes: bool,
+        unused: &mut Stream,
+    ) -> std::result::Result<(), Fault> {
+        match &self.plan.kind {
+            PlanKind::Count { .. } if observes => {
+                self.observe();
+            }
+            PlanKind::Log { fields, limit, .. } if observes => {
+                if self.observe() && self.count <= *limit {
+                    self.rows.push(now_ns);
+                    for (field, _) in fields {
+                        self.rows.push(field.of(binding, unused)?);
+                    }
+                }
+            }
+            PlanKind::Sojourn {
+                from,
+                to,
+                from_key,
+                to_key,
+            } => {
+                if transition == *to {
+                    let key = to_key.of(binding, unused)?;
+                    let started = self.open.remove(&key);
+                    match started {
+                        _ if !observes => {}
+                        Some(start_ns) => {
+                            if self.observe() {
+                                let sojourn = self.sojourn.as_mut().expect("made with the plan");
+                                sojourn.record(now_ns - start_ns);
+                            }
+                        }
+                        None => self.unmatched += 1,
+                    }
+                }
+                if transition == *from {
+                    self.open.insert(from_key.of(binding, unused)?, now_ns);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Counts an observation, or passes it over while the monitor warms up.
+    fn observe(&mut self) -> bool {
+        if self.skipped < self.plan.warm_up_count {
+            self.skipped += 1;
+            return false;
+        }
+        self.count += 1;
+        true
+    }
+
+    /// What was seen, as JSON.
+    pub(crate) fn result(
+        &self,
+        net: &Net,
+        window: Window,
+        area: impl Fn(usize) -> (Area, u32),
+    ) -> Json {
+        let lasted_ns = window.end_ns - window.start_ns;
+        let lasted_s = seconds(lasted_ns);
+        match &self.plan.kind {
+            PlanKind::Count { transition } => json!({
+                "kind": "count",
+                "transition": net.transitions[*transition].name,
+                "count": self.count,
+                "window_s": lasted_s,
+                "rate_per_s": if lasted_ns > 0 { json!(self.count as f64 / lasted_s) } else { Json::Null },
+            }),
+            PlanKind::Marking { place } => {
+                let (area, last) = area(*place);
+                let mean = area.token_ns as f64 / lasted_ns as f64;
+                json!({
+                    "kind": "marking",
+                    "place": net.places[*place].name,
+                    "mean": if lasted_ns > 0 { json!(mean) } else { Json::Null },
+                    "max": area.most,
+                    "last": last,
+                    "window_s": lasted_s,
+                })
+            }
+            PlanKind::Log {
+                transition,
+                names,
+                fields,
+                ..
+            } => {
+                let width = fields.len() + 1;
+                let rows = self.rows.chunks(width).map(|row| row_json(row, fields));
+                let rows: Vec<Json> = rows.collect();
+                json!({
+                    "kind": "log",
+                    "transition": net.transitions[*transition].name,
+                    "fields": names,
+                    "count": self.count,
+                    "dropped": self.count - rows.len() as u64,
+                    "rows": rows,
+                })
+            }
+            PlanKind::Sojourn { from, to, .. } => {
+                let sojourn = self.sojourn.as_ref().expect("made with the plan");
+                let mut result = sojourn.result();
+                let more = json!({
+                    "kind": "sojourn",
+                    "from": net.transitions[*from].name,
+                    "to": net.transitions[*to].name,
+                    "unmatched": self.unmatched,
+                    "open": self.open.len(),
+                });
+                let target = result
+                    .as_object_mut()
+                    .expect("a sojourn's result is an object");
+                if let Json::Object(more) = more {
+                    target.extend(more);
+                }
+                result
+            }
+        }
+    }
+}
+
+/// A row of a log: the time in nanoseconds, then the values.
+fn row_json(row: &[u64], fields: &[(Value, FieldType)]) -> Json {
+    let values = row[1..]
+        .iter()
+        .zip(fields)
+        .map(|(&word, (_, kind))| word_json(word, *kind));
+    Json::Array(std::iter::once(json!(row[0])).chain(values).collect())
+}
+
+/// A field's value as JSON; a real that is no number becomes null.
+pub(crate) fn word_json(word: u64, kind: FieldType) -> Json {
+    match kind {
+        FieldType::Int => json!(word as i64),
+        FieldType::Real => json!(f64::from_bits(word)),
+        FieldType::Bool => json!(word != 0),
+    }
+}

@@ -1,0 +1,191 @@
+//! What a run is asked to do: seeds, stops and monitors, as data.
+
+use serde::Deserialize;
+
+use crate::clock::nanoseconds;
+use crate::error::{NetError, Result};
+
+/// The options of a run. Every key may be left out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunOptions {
+    /// With the replication number, decides every random draw.
+    pub seed: u64,
+    /// Independent runs of the net.
+    pub replications: u32,
+    /// Threads that share the replications; the results do not depend on it.
+    pub threads: u32,
+    /// Simulated seconds after which a run ends.
+    pub end_time_s: Option<f64>,
+    /// Firings after which a run ends.
+    pub max_firings: u64,
+    /// Firings at one instant above which a run is a livelock.
+    pub max_instant_firings: u64,
+    /// Tokens above which a net grows without bound.
+    pub max_tokens: u64,
+    /// Simulated seconds after which monitors start to observe.
+    pub warm_up_s: f64,
+    /// What to observe; nothing else is.
+    pub monitors: Vec<MonitorDefinition>,
+    /// Ends a run when a monitor has made enough observations.
+    pub until: Option<Until>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            replications: 1,
+            threads: 1,
+            end_time_s: None,
+            max_firings: 200_000_000,
+            max_instant_firings: 10_000_000,
+            max_tokens: 50_000_000,
+            warm_up_s: 0.0,
+            monitors: Vec::new(),
+            until: None,
+        }
+    }
+}
+
+/// A stop criterion: that many observations of one monitor.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// Index into the monitors.
+    pub monitor: usize,
+    /// Observations, warm-up not counted.
+    pub count: u64,
+}
+
+/// Something to observe.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum MonitorDefinition {
+    /// How often a transition fires.
+    Count {
+        /// Its name.
+        transition: String,
+        /// Firings passed over first.
+        #[serde(default)]
+        warm_up_count: u64,
+    },
+    /// The time average and maximum of a place's available tokens.
+    Marking {
+        /// Its name.
+        place: String,
+    },
+    /// Values of expressions at each firing.
+    Log {
+        /// Its name.
+        transition: String,
+        /// Expressions over the transition's variables.
+        #[serde(default)]
+        fields: Vec<String>,
+        /// Rows kept; later ones are counted and dropped.
+        #[serde(default = "log_rows")]
+        limit: u64,
+        /// Firings passed over first.
+        #[serde(default)]
+        warm_up_count: u64,
+    },
+    /// Time from a firing of one transition to the firing of another with an equal key.
+    Sojourn {
+        /// Where the time starts.
+        from: String,
+        /// Where it ends.
+        to: String,
+        /// An int expression over the variables of both transitions.
+        key: String,
+        /// The key at the end, where it is written differently there.
+        #[serde(default)]
+        to_key: Option<String>,
+        /// Completed sojourns passed over first.
+        #[serde(default)]
+        warm_up_count: u64,
+    },
+}
+
+fn log_rows() -> u64 {
+    1_000_000
+}
+
+/// Far more than any machine has, and few enough to index.
+const REPLICATIONS_MAX: u32 = 1_000_000;
+const THREADS_MAX: u32 = 1_024;
+const FIRINGS_MAX: u64 = 1_000_000_000_000;
+/// Tokens are numbered by 32 bits.
+const TOKENS_MAX: u64 = 4_000_000_000;
+
+impl RunOptions {
+    /// Reads options from JSON; the message names the key, the value and what is allowed.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let options: Self = serde_json::from_str(text)
+            .map_err(|error| NetError::input("options", error.to_string()))?;
+        options.check()?;
+        Ok(options)
+    }
+
+    /// Refuses values that have no meaning.
+    pub fn check(&self) -> Result<()> {
+        let within = |key: &str, value: u64, least: u64, most: u64| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            let reason = format!("{key} is {value}; it must be between {least} and {most}");
+            Err(NetError::input("options", reason))
+        };
+        within(
+            "replications",
+            self.replications.into(),
+            1,
+            REPLICATIONS_MAX.into(),
+        )?;
+        within("threads", self.threads.into(), 1, THREADS_MAX.into())?;
+        within("max_firings", self.max_firings, 1, FIRINGS_MAX)?;
+        within(
+            "max_instant_firings",
+            self.max_instant_firings,
+            1,
+            FIRINGS_MAX,
+        )?;
+        within("max_tokens", self.max_tokens, 1, TOKENS_MAX)?;
+        for (key, value) in [
+            ("warm_up_s", Some(self.warm_up_s)),
+            ("end_time_s", self.end_time_s),
+        ] {
+            if value.is_some_and(|seconds| nanoseconds(seconds).is_none()) {
+                let value = value.unwrap_or_default();
+                let reason = format!("{key} is {value}; it must be between 0 and 9e9");
+                return Err(NetError::input("options", reason));
+            }
+        }
+        if self
+            .end_time_s
+            .is_some_and(|end| end <= self.warm_up_s && self.warm_up_s > 0.0)
+        {
+            let reason = format!(
+                "warm_up_s is {}; it must be below end_time_s",
+                self.warm_up_s
+            );
+            return Err(NetError::input("options", reason));
+        }
+        if let Some(until) = self.until {
+            let monitors = self.monitors.len();
+            if until.monitor >= monitors {
+                let index = until.monitor;
+                let reason = format!("until.monitor is {index}, but there are {monitors} monitors");
+                return Err(NetError::input("options", reason));
+            }
+            if matches!(
+                self.monitors[until.monitor],
+                MonitorDefinition::Marking { .. }
+            ) {
+                let reason = "until.monitor is a marking monitor, which makes no count";
+                return Err(NetError::input("options", reason));
+            }
+            within("until.count", until.count, 1, FIRINGS_MAX)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! Random small nets: the engine and the naive reference must fire alike.
+
+use serde_json::{json, Value as Json};
+
+use crate::reference::Reference;
+use crate::stream::Stream;
+use crate::{compile, Engine, NetDefinition};
+
+const NETS: u64 = 400;
+const STEPS: usize = 120;
+
+/// Makes nets from one seed: few colours, many ties in time, every kind of guard.
+struct Maker(Stream);
+
+impl Maker {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0.below(bound)
+    }
+
+    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len())]
+    }
+
+    fn net(&mut self) -> Json {
+        let places = 3 + self.below(4);
+        let random_place = self.below(places * 3);
+        let places: Vec<Json> = (0..places)
+            .map(|at| self.place(at, at == random_place))
+            .collect();
+        let transitions: Vec<Json> = (0..2 + self.below(4))
+            .map(|at| self.transition(at, &places))
+            .collect();
+        json!({
+            "name": "random",
+            "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"]]},
+            "constants": {"two": 2, "half": 0.5},
+            "places": places,
+            "transitions": transitions
+        })
+    }
+
+    fn place(&mut self, at: usize, random: bool) -> Json {
+        let discipline = match random {
+            true => "random",
+            false => self.one_of(&["fifo", "fifo", "lifo", "min:n", "min:x"]),
+        };
+        let initial: Vec<Json> = (0..self.below(8))
+            .map(|_| {
+                let key = [0, 1, 2, 5_000, -1][self.below(5)];
+                json!([key, self.below(4), self.below(8) as f64 / 4.0])
+            })
+            .collect();
+        json!({"name": format!("p{at}"), "colour": "item", "discipline": discipline,
+               "initial": initial})
+    }
+
+    fn transition(&mut self, at: usize, places: &[Json]) -> Json {
+        let variables = ["a", "b", "c"];
+        let mut arcs = 1 + self.below(3);
+        let mut inputs: Vec<usize> = (0..arcs).map(|_| self.below(places.len())).collect();
+        let random = |&place: &usize| places[place]["discipline"] == "random";
+        let draws = inputs.iter().any(random);
+        if draws {
+            // The reference draws from a random place only where nothing else chooses there.
+            inputs.sort_unstable();
+            inputs.dedup();
+            arcs = inputs.len();
+        }
+        let mut transition = json!({
+            "name": format!("t{at}"),
+            "priority": self.below(8) / 7,
+            "in": (0..arcs)
+                .map(|arc| json!({"place": format!("p{}", inputs[arc]), "var": variables[arc]}))
+                .collect::<Vec<_>>(),
+            "out": (0..1 + self.below(arcs + 1))
+                .map(|_| self.output(places.len(), &variables[..arcs]))
+                .collect::<Vec<_>>()
+        });
+        if !draws {
+            if let Some(guard) = self.guard(arcs) {
+                transition["guard"] = json!(guard);
+            }
+        }
+        if self.below(3) == 0 {
+            transition["weight"] = json!(1 + self.below(3));
+        }
+        if self.below(4) == 0 {
+            let place = format!("p{}", self.below(places.len()));
+            transition["inhibit"] = json!([{"place": place, "at_least": 1 + self.below(3)}]);
+        }
+        if self.below(4) == 0 {
+            transition["delay"] = json!(self.delay("a"));
+        }
+        transition
+    }
+
+    fn guard(&mut self, arcs: usize) -> Option<&'static str> {
+        let one = [
+            "a.n > 0",
+            "a.k == 1",
+            "a.n % two == 1 || a.x < half",
+            "!(a.k == 2)",
+            "a.k != 0",
+        ];
+        let two = [
+            "a.k == b.k",
+            "a.k == b.k && a.n == b.n",
+            "a.k == b.k && a.n < b.n",
+            "a.k == b.k && b.n > 0 && a.n < 3",
+            "a.n <= b.n && a.k == 1",
+            "a.x + b.x > 1.0",
+            "a.k == 1 && b.k == 1",
+            "b.n == 1",
+        ];
+        let three = [
+            "a.k == b.k && b.k == c.k",
+            "a.k == c.k",
+            "b.k == c.k",
+            "b.k == c.k && a.n < b.n",
+            "a.k == b.k && b.n == c.n",
+            "a.k == b.k && c.n > 0",
+            "a.k == c.k && a.x <= c.x",
+            "a.n + b.n == c.n",
+        ];
+        let choices: &[&'static str] = match (arcs, self.below(3)) {
+            (_, 0) => return None,
+            (1, _) | (_, 1) => &one,
+            (2, _) => &two,
+            _ => &three,
+        };
+        Some(self.one_of(choices))
+    }
+
+    fn output(&mut self, places: usize, variables: &[&'static str]) -> Json {
+        let variable = self.one_of(variables);
+        let token = match self.below(3) {
+            0 => json!(variable),
+            _ => {
+                let key = match self.below(3) {
+                    0 => format!("{variable}.k"),
+                    1 => format!("if({variable}.n > 1, {variable}.k, 1)"),
+                    _ => format!("min({variable}.k, 2) + discrete(0.3)"),
+                };
+                let number = match self.below(3) {
+                    0 => format!("({variable}.n + 1) % 4"),
+                    1 => format!("{variable}.n"),
+                    _ => format!("floor(uniform(0, 4)) // (1 + {variable}.n * {variable}.n)"),
+                };
+                json!([key, number, format!("{variable}.x / 2 + {}", self.below(3))])
+            }
+        };
+        let mut output = json!({"place": format!("p{}", self.below(places)), "token": token});
+        if self.below(4) > 0 {
+            output["delay"] = json!(self.delay(variable));
+        }
+        output
+    }
+
+    fn delay(&mut self, variable: &str) -> String {
+        match self.below(6) {
+            0 => "0.000001".to_owned(),
+            1 => "2e-6".to_owned(),
+            2 => format!("{variable}.n * 1e-6"),
+            3 => "exponential(1e-6)".to_owned(),
+            4 => "if(discrete(half) == 1, 1e-6, deterministic(3e-6))".to_owned(),
+            _ => "normal(1e-6, 1e-6)".to_owned(),
+        }
+    }
+}
+
+/// Runs both; the first difference as words, and how often something fired.
+fn difference(reference_net: &Json, engine_net: &Json, seed: u64) -> (Option<String>, usize) {
+    let read = |net: &Json| NetDefinition::from_json(&net.to_string()).expect("a net as data");
+    // Nets that the rules refuse (random places in joins) are none to compare.
+    let Ok(compiled) = compile(read(engine_net)) else {
+        return (None, 0);
+    };
+    let mut engine = Engine::new(&compiled, seed, 3).expect("the first tokens arrive");
+    let mut reference = Reference::new(&read(reference_net), seed, 3);
+    for step in 0..STEPS {
+        let (fired, wanted) = (engine.step().expect("no fault"), reference.step());
+        if fired != wanted {
+            return (
+                Some(format!("step {step}: {fired:?}, reference {wanted:?}")),
+                step,
+            );
+        }
+        for place in 0..compiled.places.len() {
+            let (found, wanted) = (engine.rows(place), reference.rows(place));
+            if found != wanted {
+                let words = format!("step {step}, p{place}: {found:?}, reference {wanted:?}");
+                return (Some(words), step);
+            }
+        }
+        if fired.is_none() {
+            return (None, step);
+        }
+    }
+    (None, STEPS)
+}
+
+#[test]
+fn engine_and_reference_fire_alike() {
+    let (mut total, mut lively) = (0, 0);
+    for seed in 0..NETS {
+        let net = Maker(Stream::new(seed, 0, 0)).net();
+        let (different, steps) = difference(&net, &net, seed);
+        assert_eq!(different, None, "seed {seed}: {net:#}");
+        total += steps;
+        lively += u64::from(steps > 20);
+    }
+    assert!(
+        lively > NETS / 4,
+        "only {lively} nets fired more than 20 times"
+    );
+    assert!(
+        total > 10_000,
+        "{total} firings are too few to tell anything"
+    );
+}
+
+/// The harness must be able to fail: an engine with one rule broken has to be caught.
+#[test]
+fn broken_engines_are_caught() {
+    let swapped = |net: &Json| {
+        let text = net.to_string().replace("\"fifo\"", "\"lifo\"");
+        serde_json::from_str::<Json>(&text).expect("still JSON")
+    };
+    let without = |net: &Json, key: &str| {
+        let mut net = net.clone();
+        for transition in net["transitions"].as_array_mut().expect("a list") {
+            transition.as_object_mut().expect("an object").remove(key);
+        }
+        net
+    };
+    let mut caught = [0; 5];
+    for seed in 0..100 {
+        let net = Maker(Stream::new(seed, 0, 0)).net();
+        let broken = [
+            swapped(&net),
+            without(&net, "priority"),
+            without(&net, "inhibit"),
+            without(&net, "weight"),
+            without(&net, "guard"),
+        ];
+        for (count, broken) in caught.iter_mut().zip(&broken) {
+            *count += u32::from(difference(&net, broken, seed).0.is_some());
+        }
+    }
+    assert!(
+        caught.iter().all(|&count| count >= 3),
+        "caught {caught:?} of 100 each"
+    );
+}

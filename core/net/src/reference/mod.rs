@@ -1,0 +1,425 @@
+//! The naive reference engine: obvious code for the same law, the oracle of the real engine.
+//!
+//! Every step looks at every transition and tries every combination of tokens; inscriptions are
+//! walked as trees. Programmer errors panic: the net has passed [`crate::compile()`] before.
+
+mod scalar;
+
+use std::collections::HashMap;
+
+use crate::clock::nanoseconds;
+use crate::definition::{FieldType, NetDefinition, TransitionDefinition};
+use crate::expression::{parse, BinaryOperator, Expression, UnaryOperator};
+use crate::stream::Stream;
+use crate::Firing;
+use scalar::{binary, call, Scalar};
+
+#[derive(Clone, Debug, PartialEq)]
+struct Token {
+    arrival: u64,
+    row: Vec<Scalar>,
+}
+
+#[derive(Clone, Debug)]
+struct Pending {
+    time_ns: u64,
+    sequence: u64,
+    place: usize,
+    row: Vec<Scalar>,
+}
+
+/// One replication, fired naively.
+#[derive(Debug)]
+pub struct Reference {
+    net: NetDefinition,
+    places: Vec<Vec<Token>>,
+    pending: Vec<Pending>,
+    streams: Vec<Stream>,
+    now_ns: u64,
+    arrivals: u64,
+    sequence: u64,
+    parsed: HashMap<String, Expression>,
+}
+
+/// A binding: for each arc its place and the position of the token in it.
+type Bound = Vec<(usize, usize)>;
+
+impl Reference {
+    /// The net at time zero.
+    pub fn new(net: &NetDefinition, seed: u64, replication: u64) -> Self {
+        let transitions = net.transitions.len() as u64;
+        let mut reference = Self {
+            net: net.clone(),
+            places: vec![Vec::new(); net.places.len()],
+            pending: Vec::new(),
+            streams: (0..=transitions)
+                .map(|at| Stream::new(seed, replication, at))
+                .collect(),
+            now_ns: 0,
+            arrivals: 0,
+            sequence: 0,
+            parsed: HashMap::new(),
+        };
+        for (place, definition) in net.places.iter().enumerate() {
+            let fields = &net.colours[&definition.colour];
+            for row in &definition.initial {
+                let cells = row.iter().zip(fields);
+                let row = cells
+                    .map(|(json, field)| Scalar::of_json(json, field.1))
+                    .collect();
+                reference.arrive(place, row);
+            }
+        }
+        reference
+    }
+
+    /// Fires once, moving time as far as needed; none when nothing can fire any more.
+    pub fn step(&mut self) -> Option<Firing> {
+        loop {
+            if let Some((transition, bound)) = self.next_firing() {
+                self.fire(transition, bound);
+                return Some(Firing {
+                    time_ns: self.now_ns,
+                    transition,
+                });
+            }
+            self.now_ns = self.pending.iter().map(|pending| pending.time_ns).min()?;
+            let now_ns = self.now_ns;
+            let mut due: Vec<Pending> = self
+                .pending
+                .iter()
+                .filter(|pending| pending.time_ns == now_ns)
+                .cloned()
+                .collect();
+            self.pending.retain(|pending| pending.time_ns != now_ns);
+            due.sort_by_key(|pending| pending.sequence);
+            due.into_iter()
+                .for_each(|pending| self.arrive(pending.place, pending.row));
+        }
+    }
+
+    /// The rows available in a place, in order of arrival.
+    pub fn rows(&self, place: usize) -> Vec<Vec<u64>> {
+        let mut tokens = self.places[place].clone();
+        tokens.sort_by_key(|token| token.arrival);
+        tokens
+            .iter()
+            .map(|token| token.row.iter().map(|cell| cell.word()).collect())
+            .collect()
+    }
+
+    fn arrive(&mut self, place: usize, row: Vec<Scalar>) {
+        self.arrivals += 1;
+        self.places[place].push(Token {
+            arrival: self.arrivals,
+            row,
+        });
+    }
+
+    fn place(&self, name: &str) -> usize {
+        let found = self.net.places.iter().position(|place| place.name == name);
+        found.expect("the net was checked")
+    }
+
+    fn is_random(&self, place: usize) -> bool {
+        self.net.places[place].discipline == "random"
+    }
+
+    /// Positions in a place's list in the order in which its tokens are taken.
+    fn order(&self, place: usize) -> Vec<usize> {
+        let tokens = &self.places[place];
+        let mut order: Vec<usize> = (0..tokens.len()).collect();
+        let definition = &self.net.places[place];
+        match definition.discipline.as_str() {
+            "lifo" => order.reverse(),
+            "fifo" | "random" => {}
+            least => {
+                let name = least.strip_prefix("min:").expect("the net was checked");
+                let fields = &self.net.colours[&definition.colour];
+                let at = fields
+                    .iter()
+                    .position(|field| field.0 == name)
+                    .expect("checked");
+                let value = |&index: &usize| tokens[index].row[at].real();
+                order.sort_by(|a, b| value(a).partial_cmp(&value(b)).expect("no NaN"));
+            }
+        }
+        order
+    }
+
+    fn bindings(&mut self, transition: usize) -> Option<Bound> {
+        let definition = self.net.transitions[transition].clone();
+        let blocked = definition
+            .inhibit
+            .iter()
+            .any(|arc| self.places[self.place(&arc.place)].len() >= arc.at_least as usize);
+        if blocked {
+            return None;
+        }
+        self.extend(&definition, Vec::new())
+    }
+
+    /// The first completion of a partial binding, arc by arc.
+    fn extend(&mut self, definition: &TransitionDefinition, bound: Bound) -> Option<Bound> {
+        let arc = bound.len();
+        if arc == definition.inputs.len() {
+            let holds = match &definition.guard {
+                None => true,
+                Some(text) => self.scalar_of_text(text, definition, &bound, 0).truth(),
+            };
+            return holds.then_some(bound);
+        }
+        let place = self.place(&definition.inputs[arc].place);
+        for position in self.order(place) {
+            if bound.contains(&(place, position)) {
+                continue;
+            }
+            let mut longer = bound.clone();
+            longer.push((place, position));
+            if let Some(found) = self.extend(definition, longer) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn next_firing(&mut self) -> Option<(usize, Bound)> {
+        let mut enabled: Vec<(i64, u64, usize, Bound)> = Vec::new();
+        for transition in 0..self.net.transitions.len() {
+            if let Some(bound) = self.bindings(transition) {
+                let fixed = bound.iter().filter(|arc| !self.is_random(arc.0));
+                let arrival = |&(place, at): &(usize, usize)| self.places[place][at].arrival;
+                let complete = fixed.map(arrival).max().unwrap_or(0);
+                let priority = self.net.transitions[transition].priority;
+                enabled.push((-priority, complete, transition, bound));
+            }
+        }
+        enabled.sort_by_key(|entry| (entry.0, entry.1, entry.2));
+        let (level, _, first, bound) = enabled.first()?.clone();
+        let weight = |at: usize| self.net.transitions[at].weight;
+        if weight(first).is_none() {
+            return Some((first, bound));
+        }
+        let compete = |other: &Bound| {
+            let random = |arc: &(usize, usize)| self.is_random(arc.0);
+            bound.iter().any(|arc| {
+                other.contains(arc) || (random(arc) && other.iter().any(|that| that.0 == arc.0))
+            })
+        };
+        let mut candidates = vec![(first, bound.clone())];
+        enabled.sort_by_key(|entry| entry.2);
+        for (other_level, _, other, binding) in &enabled {
+            let rival = *other != first && *other_level == level && weight(*other).is_some();
+            if rival && compete(binding) {
+                candidates.push((*other, binding.clone()));
+            }
+        }
+        if candidates.len() == 1 {
+            return candidates.pop();
+        }
+        let total: f64 = candidates
+            .iter()
+            .map(|entry| weight(entry.0).unwrap_or(0.0))
+            .sum();
+        let weights: Vec<f64> = candidates
+            .iter()
+            .map(|entry| weight(entry.0).unwrap_or(0.0))
+            .collect();
+        let mut left = self
+            .streams
+            .last_mut()
+            .expect("a stream for choices")
+            .unit()
+            * total;
+        for (candidate, weight) in candidates.iter().zip(weights) {
+            left -= weight;
+            if left < 0.0 {
+                return Some(candidate.clone());
+            }
+        }
+        candidates.pop()
+    }
+
+    fn fire(&mut self, transition: usize, mut bound: Bound) {
+        let definition = self.net.transitions[transition].clone();
+        for arc in &mut bound {
+            if self.is_random(arc.0) {
+                arc.1 = self.streams[transition].below(self.places[arc.0].len());
+            }
+        }
+        let delay_ns = |reference: &mut Self, json: &Option<serde_json::Value>| match json {
+            None => 0,
+            Some(json) => {
+                let value = reference.scalar(json, &definition, &bound, transition);
+                nanoseconds(value.real()).expect("a delay in range")
+            }
+        };
+        let base_ns = delay_ns(self, &definition.delay);
+        let mut made = Vec::new();
+        for output in &definition.outputs {
+            let place = self.place(&output.place);
+            let row = self.row(output, place, &definition, &bound, transition);
+            made.push((place, row, base_ns + delay_ns(self, &output.delay)));
+        }
+        self.remove(bound);
+        for (place, row, delay_ns) in made {
+            if delay_ns == 0 {
+                self.arrive(place, row);
+            } else {
+                self.sequence += 1;
+                let (time_ns, sequence) = (self.now_ns + delay_ns, self.sequence);
+                self.pending.push(Pending {
+                    time_ns,
+                    sequence,
+                    place,
+                    row,
+                });
+            }
+        }
+    }
+
+    /// Takes the bound tokens out; random places close the gap with their last token.
+    fn remove(&mut self, bound: Bound) {
+        let taken: Vec<(usize, u64)> = bound
+            .iter()
+            .map(|&(place, at)| (place, self.places[place][at].arrival))
+            .collect();
+        for (place, arrival) in taken {
+            let tokens = &mut self.places[place];
+            let at = tokens
+                .iter()
+                .position(|token| token.arrival == arrival)
+                .expect("bound");
+            match self.net.places[place].discipline == "random" {
+                true => drop(tokens.swap_remove(at)),
+                false => drop(tokens.remove(at)),
+            }
+        }
+    }
+
+    fn row(
+        &mut self,
+        output: &crate::definition::OutputDefinition,
+        place: usize,
+        definition: &TransitionDefinition,
+        bound: &Bound,
+        transition: usize,
+    ) -> Vec<Scalar> {
+        let fields = self.net.colours[&self.net.places[place].colour].clone();
+        match &output.token {
+            None => Vec::new(),
+            Some(serde_json::Value::String(name)) => {
+                let named =
+                    |input: &crate::definition::InputDefinition| input.var.as_ref() == Some(name);
+                let arc = definition
+                    .inputs
+                    .iter()
+                    .position(named)
+                    .expect("a bound variable");
+                self.places[bound[arc].0][bound[arc].1].row.clone()
+            }
+            Some(json) => {
+                let cells = json.as_array().expect("a list").iter().zip(fields);
+                let value = |(json, (_, kind)): (&serde_json::Value, (String, FieldType))| {
+                    self.scalar(json, definition, bound, transition)
+                        .of_type(kind)
+                };
+                cells.map(value).collect()
+            }
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        json: &serde_json::Value,
+        definition: &TransitionDefinition,
+        bound: &Bound,
+        transition: usize,
+    ) -> Scalar {
+        match json {
+            serde_json::Value::String(text) => {
+                self.scalar_of_text(text, definition, bound, transition)
+            }
+            serde_json::Value::Bool(truth) => Scalar::Bool(*truth),
+            number => match number.as_i64() {
+                Some(whole) => Scalar::Int(whole),
+                None => Scalar::Real(number.as_f64().expect("a number")),
+            },
+        }
+    }
+
+    fn scalar_of_text(
+        &mut self,
+        text: &str,
+        definition: &TransitionDefinition,
+        bound: &Bound,
+        transition: usize,
+    ) -> Scalar {
+        if !self.parsed.contains_key(text) {
+            self.parsed
+                .insert(text.to_owned(), parse(text).expect("the net was checked"));
+        }
+        let tree = self.parsed[text].clone();
+        self.walk(&tree, definition, bound, transition)
+    }
+
+    fn walk(
+        &mut self,
+        tree: &Expression,
+        definition: &TransitionDefinition,
+        bound: &Bound,
+        transition: usize,
+    ) -> Scalar {
+        let mut value = |inner: &Expression| self.walk(inner, definition, bound, transition);
+        match tree {
+            Expression::Integer(whole) => Scalar::Int(*whole),
+            Expression::Real(real) => Scalar::Real(*real),
+            Expression::Boolean(truth) => Scalar::Bool(*truth),
+            Expression::Name(name) => {
+                let number = &self.net.constants[name];
+                let whole = number.as_i64().map(Scalar::Int);
+                whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
+            }
+            Expression::Field(variable, field) => {
+                let named = |input: &crate::definition::InputDefinition| {
+                    input.var.as_ref() == Some(variable)
+                };
+                let arc = definition
+                    .inputs
+                    .iter()
+                    .position(named)
+                    .expect("a variable");
+                let (place, at) = bound[arc];
+                let fields = &self.net.colours[&self.net.places[place].colour];
+                let index = fields
+                    .iter()
+                    .position(|entry| entry.0 == *field)
+                    .expect("a field");
+                self.places[place][at].row[index]
+            }
+            Expression::Unary(UnaryOperator::Not, inner) => Scalar::Bool(!value(inner).truth()),
+            Expression::Unary(UnaryOperator::Negate, inner) => match value(inner) {
+                Scalar::Int(whole) => Scalar::Int(-whole),
+                other => Scalar::Real(-other.real()),
+            },
+            Expression::Binary(BinaryOperator::And, left, right) => {
+                Scalar::Bool(value(left).truth() && value(right).truth())
+            }
+            Expression::Binary(BinaryOperator::Or, left, right) => {
+                Scalar::Bool(value(left).truth() || value(right).truth())
+            }
+            Expression::Binary(operator, left, right) => {
+                let (left, right) = (value(left), value(right));
+                binary(*operator, left, right)
+            }
+            Expression::Call(name, arguments) if name == "if" => {
+                let branch = if value(&arguments[0]).truth() { 1 } else { 2 };
+                value(&arguments[branch])
+            }
+            Expression::Call(name, arguments) => {
+                let arguments: Vec<Scalar> = arguments.iter().map(value).collect();
+                call(name, &arguments, &mut self.streams[transition])
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Replications on threads: each runs to its stop, the results come back in order.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Mutex;
+
+use serde_json::{json, Value as Json};
+
+use crate::clock::{nanoseconds, seconds};
+use crate::compiled::Net;
+use crate::engine::Engine;
+use crate::error::{NetError, Result};
+use crate::monitor::{plan, Plan, Window};
+use crate::options::RunOptions;
+
+/// Firings between two looks at the stop flag.
+const STOP_INTERVAL: u64 = 1 << 16;
+
+/// Firings at an instant beyond the limit, over which the culprits of a livelock are counted.
+const LIVELOCK_SAMPLE: u64 = 100_000;
+
+/// Why a replication ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The simulated end time was reached.
+    EndTime,
+    /// The budget of firings was used up.
+    MaxFirings,
+    /// Nothing can fire any more.
+    Dead,
+    /// A monitor made the wanted number of observations.
+    Until,
+    /// The stop flag was raised.
+    Stopped,
+}
+
+impl Reason {
+    /// The word in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::EndTime => "end_time",
+            Reason::MaxFirings => "max_firings",
+            Reason::Dead => "dead",
+            Reason::Until => "until",
+            Reason::Stopped => "stopped",
+        }
+    }
+}
+
+/// Runs all replications and returns their results as JSON; `stop` ends them early.
+pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
+    options.check()?;
+    let plans = plan(net, &options.monitors)?;
+    let next = AtomicU32::new(0);
+    let done: Mutex<BTreeMap<u32, Result<Json>>> = Mutex::new(BTreeMap::new());
+    let work = || loop {
+        let replication = next.fetch_add(1, Ordering::Relaxed);
+        if replication >= options.replications {
+            return;
+        }
+        let result = replicate(net, &plans, options, replication, stop);
+        let failed = result.is_err();
+        done.lock()
+            .expect("no replication panics with the lock")
+            .insert(replication, result);
+        if failed {
+            // Lower numbers are already running; nothing after the first error matters.
+            next.store(options.replications, Ordering::Relaxed);
+        }
+    };
+    let threads = options.threads.min(options.replications);
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| {
+            scope.spawn(work);
+        });
+        work();
+    });
+    let done = done
+        .into_inner()
+        .expect("no replication panics with the lock");
+    let results: Result<Vec<Json>> = done.into_values().collect();
+    Ok(json!({ "net": net.name(), "seed": options.seed, "replications": results? }))
+}
+
+fn replicate(
+    net: &Net,
+    plans: &[Plan],
+    options: &RunOptions,
+    replication: u32,
+    stop: &AtomicBool,
+) -> Result<Json> {
+    let in_replication = |error: NetError| NetError {
+        context: format!("replication {replication}, {}", error.context),
+        ..error
+    };
+    let mut run = Replication::new(net, plans, options, replication).map_err(in_replication)?;
+    let reason = run.to_the_end(stop).map_err(in_replication)?;
+    Ok(run.result(replication, reason))
+}
+
+struct Replication<'n> {
+    net: &'n Net,
+    plans: &'n [Plan],
+    options: &'n RunOptions,
+    engine: Engine<'n>,
+    warm_up_ns: u64,
+    end_ns: u64,
+}
+
+impl<'n> Replication<'n> {
+    fn new(
+        net: &'n Net,
+        plans: &'n [Plan],
+        options: &'n RunOptions,
+        replication: u32,
+    ) -> Result<Self> {
+        let mut engine = Engine::observed(net, plans, options.seed, u64::from(replication))?;
+        let in_range = "the options were checked";
+        let warm_up_ns = nanoseconds(options.warm_up_s).expect(in_range);
+        let end_ns = options
+            .end_time_s
+            .map(|end| nanoseconds(end).expect(in_range));
+        engine.observes = warm_up_ns == 0;
+        Ok(Self {
+            net,
+            plans,
+            options,
+            engine,
+            warm_up_ns,
+            end_ns: end_ns.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Fires until a reason to end; the clock then stands at the last firing or the end time.
+    fn to_the_end(&mut self, stop: &AtomicBool) -> Result<Reason> {
+        let until = self.options.until.map(|until| (until.monitor, until.count));
+        let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);
+        let mut instant_firings = 0;
+        loop {
+            while self.engine.fire_now()?.is_some() {
+                let firings = self.engine.firings;
+                instant_firings += 1;
+                if instant_firings > self.options.max_instant_firings {
+                    return Err(self.livelock());
+                }
+                if self.engine.marking.live > most_tokens {
+                    return Err(self.growth());
+                }
+                if until.is_some_and(|(at, count)| self.engine.monitors[at].count >= count) {
+                    return Ok(Reason::Until);
+                }
+                if firings >= self.options.max_firings {
+                    return Ok(Reason::MaxFirings);
+                }
+                if firings % STOP_INTERVAL == 0 && stop.load(Ordering::Relaxed) {
+                    return Ok(Reason::Stopped);
+                }
+            }
+            instant_firings = 0;
+            let Some(time_ns) = self.engine.next_time_ns() else {
+                self.warm_up_before(u64::MAX);
+                return Ok(Reason::Dead);
+            };
+            self.warm_up_before(time_ns.min(self.end_ns));
+            if time_ns > self.end_ns {
+                self.engine.marking.now_ns = self.end_ns;
+                return Ok(Reason::EndTime);
+            }
+            self.engine.advance()?;
+        }
+    }
+
+    /// Ends the warm-up if its time comes before the clock moves to `time_ns`. A net that dies
+    /// while it warms up has been seen by nobody; its clock stays.
+    fn warm_up_before(&mut self, time_ns: u64) {
+        if self.engine.observes || time_ns < self.warm_up_ns || time_ns == u64::MAX {
+            return;
+        }
+        self.engine.marking.now_ns = self.warm_up_ns;
+        self.engine.observes = true;
+        self.engine.watch_places(self.plans);
+    }
+
+    /// Fires on for a while and names what fires most at this instant.
+    #[cold]
+    fn livelock(&mut self) -> NetError {
+        let mut counts = vec![0u64; self.net.transitions.len()];
+        for _ in 0..LIVELOCK_SAMPLE {
+            match self.engine.fire_now() {
+                Ok(Some(transition)) => counts[transition] += 1,
+                Ok(None) => break,
+                Err(error) => return error,
+            }
+        }
+        let mut order: Vec<usize> = (0..counts.len()).filter(|&at| counts[at] > 0).collect();
+        order.sort_by_key(|&at| (std::cmp::Reverse(counts[at]), at));
+        order.truncate(3);
+        let names: Vec<String> = order.into_iter().map(|at| self.net.context(at)).collect();
+        let most = self.options.max_instant_firings;
+        let reason = format!(
+            "more than {most} firings without time moving (livelock); most often: {}",
+            names.join("; ")
+        );
+        NetError::run(self.at(), reason)
+    }
+
+    #[cold]
+    fn growth(&self) -> NetError {
+        let place = &self.net.places[self.engine.marking.fullest_place()].name;
+        let most = self.options.max_tokens;
+        let reason = format!("more than {most} tokens, most of them in place {place}");
+        NetError::run(self.at(), reason)
+    }
+
+    fn at(&self) -> String {
+        format!("at {} s", seconds(self.engine.marking.now_ns))
+    }
+
+    fn result(&self, replication: u32, reason: Reason) -> Json {
+        let engine = &self.engine;
+        let end_ns = engine.marking.now_ns;
+        let start_ns = if engine.observes {
+            self.warm_up_ns
+        } else {
+            end_ns
+        };
+        let window = Window { start_ns, end_ns };
+        let area = |place: usize| (engine.marking.area(place), engine.marking.counts[place]);
+        let monitors = engine.monitors.iter();
+        let monitors: Vec<Json> = monitors
+            .map(|monitor| monitor.result(self.net, window, area))
+            .collect();
+        json!({
+            "replication": replication,
+            "end_time_ns": end_ns,
+            "firings": engine.firings,
+            "reason": reason.name(),
+            "warmed_up": engine.observes,
+            "monitors": monitors,
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Finding a transition's first binding in arc order.
+
+use crate::bucket::{Bucket, NONE};
+use crate::compiled::{Discipline, Net};
+use crate::expression::{evaluate, Fault};
+use crate::marking::Marking;
+use crate::stream::Stream;
+
+/// Working space of a search; kept between searches so that none allocates.
+#[derive(Debug)]
+pub(crate) struct Search {
+    /// The tokens bound so far, by arc.
+    chosen: Vec<u32>,
+    cursors: Vec<Cursor>,
+    groups: Vec<((u64, u64), u32)>,
+    best: Vec<u32>,
+    unused_stream: Stream,
+}
+
+/// Where the trial of one arc's tokens stands.
+#[derive(Debug, Default)]
+struct Cursor {
+    /// The node under trial, or none at the end.
+    node: u32,
+    /// The nodes of a heap in order, and the position in it.
+    sorted: Vec<u32>,
+    at: usize,
+}
+
+impl Cursor {
+    fn start(&mut self, bucket: &Bucket, discipline: Discipline) {
+        self.sorted.clear();
+        self.at = 0;
+        if let Discipline::Least { .. } = discipline {
+            bucket.sorted(&mut self.sorted);
+        }
+        self.node = bucket.first(discipline);
+    }
+
+    fn advance(&mut self, bucket: &Bucket, marking: &Marking<'_>, discipline: Discipline) {
+        self.node = match discipline {
+            Discipline::Least { .. } => {
+                self.at += 1;
+                self.sorted.get(self.at).copied().unwrap_or(NONE)
+            }
+            _ => bucket.after(marking.nodes(), self.node),
+        };
+    }
+}
+
+impl Search {
+    pub(crate) fn new(net: &Net) -> Self {
+        let arcs = net
+            .transitions
+            .iter()
+            .map(|t| t.inputs.len())
+            .max()
+            .unwrap_or(0);
+        Self {
+            chosen: vec![NONE; arcs],
+            cursors: (0..arcs).map(|_| Cursor::default()).collect(),
+            groups: Vec::new(),
+            best: Vec::new(),
+            unused_stream: Stream::new(0, 0, 0),
+        }
+    }
+
+    /// The first binding in arc order, written to `into`; false when there is none.
+    pub(crate) fn run(
+        &mut self,
+        net: &Net,
+        marking: &Marking<'_>,
+        transition: usize,
+        into: &mut Vec<u32>,
+    ) -> Result<bool, Fault> {
+        let definition = &net.transitions[transition];
+        into.clear();
+        if definition.joined.is_empty() {
+            let found = self.nested(net, marking, transition, None)?;
+            into.extend(&self.chosen[..if found { definition.inputs.len() } else { 0 }]);
+            return Ok(found);
+        }
+        self.groups.clear();
+        self.groups.extend(marking.ready(transition));
+        self.groups.sort_unstable();
+        let lead = net.views[definition.inputs[0].view as usize].discipline;
+        let mut best = (u64::MAX, u64::MAX);
+        self.best.clear();
+        for index in 0..self.groups.len() {
+            let (rank, group) = self.groups[index];
+            // Later groups start with later tokens, so they cannot hold an earlier binding.
+            if rank > best {
+                break;
+            }
+            if self.nested(net, marking, transition, Some(group))? {
+                let token = self.chosen[0];
+                let arrival = marking.tokens[token as usize].arrival;
+                let rank = crate::bucket::rank_of(lead, marking.row(token), arrival);
+                if rank < best {
+                    best = rank;
+                    self.best.clear();
+                    self.best.extend(&self.chosen[..definition.inputs.len()]);
+                }
+            }
+        }
+        into.extend(&self.best);
+        Ok(!into.is_empty())
+    }
+
+    /// Tries the arcs' tokens in order, the last arc fastest, until all conditions hold.
+    fn nested(
+        &mut self,
+        net: &Net,
+        marking: &Marking<'_>,
+        transition: usize,
+        group: Option<u32>,
+    ) -> Result<bool, Fault> {
+        let definition = &net.transitions[transition];
+        let arcs = definition.inputs.len();
+        let look = |arc: usize| {
+            let view = definition.inputs[arc].view;
+            (
+                marking.bucket_of(view, group),
+                net.views[view as usize].discipline,
+            )
+        };
+        let mut arc = 0;
+        let (bucket, discipline) = look(arc);
+        self.cursors[arc].start(bucket, discipline);
+        loop {
+            let node = self.cursors[arc].node;
+            if node == NONE {
+                if arc == 0 {
+                    return Ok(false);
+                }
+                arc -= 1;
+            } else {
+                let token = marking.nodes().get(node).token;
+                self.chosen[arc] = token;
+                let distinct = !self.chosen[..arc].contains(&token);
+                if distinct && self.holds(net, marking, transition, arc)? {
+                    arc += 1;
+                    if arc == arcs {
+                        return Ok(true);
+                    }
+                    let (bucket, discipline) = look(arc);
+                    self.cursors[arc].start(bucket, discipline);
+                    continue;
+                }
+            }
+            let (bucket, discipline) = look(arc);
+            self.cursors[arc].advance(bucket, marking, discipline);
+        }
+    }
+
+    /// Whether the conditions that `arc` completes hold.
+    fn holds(
+        &mut self,
+        net: &Net,
+        marking: &Marking<'_>,
+        transition: usize,
+        arc: usize,
+    ) -> Result<bool, Fault> {
+        for residual in &net.transitions[transition].residual {
+            if residual.last_arc as usize != arc {
+                continue;
+            }
+            let binding = marking.binding(&self.chosen);
+            if evaluate(&residual.code, binding, &mut self.unused_stream)? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,22 @@
+//! The one error mapping: two Python exceptions, each a single line.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(_core, InputError, PyException, "The input is wrong: key, value, what is allowed.");
+create_exception!(_core, RunError, PyException, "The run failed for a reason outside the input.");
+
+/// Errors of the load generator.
+pub fn from_load(error: dfslab_load::Error) -> PyErr {
+    match error.kind {
+        dfslab_load::ErrorKind::Input => InputError::new_err(error.to_string()),
+        _ => RunError::new_err(error.to_string()),
+    }
+}
+
+/// Register the exceptions.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add("RunError", module.py().get_type::<RunError>())
+}

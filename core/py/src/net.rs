@@ -1,0 +1,80 @@
+//! Petri nets across the border: JSON in, JSON out, no Python while a net fires.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use dfslab_net::{compile, lint, run, ErrorKind, Net, NetDefinition, NetError, RunOptions};
+use pyo3::prelude::*;
+
+use crate::error::{InputError, RunError};
+
+/// How often the waiting thread looks for Ctrl-C.
+const POLL: Duration = Duration::from_millis(50);
+
+fn to_python(error: NetError) -> PyErr {
+    match error.kind {
+        ErrorKind::Input => InputError::new_err(error.to_string()),
+        ErrorKind::Run => RunError::new_err(error.to_string()),
+    }
+}
+
+fn net_of(net_json: &str) -> PyResult<Net> {
+    NetDefinition::from_json(net_json).and_then(compile).map_err(to_python)
+}
+
+/// Checks a net; its sizes and the arcs that scan, as JSON.
+#[pyfunction]
+fn net_check(net_json: &str) -> PyResult<String> {
+    Ok(lint(&net_of(net_json)?).to_string())
+}
+
+/// Runs a net; the result of every replication as JSON. Ctrl-C raises KeyboardInterrupt.
+#[pyfunction]
+#[pyo3(signature = (net_json, options_json="{}"))]
+fn net_run(py: Python<'_>, net_json: &str, options_json: &str) -> PyResult<String> {
+    let net = net_of(net_json)?;
+    let options = RunOptions::from_json(options_json).map_err(to_python)?;
+    let stop = AtomicBool::new(false);
+    let result = py.detach(|| {
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let (net, options, flag) = (&net, &options, &stop);
+            let worker = move || {
+                let text = run(net, options, flag).map(|result| result.to_string());
+                // The receiver waits for this message, so it cannot be gone.
+                sender.send(text).is_ok()
+            };
+            scope.spawn(worker);
+            wait(&receiver, &stop)
+        })
+    });
+    result?.map_err(to_python)
+}
+
+type Answer = dfslab_net::Result<String>;
+
+/// Waits for the worker; after Ctrl-C the run is stopped first and its answer dropped.
+fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer> {
+    let mut interrupted = None;
+    loop {
+        match receiver.recv_timeout(POLL) {
+            Ok(answer) => return interrupted.map_or(Ok(answer), Err),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                if let Err(signal) = Python::attach(|py| py.check_signals()) {
+                    stop.store(true, Ordering::Relaxed);
+                    interrupted.get_or_insert(signal);
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(RunError::new_err("the net engine crashed"));
+            }
+        }
+    }
+}
+
+/// Register the functions.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(net_check, module)?)?;
+    module.add_function(wrap_pyfunction!(net_run, module)?)
+}

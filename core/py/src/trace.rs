@@ -1,0 +1,94 @@
+//! The border of `dfslab-trace`: spans in as tuples, profiles out as JSON text.
+
+use std::path::PathBuf;
+
+use dfslab_trace::{
+    assign_trace_ids, folded, profile_files, write_file, ErrorKind, Options, OutputFormat, Report,
+    Span, SpanStore, TraceError,
+};
+use pyo3::prelude::*;
+
+use crate::error::{InputError, RunError};
+
+/// (name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes)
+type SpanTuple = (String, u64, u64, u64, u64, u64, u64);
+
+/// Adds this file's functions to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(trace_write, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_folded, module)?)
+}
+
+fn to_python(error: TraceError) -> PyErr {
+    match error.kind {
+        ErrorKind::Input => InputError::new_err(error.to_string()),
+        ErrorKind::Run => RunError::new_err(error.to_string()),
+    }
+}
+
+/// Writes spans of one process as an OTLP trace file, whole or not at all.
+///
+/// Every call tree gets a trace id of its own. Format: "json" or "protobuf".
+#[pyfunction]
+fn trace_write(
+    py: Python<'_>,
+    spans: Vec<SpanTuple>,
+    service: &str,
+    path: PathBuf,
+    format: &str,
+) -> PyResult<()> {
+    let format = match format {
+        "json" => OutputFormat::Json,
+        "protobuf" => OutputFormat::Protobuf,
+        other => {
+            let line = format!("trace format {other:?}: allowed are \"json\" and \"protobuf\"");
+            return Err(InputError::new_err(line));
+        }
+    };
+    py.detach(|| {
+        let mut store = SpanStore::default();
+        let service = store.intern(service);
+        for (number, span) in spans.into_iter().enumerate() {
+            let (name, start_ns, end_ns, span_id, parent_id, thread, bytes) = span;
+            if span_id == 0 {
+                let line = format!("span {number}: span_id 0, allowed are 1 to 2^64 - 1");
+                return Err(InputError::new_err(line));
+            }
+            let name = store.intern(&name);
+            store.spans.push(Span {
+                span_id,
+                parent_id,
+                name,
+                start_ns,
+                end_ns,
+                service,
+                thread,
+                bytes,
+                ..Span::default()
+            });
+        }
+        assign_trace_ids(&mut store);
+        write_file(&store, &path, format).map_err(to_python)
+    })
+}
+
+/// Reads trace files together and returns their compressed profile as JSON.
+///
+/// Options: {"wait_patterns": [text, …], "ranking_limit": integer}.
+#[pyfunction]
+fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
+    let options: Options = serde_json::from_str(options_json)
+        .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
+    py.detach(|| {
+        let profile = profile_files(&paths).map_err(to_python)?;
+        serde_json::to_string(&Report::of(&profile, &options))
+            .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
+    })
+}
+
+/// Reads trace files together and returns folded stacks, self time in nanoseconds.
+#[pyfunction]
+fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
+    py.detach(|| Ok(folded(&profile_files(&paths).map_err(to_python)?)))
+}

@@ -1,0 +1,63 @@
+//! Prints how many spans a second each stage handles, on a synthetic trace like those of HDFS.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::path::Path;
+use std::time::Instant;
+
+use dfslab_trace::{
+    read_bytes, write_file, Forest, Options, OutputFormat, Profile, Report, SpanStore,
+};
+
+const ROUNDS: usize = 5;
+
+fn best_of<T>(spans: usize, what: &str, mut work: impl FnMut() -> T) -> T {
+    let mut best_s = f64::INFINITY;
+    let mut outcome = None;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let value = work();
+        best_s = best_s.min(start.elapsed().as_secs_f64());
+        outcome = Some(value);
+    }
+    println!("{what:<28} {:7.2} Mspan/s", spans as f64 / best_s / 1e6);
+    outcome.expect("at least one round")
+}
+
+fn main() {
+    let planted = support::hdfs_like(2000, 42);
+    let spans = planted.spans.len();
+    println!(
+        "{spans} spans in {} trees, best of {ROUNDS}, one thread",
+        2000
+    );
+    let mut store = SpanStore::default();
+    for (format, name) in [
+        (OutputFormat::Json, "JSON"),
+        (OutputFormat::Protobuf, "protobuf"),
+    ] {
+        let path = support::temporary(name);
+        let write = || write_file(&planted, &path, format).expect("a writable folder");
+        best_of(spans, &format!("write {name}"), write);
+        let bytes = std::fs::read(&path).expect("the trace just written");
+        std::fs::remove_file(&path).expect("the trace just written");
+        let megabytes = bytes.len() as f64 / 1e6;
+        store = best_of(spans, &format!("read {name} ({megabytes:.0} MB)"), || {
+            let mut store = SpanStore::default();
+            read_bytes(Path::new(name), &bytes, &mut store).expect("a sound trace");
+            store
+        });
+        best_of(spans, &format!("{name} to profile"), || {
+            let mut store = SpanStore::default();
+            read_bytes(Path::new(name), &bytes, &mut store).expect("a sound trace");
+            Profile::of(&Forest::recover(store))
+        });
+    }
+    let forest = best_of(spans, "recover trees (with a copy)", || {
+        Forest::recover(store.clone())
+    });
+    let profile = best_of(spans, "compress", || Profile::of(&forest));
+    let reduction = Report::of(&profile, &Options::default()).reduction;
+    println!("{reduction:?}");
+}

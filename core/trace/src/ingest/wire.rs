@@ -1,0 +1,155 @@
+//! The protobuf wire format, walked in place: no copies, no recursion, byte offsets in errors.
+
+/// A place in a message where the bytes stop making sense, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WireError {
+    /// Bytes from the start of the file.
+    pub offset: usize,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+/// The result of a step; errors are rare, so they are boxed to keep the steps small.
+pub type Result<T> = std::result::Result<T, Box<WireError>>;
+
+/// One field of a message.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// Wire type 0: integers, booleans, enumerations.
+    Varint(u64),
+    /// Wire type 1: eight bytes.
+    Fixed64(u64),
+    /// Wire type 2: text, bytes or a message, with the offset of its first byte.
+    Block(Message<'a>),
+    /// Wire type 5: four bytes, which no field of a trace that matters here uses.
+    Fixed32,
+}
+
+/// The bytes of one message, read field by field.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    file: &'a [u8],
+    position: usize,
+    /// Where the message ends; never beyond the file.
+    end: usize,
+}
+
+impl<'a> Message<'a> {
+    /// A whole file as one message.
+    pub fn whole(file: &'a [u8]) -> Self {
+        Self {
+            file,
+            position: 0,
+            end: file.len(),
+        }
+    }
+
+    /// The bytes not read yet.
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        &self.file[self.position..self.end]
+    }
+
+    /// Where the next byte stands in the file.
+    pub fn offset(&self) -> usize {
+        self.position
+    }
+
+    /// Whether everything is read.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.position == self.end
+    }
+
+    #[cold]
+    fn error(&self, reason: String) -> Box<WireError> {
+        Box::new(WireError {
+            offset: self.position,
+            reason,
+        })
+    }
+
+    /// The next base-128 integer.
+    #[inline(always)]
+    pub fn varint(&mut self) -> Result<u64> {
+        // Nearly every tag and length is one byte.
+        match self.bytes().first() {
+            Some(&byte) if byte < 0x80 => {
+                self.position += 1;
+                Ok(u64::from(byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
+        let mut value = 0u64;
+        for (index, &byte) in self.bytes().iter().take(10).enumerate() {
+            if index == 9 && byte > 1 {
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << (7 * index);
+            if byte < 0x80 {
+                self.position += index + 1;
+                return Ok(value);
+            }
+        }
+        Err(self.error(if self.bytes().len() < 10 {
+            "truncated in the middle of an integer".to_owned()
+        } else {
+            "an integer of more than 64 bits".to_owned()
+        }))
+    }
+
+    /// The next `length` bytes as a message of their own.
+    #[inline(always)]
+    pub fn block(&mut self, length: u64) -> Result<Message<'a>> {
+        let left = self.end - self.position;
+        if length > left as u64 {
+            let reason = format!("truncated: {length} bytes announced, {left} left");
+            return Err(self.error(reason));
+        }
+        let end = self.position + length as usize;
+        let block = Message { end, ..*self };
+        self.position = end;
+        Ok(block)
+    }
+
+    /// The next field as (number, value), or nothing at the end of the message.
+    #[inline(always)]
+    pub fn field(&mut self) -> Result<Option<(u64, Value<'a>)>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let start = *self;
+        let key = self.varint()?;
+        let value = match key & 7 {
+            2 => {
+                let length = self.varint()?;
+                Value::Block(self.block(length)?)
+            }
+            1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
+            0 => Value::Varint(self.varint()?),
+            5 => self.array::<4>().map(|_| Value::Fixed32)?,
+            other => {
+                let reason = format!("wire type {other}, allowed are 0, 1, 2 and 5");
+                return Err(start.error(reason));
+            }
+        };
+        if key >> 3 == 0 {
+            return Err(start.error("a field numbered zero".to_owned()));
+        }
+        Ok(Some((key >> 3, value)))
+    }
+
+    #[inline(always)]
+    fn array<const SIZE: usize>(&mut self) -> Result<[u8; SIZE]> {
+        match self.bytes().first_chunk::<SIZE>() {
+            Some(chunk) => {
+                self.position += SIZE;
+                Ok(*chunk)
+            }
+            None => Err(self.error(format!("truncated in a number of {SIZE} bytes"))),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Spans in, call trees, compressed profiles and rankings out.
+//!
+//! The data flows through the modules in this order: `ingest` reads trace files into a
+//! `SpanStore`, `tree` recovers call trees, `profile` compresses them (Liu et al. 2018, section
+//! 2.2), `rank` says where the time went, `report` writes it out; `write` makes trace files.
+
+mod error;
+mod identity;
+mod ingest;
+mod losses;
+mod pattern;
+mod profile;
+mod rank;
+mod report;
+mod shape;
+mod span;
+mod statistics;
+mod tree;
+mod write;
+
+pub use error::{ErrorKind, Place, Result, TraceError};
+pub use identity::assign_trace_ids;
+pub use ingest::{read_bytes, read_file};
+pub use losses::Losses;
+pub use profile::{Node, Profile};
+pub use rank::{rank, Entry, Options, Rankings};
+pub use report::{folded, Report, TreeNode};
+pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
+pub use statistics::{Exemplar, Statistics};
+pub use tree::{Forest, DEPTH_MAX};
+pub use write::{write_file, OutputFormat};
+
+use std::path::Path;
+
+/// Reads trace files, which may share traces, and compresses what they hold together.
+pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
+    if paths.is_empty() {
+        let nothing = Path::new("(no file given)");
+        return Err(TraceError::input(
+            nothing,
+            Place::Whole,
+            "at least one file is needed",
+        ));
+    }
+    let mut store = SpanStore::default();
+    for path in paths {
+        read_file(path.as_ref(), &mut store)?;
+    }
+    Ok(Profile::of(&Forest::recover(store)))
+}

@@ -1,0 +1,46 @@
+//! Name patterns: `*` stands for any text, `?` for one character, everything else for itself.
+
+/// Whether the whole of `text` fits the pattern; linear in practice, never exponential.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    let (mut at, mut read) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while read < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(&expected) if expected == '?' || expected == text[read] => {
+                at += 1;
+                read += 1;
+            }
+            // The latest star takes one character more and the rest is tried again.
+            _ => match star {
+                Some((star_at, star_read)) => {
+                    star = Some((star_at, star_read + 1));
+                    at = star_at + 1;
+                    read = star_read + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|&rest| rest == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn stars_and_question_marks() {
+        assert!(matches("*wait*", "lock wait for write"));
+        assert!(matches("DataNode.*/queue", "DataNode.rpc/queue"));
+        assert!(matches("p?cket", "päcket") && !matches("p?cket", "pcket"));
+        assert!(matches("*", "") && matches("", "") && !matches("", "a"));
+        assert!(!matches("wait", "await") && !matches("*lock", "lock held"));
+        assert!(!matches(&"*a".repeat(50), &"b".repeat(2000)));
+    }
+}

@@ -1,0 +1,219 @@
+//! The ranking: which calls the time went to, by path and by name, waits apart from work.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::pattern;
+use crate::profile::Profile;
+use crate::tree::NONE;
+
+/// What a caller may choose about a report.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// Names that mean waiting, not working; `*` and `?` stand for any text and any character.
+    pub wait_patterns: Vec<String>,
+    /// The longest ranking that is written; the report says how many entries are beyond it.
+    pub ranking_limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            wait_patterns: Vec::new(),
+            ranking_limit: 1000,
+        }
+    }
+}
+
+/// The time spent in one path, or under one name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// What was called.
+    pub name: String,
+    /// Every name from the root to this call, joined by "/"; by name, the name itself.
+    pub path: String,
+    /// Calls.
+    pub count: u64,
+    /// Calls that reported an error.
+    pub errors: u64,
+    /// Sum of durations, seconds. By name, a call inside a call of its own name counts twice.
+    pub total_s: f64,
+    /// Sum of self times, seconds.
+    pub self_s: f64,
+    /// Mean duration, seconds.
+    pub mean_s: f64,
+    /// This self time as a fraction of all self time, of work and of waits together.
+    pub share: f64,
+    /// Bytes moved.
+    pub bytes: u128,
+    /// Sum of durations, nanoseconds, exact.
+    pub total_ns: u128,
+    /// Sum of self times, nanoseconds, exact.
+    pub self_ns: u128,
+}
+
+/// The rankings of one profile, each by falling self time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Rankings {
+    /// Work, by path.
+    pub ranking: Vec<Entry>,
+    /// Work, by name.
+    pub ranking_by_name: Vec<Entry>,
+    /// Waits, by path.
+    pub waits: Vec<Entry>,
+    /// Entries left out of the three lists because of the limit.
+    pub ranking_beyond_limit: u64,
+}
+
+/// Sums of one path or name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub count: u64,
+    pub errors: u64,
+    pub total_ns: u128,
+    pub self_ns: u128,
+    pub bytes: u128,
+}
+
+impl Sums {
+    fn add(&mut self, other: Sums) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.total_ns += other.total_ns;
+        self.self_ns += other.self_ns;
+        self.bytes += other.bytes;
+    }
+
+    fn entry(&self, name: &str, path: String, all_ns: u128) -> Entry {
+        Entry {
+            name: name.to_owned(),
+            path,
+            count: self.count,
+            errors: self.errors,
+            total_s: seconds(self.total_ns),
+            self_s: seconds(self.self_ns),
+            mean_s: seconds(self.total_ns) / self.count as f64,
+            share: if all_ns == 0 {
+                0.0
+            } else {
+                self.self_ns as f64 / all_ns as f64
+            },
+            bytes: self.bytes,
+            total_ns: self.total_ns,
+            self_ns: self.self_ns,
+        }
+    }
+}
+
+/// Nanoseconds as seconds.
+pub(crate) fn seconds(nanoseconds: u128) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+/// A profile's nodes gathered by the names from the root: shapes of one path are one path here.
+pub(crate) struct Paths<'a> {
+    /// (path above or `NONE`, name, sums), each behind the path above it.
+    paths: Vec<(u32, &'a str, Sums)>,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn of(profile: &'a Profile) -> Self {
+        let mut paths: Vec<(u32, &str, Sums)> = Vec::new();
+        let mut known: HashMap<(u32, &str), u32> = HashMap::new();
+        let mut path_of_node: Vec<u32> = Vec::new();
+        for node in profile.nodes() {
+            let above = if node.parent == NONE {
+                NONE
+            } else {
+                path_of_node[node.parent as usize]
+            };
+            let name = profile.name(node);
+            let path = *known.entry((above, name)).or_insert_with(|| {
+                paths.push((above, name, Sums::default()));
+                paths.len() as u32 - 1
+            });
+            let statistics = &node.statistics;
+            paths[path as usize].2.add(Sums {
+                count: statistics.count,
+                errors: statistics.errors,
+                total_ns: statistics.total_ns,
+                self_ns: statistics.self_ns,
+                bytes: statistics.bytes,
+            });
+            path_of_node.push(path);
+        }
+        Self { paths }
+    }
+
+    /// Every path's number, own name and sums.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &Sums)> {
+        (0u32..)
+            .zip(&self.paths)
+            .map(|(path, (_, name, sums))| (path, *name, sums))
+    }
+
+    /// The names from the root to the path's own.
+    pub(crate) fn names(&self, mut path: u32) -> Vec<&'a str> {
+        let mut names = Vec::new();
+        while path != NONE {
+            let (above, name, _) = self.paths[path as usize];
+            names.push(name);
+            path = above;
+        }
+        names.reverse();
+        names
+    }
+}
+
+/// Ranks a profile's paths and names.
+pub fn rank(profile: &Profile, options: &Options) -> Rankings {
+    let paths = Paths::of(profile);
+    let all_ns: u128 = paths.iter().map(|(_, _, sums)| sums.self_ns).sum();
+    let waits = |name: &str| {
+        options
+            .wait_patterns
+            .iter()
+            .any(|pattern| pattern::matches(pattern, name))
+    };
+    let mut by_name: HashMap<&str, (bool, Sums)> = HashMap::new();
+    let (mut work, mut waiting) = (Vec::new(), Vec::new());
+    for (path, name, sums) in paths.iter() {
+        let (is_wait, named) = by_name
+            .entry(name)
+            .or_insert_with(|| (waits(name), Sums::default()));
+        named.add(*sums);
+        if *is_wait { &mut waiting } else { &mut work }.push((path, name, *sums));
+    }
+    let mut names: Vec<(u32, &str, Sums)> = by_name
+        .into_iter()
+        .filter(|(_, (is_wait, _))| !is_wait)
+        .map(|(name, (_, sums))| (NONE, name, sums))
+        .collect();
+    let mut beyond = 0;
+    let mut list = |ranked: &mut Vec<(u32, &str, Sums)>| -> Vec<Entry> {
+        // A stable answer for equal times: the shorter path first, then by its names.
+        ranked.sort_by(|left, right| {
+            let ties = || (paths.names(left.0), left.1).cmp(&(paths.names(right.0), right.1));
+            right.2.self_ns.cmp(&left.2.self_ns).then_with(ties)
+        });
+        beyond += ranked.len().saturating_sub(options.ranking_limit) as u64;
+        let shown = ranked.iter().take(options.ranking_limit);
+        let entry = |(path, name, sums): &(u32, &str, Sums)| {
+            let whole = if *path == NONE {
+                vec![*name]
+            } else {
+                paths.names(*path)
+            };
+            sums.entry(name, whole.join("/"), all_ns)
+        };
+        shown.map(entry).collect()
+    };
+    Rankings {
+        ranking: list(&mut work),
+        ranking_by_name: list(&mut names),
+        waits: list(&mut waiting),
+        ranking_beyond_limit: beyond,
+    }
+}

@@ -1,0 +1,214 @@
+//! A profile as plain data for other rooms: one JSON document, or folded stacks.
+
+use serde::Serialize;
+
+use crate::losses::Losses;
+use crate::profile::{Node, Profile};
+use crate::rank::{rank, seconds, Options, Paths, Rankings};
+use crate::statistics::Exemplar;
+use crate::tree::NONE;
+
+/// Everything a profile says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Spans recorded.
+    pub spans: u64,
+    /// Trees before compression.
+    pub trees: u64,
+    /// Trees after compression.
+    pub shapes: u64,
+    /// How far compression went.
+    pub reduction: Reduction,
+    /// What was repaired or dropped, by kind.
+    pub losses: Losses,
+    /// The compressed trees, the longest total first.
+    pub roots: Vec<TreeNode>,
+    /// The rankings.
+    #[serde(flatten)]
+    pub rankings: Rankings,
+}
+
+/// Spans and trees before and after compression.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reduction {
+    /// Spans recorded.
+    pub spans_before: u64,
+    /// Nodes kept.
+    pub spans_after: u64,
+    /// Fraction of spans that compression took away.
+    pub spans_removed: f64,
+    /// Call trees recorded.
+    pub trees_before: u64,
+    /// Trees of distinct shape.
+    pub trees_after: u64,
+    /// Fraction of trees that compression took away.
+    pub trees_removed: f64,
+}
+
+/// One node of a compressed tree.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TreeNode {
+    /// What was called.
+    pub name: String,
+    /// Calls merged here.
+    pub count: u64,
+    /// Calls that reported an error.
+    pub errors: u64,
+    /// Bytes moved.
+    pub bytes: u128,
+    /// Sum of durations, seconds.
+    pub total_s: f64,
+    /// Sum of self times, seconds.
+    pub self_s: f64,
+    /// Shortest call, seconds.
+    pub min_s: f64,
+    /// Longest call, seconds.
+    pub max_s: f64,
+    /// Median duration, seconds, within the histogram's error.
+    pub p50_s: f64,
+    /// 99th percentile of durations, seconds, within the histogram's error.
+    pub p99_s: f64,
+    /// Sum of durations, nanoseconds, exact.
+    pub total_ns: u128,
+    /// Sum of self times, nanoseconds, exact.
+    pub self_ns: u128,
+    /// Calls to look up in the trace.
+    pub exemplars: Vec<ExemplarNote>,
+    /// The calls below, the longest total first.
+    pub children: Vec<TreeNode>,
+}
+
+/// A call to look up in the trace; its ids are hexadecimal, as in OTLP JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExemplarNote {
+    /// Why it was kept: "slowest" or "sampled".
+    pub kind: &'static str,
+    /// 32 hexadecimal digits.
+    pub trace_id: String,
+    /// 16 hexadecimal digits.
+    pub span_id: String,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+}
+
+impl Report {
+    /// Writes a profile out in full.
+    pub fn of(profile: &Profile, options: &Options) -> Self {
+        let (nodes, shapes) = (profile.nodes().len() as u64, profile.tree_shapes());
+        Self {
+            spans: profile.spans,
+            trees: profile.trees,
+            shapes,
+            reduction: Reduction {
+                spans_before: profile.spans,
+                spans_after: nodes,
+                spans_removed: removed(profile.spans, nodes),
+                trees_before: profile.trees,
+                trees_after: shapes,
+                trees_removed: removed(profile.trees, shapes),
+            },
+            losses: profile.losses.clone(),
+            roots: nested(profile),
+            rankings: rank(profile, options),
+        }
+    }
+}
+
+fn removed(before: u64, after: u64) -> f64 {
+    if before == 0 {
+        0.0
+    } else {
+        1.0 - after as f64 / before as f64
+    }
+}
+
+/// Nests the nodes without recursion: from the last to the first, each moves into its parent.
+fn nested(profile: &Profile) -> Vec<TreeNode> {
+    let nodes = profile.nodes();
+    let mut below: Vec<Vec<(u64, TreeNode)>> = vec![Vec::new(); nodes.len()];
+    let mut roots = Vec::new();
+    for (index, node) in nodes.iter().enumerate().rev() {
+        let children = in_order(std::mem::take(&mut below[index]));
+        let written = (profile.order_key(node), tree_node(profile, node, children));
+        if node.parent == NONE {
+            roots.push(written);
+        } else {
+            below[node.parent as usize].push(written);
+        }
+    }
+    in_order(roots)
+}
+
+fn in_order(mut siblings: Vec<(u64, TreeNode)>) -> Vec<TreeNode> {
+    siblings.sort_by(|(left_key, left), (right_key, right)| {
+        let ties = || (&left.name, left_key).cmp(&(&right.name, right_key));
+        right.total_ns.cmp(&left.total_ns).then_with(ties)
+    });
+    siblings.into_iter().map(|(_, node)| node).collect()
+}
+
+fn tree_node(profile: &Profile, node: &Node, children: Vec<TreeNode>) -> TreeNode {
+    let statistics = &node.statistics;
+    let of_kind = |kind, calls: &[Exemplar]| -> Vec<ExemplarNote> {
+        calls
+            .iter()
+            .map(|call| ExemplarNote::of(kind, call))
+            .collect()
+    };
+    let mut exemplars = of_kind("slowest", statistics.slowest());
+    exemplars.extend(of_kind("sampled", statistics.sampled()));
+    TreeNode {
+        name: profile.name(node).to_owned(),
+        count: statistics.count,
+        errors: statistics.errors,
+        bytes: statistics.bytes,
+        total_s: seconds(statistics.total_ns),
+        self_s: seconds(statistics.self_ns),
+        min_s: seconds(statistics.min_ns.into()),
+        max_s: seconds(statistics.max_ns.into()),
+        p50_s: seconds(statistics.quantile_ns(0.5).into()),
+        p99_s: seconds(statistics.quantile_ns(0.99).into()),
+        total_ns: statistics.total_ns,
+        self_ns: statistics.self_ns,
+        exemplars,
+        children,
+    }
+}
+
+impl ExemplarNote {
+    fn of(kind: &'static str, call: &Exemplar) -> Self {
+        Self {
+            kind,
+            trace_id: format!("{:032x}", call.trace_id),
+            span_id: format!("{:016x}", call.span_id),
+            duration_s: seconds(call.duration_ns.into()),
+        }
+    }
+}
+
+/// Folded stacks: "root;call;call N" a line, N being self time in nanoseconds, sorted by stack.
+pub fn folded(profile: &Profile) -> String {
+    let paths = Paths::of(profile);
+    let mut lines: Vec<String> = paths
+        .iter()
+        .map(|(path, _, sums)| {
+            let frames: Vec<String> = paths.names(path).into_iter().map(frame).collect();
+            format!("{} {}\n", frames.join(";"), sums.self_ns)
+        })
+        .collect();
+    lines.sort_unstable();
+    lines.concat()
+}
+
+/// A name without the characters that have a meaning in folded stacks.
+fn frame(name: &str) -> String {
+    if name.is_empty() {
+        return "(unnamed)".to_owned();
+    }
+    let safe = |character: char| match character {
+        ';' => ':',
+        control if control.is_control() => ' ',
+        other => other,
+    };
+    name.chars().map(safe).collect()
+}

@@ -1,0 +1,134 @@
+//! Shapes: what two call trees share when they differ only in how often and how long.
+
+use std::collections::HashMap;
+
+use crate::span::{TextId, Texts};
+
+/// A shape's number in its table.
+pub type ShapeId = u32;
+
+/// Every shape once: a name and the set of the shapes below it, each counted once.
+///
+/// Siblings of one shape are merged, so three packets and three hundred make the same shape, and
+/// since concurrency reorders siblings, their order plays no part. Shapes are compared exactly,
+/// not by hash: a key is the name followed by the sorted numbers of the distinct child shapes.
+#[derive(Clone, Debug, Default)]
+pub struct Shapes {
+    ids: HashMap<Box<[u32]>, ShapeId>,
+    keys: Vec<Box<[u32]>>,
+    digests: Vec<u64>,
+}
+
+impl Shapes {
+    /// The number of the shape of `name` over `children`, which need be neither sorted nor unique.
+    pub fn intern(
+        &mut self,
+        name: TextId,
+        children: impl Iterator<Item = ShapeId>,
+        scratch: &mut Vec<u32>,
+        texts: &Texts,
+    ) -> ShapeId {
+        scratch.clear();
+        scratch.push(name);
+        for child in children {
+            // Runs of equal siblings are the rule, so they are dropped before the sort.
+            if scratch.len() == 1 || scratch.last() != Some(&child) {
+                scratch.push(child);
+            }
+        }
+        scratch[1..].sort_unstable();
+        let distinct = 1 + distinct_in_sorted(&mut scratch[1..]);
+        let key = &scratch[..distinct];
+        if let Some(&id) = self.ids.get(key) {
+            return id;
+        }
+        let id = ShapeId::try_from(self.keys.len()).expect("fewer than 2^32 shapes");
+        self.digests.push(self.digest(key, texts));
+        self.keys.push(key.into());
+        self.ids.insert(key.into(), id);
+        id
+    }
+
+    /// The name at the top of a shape.
+    pub fn name(&self, shape: ShapeId) -> TextId {
+        self.keys[shape as usize][0]
+    }
+
+    /// The distinct shapes below; their numbers are smaller than the shape's own.
+    pub fn children(&self, shape: ShapeId) -> &[ShapeId] {
+        &self.keys[shape as usize][1..]
+    }
+
+    /// A number that depends on names and structure only, to order shapes alike in every table.
+    pub fn order_key(&self, shape: ShapeId) -> u64 {
+        self.digests[shape as usize]
+    }
+
+    /// How many shapes there are.
+    pub fn count(&self) -> u32 {
+        self.keys.len() as u32
+    }
+
+    fn digest(&self, key: &[u32], texts: &Texts) -> u64 {
+        let name = digest_of(texts.text(key[0]));
+        let mut below: Vec<u64> = key[1..]
+            .iter()
+            .map(|&child| self.order_key(child))
+            .collect();
+        below.sort_unstable();
+        below.iter().fold(mix(name), |digest, &child| {
+            mix(digest.rotate_left(5) ^ child)
+        })
+    }
+}
+
+/// Moves the distinct values of a sorted slice to its front and says how many there are.
+fn distinct_in_sorted(values: &mut [u32]) -> usize {
+    let mut distinct = 0;
+    for index in 0..values.len() {
+        if distinct == 0 || values[distinct - 1] != values[index] {
+            values[distinct] = values[index];
+            distinct += 1;
+        }
+    }
+    distinct
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// FNV-1a: the same number for the same text on every machine.
+pub fn digest_of(text: &str) -> u64 {
+    text.bytes().fold(FNV_OFFSET, |digest, byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
+    })
+}
+
+/// The finaliser of SplitMix64: every bit of the input moves every bit of the output.
+pub fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetition_and_order_of_siblings_do_not_change_a_shape() {
+        let mut texts = Texts::default();
+        let (packet, flush, block) = (
+            texts.intern("packet"),
+            texts.intern("flush"),
+            texts.intern("block"),
+        );
+        let (mut shapes, mut scratch) = (Shapes::default(), Vec::new());
+        let mut intern =
+            |name, below: &[u32]| shapes.intern(name, below.iter().copied(), &mut scratch, &texts);
+        let (packet, flush) = (intern(packet, &[]), intern(flush, &[]));
+        let once = intern(block, &[packet, flush]);
+        assert_eq!(once, intern(block, &[flush, packet, packet, flush, packet]));
+        assert_ne!(once, intern(block, &[packet, packet]));
+    }
+}

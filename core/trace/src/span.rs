@@ -1,0 +1,158 @@
+//! One span and the store that many spans share: rows with interned text.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::losses::Losses;
+
+/// An index into a store's table of texts.
+pub type TextId = u32;
+
+/// Names longer than this are cut, so that one hostile span cannot fill the memory.
+pub const NAME_BYTES_MAX: usize = 1024;
+
+/// One timed call, as OpenTelemetry defines it; times are nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The trace it belongs to; never zero in a store.
+    pub trace_id: u128,
+    /// Its own identity within the trace; never zero in a store.
+    pub span_id: u64,
+    /// The span that caused it, or zero.
+    pub parent_id: u64,
+    /// What was called.
+    pub name: TextId,
+    /// When it began.
+    pub start_ns: u64,
+    /// When it was over.
+    pub end_ns: u64,
+    /// Resource attribute `service.name`.
+    pub service: TextId,
+    /// Resource attribute `host.name`.
+    pub host: TextId,
+    /// Attribute `thread.id`, or zero.
+    pub thread: u64,
+    /// Bytes moved by the call, or zero.
+    pub bytes: u64,
+    /// Whether the call reported an error.
+    pub status_error: bool,
+}
+
+impl Span {
+    /// Nanoseconds from start to end; a span that ends before it starts has none.
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// Texts kept once each, numbered in the order in which they first came; zero is the empty text.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    ids: HashMap<Arc<str>, TextId>,
+    texts: Vec<Arc<str>>,
+    /// The latest text of each slot, since a trace repeats few names in quick alternation.
+    recent: [TextId; RECENT_SLOTS],
+}
+
+const RECENT_SLOTS: usize = 64;
+
+impl Default for Texts {
+    fn default() -> Self {
+        let empty: Arc<str> = Arc::from("");
+        let ids = HashMap::from([(empty.clone(), 0)]);
+        Self {
+            ids,
+            texts: vec![empty],
+            recent: [0; RECENT_SLOTS],
+        }
+    }
+}
+
+impl Texts {
+    /// The number of `text`, which is new or known.
+    pub fn intern(&mut self, text: &str) -> TextId {
+        if let Some(id) = self.recall(text.as_bytes()) {
+            return id;
+        }
+        let id = match self.ids.get(text) {
+            Some(&id) => id,
+            None => {
+                let id = TextId::try_from(self.texts.len()).expect("fewer than 2^32 texts");
+                let shared: Arc<str> = Arc::from(text);
+                self.texts.push(shared.clone());
+                self.ids.insert(shared, id);
+                id
+            }
+        };
+        self.recent[slot(text.as_bytes())] = id;
+        id
+    }
+
+    /// The number of a text met lately; nothing for all others, known or not.
+    #[inline]
+    pub fn recall(&self, text: &[u8]) -> Option<TextId> {
+        let id = self.recent[slot(text)];
+        (self.texts[id as usize].as_bytes() == text).then_some(id)
+    }
+
+    /// The text behind a number that this table gave out.
+    pub fn text(&self, id: TextId) -> &str {
+        &self.texts[id as usize]
+    }
+}
+
+/// Names of one program differ in their length and at their ends.
+fn slot(text: &[u8]) -> usize {
+    let end = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or_default());
+    (text.len() * 7 + end(text.first()) * 3 + end(text.last())) % RECENT_SLOTS
+}
+
+/// Spans of any number of files, with the texts they share and what reading them lost.
+#[derive(Clone, Debug, Default)]
+pub struct SpanStore {
+    /// The spans, in the order of arrival.
+    pub spans: Vec<Span>,
+    /// Names, services and hosts.
+    pub texts: Texts,
+    /// Damage met while reading.
+    pub losses: Losses,
+}
+
+impl SpanStore {
+    /// Interns a name or a host, cut to what is kept.
+    pub fn intern(&mut self, text: &str) -> TextId {
+        if text.len() <= NAME_BYTES_MAX {
+            return self.texts.intern(text);
+        }
+        self.losses.long_names += 1;
+        let end = (0..=NAME_BYTES_MAX)
+            .rev()
+            .find(|&end| text.is_char_boundary(end))
+            .unwrap_or(0);
+        self.texts.intern(&text[..end])
+    }
+
+    /// Interns text that should be UTF-8 but may not be.
+    pub fn intern_bytes(&mut self, bytes: &[u8]) -> TextId {
+        if let Some(id) = self.texts.recall(bytes) {
+            return id;
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.intern(text),
+            Err(_) => {
+                self.losses.bad_text += 1;
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                self.intern(&text)
+            }
+        }
+    }
+
+    /// Keeps a span whose ids are usable; one with a zero id is counted and dropped.
+    pub fn push(&mut self, span: Span) {
+        if span.trace_id == 0 || span.span_id == 0 {
+            self.losses.zero_ids += 1;
+        } else {
+            self.spans.push(span);
+        }
+    }
+}

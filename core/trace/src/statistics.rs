@@ -1,0 +1,217 @@
+//! What is kept of many merged calls: exact sums, a duration histogram and a few exemplars.
+
+use dfslab_stats::Histogram;
+
+use crate::shape::mix;
+use crate::span::Span;
+
+/// How many of the slowest calls a node remembers, and how many of a uniform sample.
+pub const EXEMPLARS_EACH: usize = 2;
+
+/// Nodes with no more calls than this keep the durations themselves: most nodes of an irregular
+/// trace have a call or two, and a histogram each would cost a thousand times their spans.
+const EXACT_MAX: usize = 24;
+
+/// Quantiles know no longer durations than this (three days): the histogram also sums squares,
+/// which forged times would overflow. Sums and extremes are exact for every duration.
+const QUANTILE_NS_MAX: u64 = 1 << 48;
+
+/// One call that stands for those merged with it, and can be looked up in the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exemplar {
+    /// Its trace.
+    pub trace_id: u128,
+    /// Its identity in the trace.
+    pub span_id: u64,
+    /// How long it took.
+    pub duration_ns: u64,
+}
+
+impl Exemplar {
+    fn slowness(&self) -> (u64, u128, u64) {
+        (self.duration_ns, self.trace_id, self.span_id)
+    }
+
+    /// A fixed pseudo-random number for each span: keeping the largest samples uniformly, and the
+    /// outcome does not depend on the order of merging (bottom-k sampling, Cohen & Kaplan 2007).
+    fn lot(&self) -> (u64, u128, u64) {
+        let trace = mix(self.trace_id as u64 ^ mix((self.trace_id >> 64) as u64));
+        (mix(trace ^ self.span_id), self.trace_id, self.span_id)
+    }
+}
+
+/// The durations of a node's calls: themselves while few, a log-linear histogram when many.
+#[derive(Clone, Debug)]
+enum Durations {
+    Few(Vec<u64>),
+    Many(Box<Histogram>),
+}
+
+/// The merged record of all calls at one place of a profile.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// Calls merged here.
+    pub count: u64,
+    /// Calls that reported an error.
+    pub errors: u64,
+    /// Bytes moved by all calls.
+    pub bytes: u128,
+    /// Sum of durations, nanoseconds, exact.
+    pub total_ns: u128,
+    /// Sum of self times, nanoseconds, exact.
+    pub self_ns: u128,
+    /// The shortest call.
+    pub min_ns: u64,
+    /// The longest call.
+    pub max_ns: u64,
+    durations: Durations,
+    slowest: Vec<Exemplar>,
+    sampled: Vec<Exemplar>,
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            errors: 0,
+            bytes: 0,
+            total_ns: 0,
+            self_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            durations: Durations::Few(Vec::new()),
+            slowest: Vec::new(),
+            sampled: Vec::new(),
+        }
+    }
+}
+
+impl Statistics {
+    /// Adds one call.
+    pub fn record(&mut self, span: &Span, self_ns: u64) {
+        let duration_ns = span.duration_ns();
+        self.count += 1;
+        self.errors += u64::from(span.status_error);
+        self.bytes += u128::from(span.bytes);
+        self.total_ns += u128::from(duration_ns);
+        self.self_ns += u128::from(self_ns);
+        self.min_ns = self.min_ns.min(duration_ns);
+        self.max_ns = self.max_ns.max(duration_ns);
+        self.durations.record(duration_ns.min(QUANTILE_NS_MAX));
+        self.remember(Exemplar {
+            trace_id: span.trace_id,
+            span_id: span.span_id,
+            duration_ns,
+        });
+    }
+
+    /// Adds all calls of another; in whatever order, the outcome is the same.
+    pub fn merge(&mut self, other: &Statistics) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.bytes += other.bytes;
+        self.total_ns += other.total_ns;
+        self.self_ns += other.self_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.durations.merge(&other.durations);
+        for &exemplar in other.slowest.iter().chain(&other.sampled) {
+            self.remember(exemplar);
+        }
+    }
+
+    /// The duration below which a fraction of the calls lies, nanoseconds.
+    pub fn quantile_ns(&self, fraction: f64) -> u64 {
+        self.durations
+            .quantile_ns(fraction)
+            .clamp(self.min_ns.min(self.max_ns), self.max_ns)
+    }
+
+    /// The slowest calls, slowest first.
+    pub fn slowest(&self) -> &[Exemplar] {
+        &self.slowest
+    }
+
+    /// A uniform sample of all calls.
+    pub fn sampled(&self) -> &[Exemplar] {
+        &self.sampled
+    }
+
+    fn remember(&mut self, exemplar: Exemplar) {
+        keep_largest(&mut self.slowest, exemplar, Exemplar::slowness);
+        keep_largest(&mut self.sampled, exemplar, Exemplar::lot);
+    }
+}
+
+fn keep_largest<Key: Ord>(
+    kept: &mut Vec<Exemplar>,
+    exemplar: Exemplar,
+    key: impl Fn(&Exemplar) -> Key,
+) {
+    if kept.len() == EXEMPLARS_EACH && key(&kept[EXEMPLARS_EACH - 1]) >= key(&exemplar) {
+        return;
+    }
+    if kept.contains(&exemplar) {
+        return;
+    }
+    let place = kept.partition_point(|other| key(other) > key(&exemplar));
+    kept.insert(place, exemplar);
+    kept.truncate(EXEMPLARS_EACH);
+}
+
+impl Durations {
+    fn record(&mut self, duration_ns: u64) {
+        match self {
+            Durations::Few(values) if values.len() < EXACT_MAX => values.push(duration_ns),
+            Durations::Few(_) => {
+                let mut histogram = self.to_histogram();
+                histogram.record(duration_ns);
+                *self = Durations::Many(Box::new(histogram));
+            }
+            Durations::Many(histogram) => histogram.record(duration_ns),
+        }
+    }
+
+    fn merge(&mut self, other: &Durations) {
+        match (&mut *self, other) {
+            (_, Durations::Few(values)) => {
+                for &value in values {
+                    self.record(value);
+                }
+            }
+            (Durations::Many(mine), Durations::Many(theirs)) => mine.merge(theirs),
+            (Durations::Few(_), Durations::Many(theirs)) => {
+                let mut histogram = self.to_histogram();
+                histogram.merge(theirs);
+                *self = Durations::Many(Box::new(histogram));
+            }
+        }
+    }
+
+    fn to_histogram(&self) -> Histogram {
+        match self {
+            Durations::Few(values) => {
+                let mut histogram = Histogram::new();
+                for &value in values {
+                    histogram.record(value);
+                }
+                histogram
+            }
+            Durations::Many(histogram) => (**histogram).clone(),
+        }
+    }
+
+    fn quantile_ns(&self, fraction: f64) -> u64 {
+        match self {
+            Durations::Few(values) if values.is_empty() => 0,
+            Durations::Few(values) => {
+                let mut sorted = values.clone();
+                sorted.sort_unstable();
+                // The nearest rank, as the histogram counts it.
+                let rank = (fraction * sorted.len() as f64).ceil() as usize;
+                sorted[rank.clamp(1, sorted.len()) - 1]
+            }
+            Durations::Many(histogram) => histogram.quantile_ns(fraction),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Spans out as OTLP, JSON or protobuf; a file appears whole or not at all.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use opentelemetry_proto::tonic::common::v1::{any_value, AnyValue, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{self as otlp, status::StatusCode};
+use prost::Message;
+
+use crate::error::{Result, TraceError};
+use crate::span::{Span, SpanStore, Texts};
+
+/// How a trace is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// OTLP JSON: one document, or one a line when there are many spans.
+    Json,
+    /// OTLP protobuf: messages back to back, which protobuf reads as one.
+    Protobuf,
+}
+
+/// Spans a message: enough to amortise its frame, few enough to hold in memory twice.
+const SPANS_PER_MESSAGE: usize = 65_536;
+
+/// Writes every span of the store to `path`, replacing what is there.
+pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Result<()> {
+    let temporary = temporary_beside(path);
+    let written =
+        write_new(store, &temporary, format).and_then(|()| std::fs::rename(&temporary, path));
+    written.map_err(|source| {
+        // A file that was never made needs no removal, and its own error is the one that counts.
+        if source.kind() != std::io::ErrorKind::AlreadyExists {
+            drop(std::fs::remove_file(&temporary));
+        }
+        TraceError::from_io("writing trace", path, &source)
+    })
+}
+
+/// A name in the same folder, so that the last step is a rename, of this process and call alone.
+fn temporary_beside(path: &Path) -> PathBuf {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.{call}.partial", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    for spans in store.spans.chunks(SPANS_PER_MESSAGE) {
+        write_message(&traces_data(spans, &store.texts), format, &mut out)?;
+    }
+    out.into_inner()
+        .map_err(std::io::IntoInnerError::into_error)?
+        .sync_all()
+}
+
+fn write_message(
+    message: &otlp::TracesData,
+    format: OutputFormat,
+    out: &mut BufWriter<File>,
+) -> std::io::Result<()> {
+    match format {
+        OutputFormat::Protobuf => out.write_all(&message.encode_to_vec()),
+        OutputFormat::Json => {
+            serde_json::to_writer(&mut *out, message)?;
+            out.write_all(b"\n")
+        }
+    }
+}
+
+fn traces_data(spans: &[Span], texts: &Texts) -> otlp::TracesData {
+    let mut places: BTreeMap<(u32, u32), Vec<otlp::Span>> = BTreeMap::new();
+    for span in spans {
+        places
+            .entry((span.service, span.host))
+            .or_default()
+            .push(otlp_span(span, texts));
+    }
+    let resource_spans = places
+        .into_iter()
+        .map(|((service, host), spans)| {
+            let named = [("service.name", service), ("host.name", host)];
+            let given = named
+                .into_iter()
+                .filter(|&(_, id)| !texts.text(id).is_empty());
+            let attributes = given
+                .map(|(key, id)| {
+                    attribute(
+                        key,
+                        any_value::Value::StringValue(texts.text(id).to_owned()),
+                    )
+                })
+                .collect();
+            otlp::ResourceSpans {
+                resource: Some(Resource {
+                    attributes,
+                    ..Resource::default()
+                }),
+                scope_spans: vec![otlp::ScopeSpans {
+                    spans,
+                    ..otlp::ScopeSpans::default()
+                }],
+                schema_url: String::new(),
+            }
+        })
+        .collect();
+    otlp::TracesData { resource_spans }
+}
+
+fn otlp_span(span: &Span, texts: &Texts) -> otlp::Span {
+    let numbers = [
+        ("thread.id", span.thread),
+        ("dfslab.size_bytes", span.bytes),
+    ];
+    let given = numbers.into_iter().filter(|&(_, value)| value != 0);
+    let parent_span_id = match span.parent_id {
+        0 => Vec::new(),
+        parent => parent.to_be_bytes().to_vec(),
+    };
+    otlp::Span {
+        trace_id: span.trace_id.to_be_bytes().to_vec(),
+        span_id: span.span_id.to_be_bytes().to_vec(),
+        parent_span_id,
+        name: texts.text(span.name).to_owned(),
+        kind: otlp::span::SpanKind::Internal as i32,
+        start_time_unix_nano: span.start_ns,
+        end_time_unix_nano: span.end_ns,
+        attributes: given
+            .map(|(key, value)| {
+                // OTLP has no unsigned integer; a size of 2^63 or more is not one of this world.
+                attribute(key, any_value::Value::IntValue(value as i64))
+            })
+            .collect(),
+        status: span.status_error.then(|| otlp::Status {
+            code: StatusCode::Error as i32,
+            ..otlp::Status::default()
+        }),
+        ..otlp::Span::default()
+    }
+}
+
+fn attribute(key: &str, value: any_value::Value) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
+}

@@ -1,0 +1,1 @@
+"""Real file systems on this machine: daemons, their state on disk, their programs, their ports."""

@@ -1,0 +1,217 @@
+"""What every bed has in common: a record, daemons in stages, and a way down in every case."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from dfslab.beds import registry, state
+from dfslab.beds.daemon import Daemon
+from dfslab.beds.errors import BedError
+from dfslab.beds.process import MARK, Process
+from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord
+from dfslab.spec.model import Model
+
+Notify = Callable[[str], None]
+
+
+def silent(text: str) -> None:
+    """Tells nobody."""
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block is done, so that a clean-up is never cut short."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: pending.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pending:
+            signal.raise_signal(signal.SIGINT)
+
+
+class BaseBed:
+    """A file system that dfslab started; a system's `bed.py` derives `Bed` from it.
+
+    The derived class says SYSTEM, and has `parse` (parameters checked), `prepare` (downloads, before
+    anything is made), `port_count`, and `start` (launches daemons by `launch`, waits by `await_ready`).
+    """
+
+    SYSTEM: ClassVar[str]
+
+    def __init__(self, parameters: Any, folder: BedFolder, record: BedRecord, notify: Notify,
+                 outlive: bool) -> None:  # fmt: skip
+        self.parameters, self.notify, self.outlive = parameters, notify, outlive
+        self.daemons: dict[str, Daemon] = {}
+        self.start_s = 0.0
+        self._folder, self._record = folder, record
+        self._stages: dict[str, int] = {}
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, Any]) -> Model:
+        """The parameters, checked; InputError when one is wrong."""
+        raise NotImplementedError
+
+    @classmethod
+    def prepare(cls, parameters: Any, notify: Notify) -> None:
+        """Make sure that the programs are there."""
+        raise NotImplementedError
+
+    @classmethod
+    def port_count(cls, parameters: Any) -> int:
+        """How many ports the daemons listen on."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Start everything and wait until it serves."""
+        raise NotImplementedError
+
+    @classmethod
+    def up(
+        cls,
+        parameters: Mapping[str, Any] | None = None,
+        notify: Notify = silent,
+        name: str = "",
+        outlive: bool = False,
+    ) -> Self:
+        """Start a bed and wait until it serves; after any failure nothing of it is left.
+
+        It ends with this process unless it shall `outlive` it. InputError for wrong parameters,
+        BedError when it cannot be started.
+        """
+        checked = cls.parse(parameters or {})
+        cls.prepare(checked, notify)
+        began = time.monotonic()
+        bed = None
+        try:
+            with uninterrupted():
+                folder, record = state.create(
+                    name or cls.SYSTEM, cls.SYSTEM, checked.model_dump(mode="json"),
+                    Process.of(os.getpid()), cls.port_count(checked),
+                )  # fmt: skip
+                bed = cls(checked, folder, record, notify, outlive)
+            bed.start()
+            bed._now(phase="up", owner=None if outlive else record.owner)
+        except BaseException:
+            if bed is not None:
+                bed.down()
+            raise
+        bed.start_s = time.monotonic() - began
+        notify(f"{bed.name} serves {bed.uri} after {bed.start_s:.1f} s")
+        return bed
+
+    @property
+    def name(self) -> str:
+        """Its name among the beds of this machine."""
+        return self._record.name
+
+    @property
+    def folder(self) -> Path:
+        """Where its configuration, logs and data are."""
+        return self._folder.path
+
+    @property
+    def uri(self) -> str:
+        """Where clients find it."""
+        return self._record.uri
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What runs, as the daemons say themselves."""
+        return dict(self._record.versions)
+
+    def down(self) -> None:
+        """Stop all daemons and remove all that the bed made; nothing when it is down already."""
+        with uninterrupted():
+            registry.dismantle(self._folder)
+            for daemon in self.daemons.values():
+                daemon.reap()
+
+    def kill(self, daemon: str) -> None:
+        """Kill one daemon at once, as a crash would."""
+        self.daemon(daemon).kill()
+
+    def pause(self, daemon: str) -> None:
+        """Keep one daemon from running, as a hung machine would."""
+        self.daemon(daemon).pause()
+
+    def resume(self, daemon: str) -> None:
+        """Let a paused daemon run on."""
+        self.daemon(daemon).resume()
+
+    def restart(self, daemon: str) -> None:
+        """Stop one daemon if it runs, start it again, wait until it serves."""
+        one = self.daemon(daemon)
+        one.stop()
+        one.launch()
+        self._record_daemons()
+        one.wait_ready()
+
+    def daemon(self, name: str) -> Daemon:
+        """The daemon of that name; BedError with the known names otherwise."""
+        if name not in self.daemons:
+            known = ", ".join(self.daemons)
+            raise BedError("state", f"bed {self.name}", f"no daemon {name!r}; there are {known}")
+        return self.daemons[name]
+
+    def daemon_states(self) -> list[dict[str, Any]]:
+        """Name, process, state and memory of every daemon, as they are now."""
+        return [
+            {"name": name, "pid": daemon.process.pid, "state": daemon.state(),
+             "resident_bytes": daemon.process.resident_bytes()}
+            for name, daemon in self.daemons.items() if daemon.process is not None
+        ]  # fmt: skip
+
+    def environment(self) -> dict[str, str]:
+        """The environment of the bed's processes: marked, so that each is found again."""
+        return {**os.environ, MARK: self._folder.id}
+
+    def launch(self, daemon: Daemon, stage: int) -> None:
+        """Launch a daemon and record it; those of a higher stage are stopped earlier."""
+        self.daemons[daemon.name] = daemon
+        self._stages[daemon.name] = stage
+        daemon.launch()
+        self._record_daemons()
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder outside the bed's own; it is removed with the bed. BedError if it cannot."""
+        self._now(folders=[*self._record.folders, str(path)])
+        try:
+            state.make_marked(path, self._folder.id)
+        except OSError as error:
+            raise BedError("state", f"making {path}", str(error)) from error
+
+    def _record_daemons(self) -> None:
+        self._now(daemons=[
+            DaemonRecord(name=name, stage=self._stages[name], process=daemon.process,
+                         log=str(daemon.log_path))
+            for name, daemon in self.daemons.items() if daemon.process is not None
+        ])  # fmt: skip
+
+    def _now(self, **changes: Any) -> None:
+        """Change the record, here and on disk."""
+        self._record = self._record.model_copy(update=changes)
+        self._folder.write(self._record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.down()

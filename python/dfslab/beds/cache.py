@@ -1,0 +1,102 @@
+"""Programs that beds need, downloaded once: a folder of jars per pom and version.
+
+Everything lies under DFSLAB_CACHE (else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from dfslab.beds.daemon import run_to_end
+from dfslab.beds.errors import BedError
+
+DOWNLOAD_LIMIT_S = 1200.0
+Notify = Callable[[str], None]
+
+
+def home(variable: str, base_variable: str, base_default: str) -> Path:
+    """A folder of dfslab's own: `variable` itself, else `dfslab` in the user's base folder."""
+    if os.environ.get(variable):
+        return Path(os.environ[variable]).absolute()
+    base = os.environ.get(base_variable)
+    return (Path(base) if base else Path.home() / base_default).absolute() / "dfslab"
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept."""
+    return home("DFSLAB_CACHE", "XDG_CACHE_HOME", ".cache")
+
+
+def program(command: str, package: str) -> str:
+    """The path of a program; BedError naming the Debian package that has it when it is missing."""
+    found = shutil.which(command)
+    if found is None:
+        raise BedError(
+            "missing_program", f"looking for {command}", f"not found; install {package} (Debian)"
+        )
+    return found
+
+
+def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
+    """The folder that holds all jars of a pom's dependencies, downloaded when it is not there.
+
+    `properties` (versions, say) and the pom's text are part of the folder's name, so a changed one
+    is another folder. The folder appears whole or not at all, also with several processes at once.
+    """
+    telling = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
+    digest = hashlib.sha256(pom.read_bytes() + telling.encode()).hexdigest()[:12]
+    folder = cache_folder() / "jars" / f"{name}-{digest}"
+    if folder.is_dir():
+        return folder
+    maven = program("mvn", "maven")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.with_name(folder.name + ".lock")):
+            if not folder.is_dir():
+                notify(f"downloading {name} from Maven (only this once)")
+                _download(maven, name, pom, properties, folder)
+    except OSError as error:
+        raise BedError("download", f"downloading {name}", str(error)) from error
+    return folder
+
+
+def _download(
+    maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path
+) -> None:
+    """Copy the jars beside their final place, then rename; what an interruption left is redone."""
+    partial = folder.with_name(folder.name + ".partial")
+    log_path = folder.with_name(folder.name + ".log")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    # Maven writes beside the pom it builds, so it is given a copy.
+    shutil.copy(pom, partial / "pom.xml")
+    command = [
+        maven, "-B", "-q", "-f", str(partial / "pom.xml"),
+        f"-Dmaven.repo.local={cache_folder() / 'm2'}",
+        *(f"-D{key}={value}" for key, value in sorted(properties.items())),
+        "dependency:copy-dependencies", f"-DoutputDirectory={partial / 'jars'}",
+    ]  # fmt: skip
+    log_path.write_bytes(b"")
+    try:
+        run_to_end(
+            f"downloading {name}", command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S
+        )
+        if not any((partial / "jars").glob("*.jar")):
+            raise BedError("download", f"downloading {name}", f"Maven copied no jar; see {log_path}")
+        (partial / "jars").rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file of that name; it stays, so that everybody locks the same one."""
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

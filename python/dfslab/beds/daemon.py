@@ -1,0 +1,166 @@
+"""One daemon: started, waited for until it is really ready, stopped, killed, paused, restarted."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from dfslab.beds.errors import BedError, last_lines
+from dfslab.beds.process import Process, end
+
+POLL_S = 0.1
+READY_DEADLINE_S = 90.0
+STOP_GRACE_S = 5.0
+
+
+def tied_to_owner(command: Sequence[str]) -> list[str]:
+    """The command, killed by the kernel when the thread that starts it ends.
+
+    Only a process's main thread lasts as long as the process, so elsewhere (and where the machine
+    has no `setpriv`) the command stays as it is, and a bed left behind is found by its record.
+    """
+    setpriv = shutil.which("setpriv")
+    if setpriv is None or threading.current_thread() is not threading.main_thread():
+        return list(command)
+    return [setpriv, "--pdeathsig", "KILL", "--", *command]
+
+
+def spawn(
+    command: Sequence[str], log_path: Path, env: Mapping[str, str], cwd: Path
+) -> subprocess.Popen:
+    """Start a command in its own session, its words in the log file. BedError when it cannot."""
+    try:
+        with log_path.open("ab") as log:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                env=dict(env), cwd=cwd, start_new_session=True,
+            )  # fmt: skip
+    except OSError as error:
+        raise BedError("launch", f"starting {command[0]}", str(error)) from error
+
+
+class Daemon:
+    """A long-running child process with a log file and a test of readiness.
+
+    `ready` answers whether the daemon serves; it must not raise for one that does not answer yet.
+    `owned` daemons die with this process. All times are seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log_path: Path,
+        ready: Callable[[], bool],
+        env: Mapping[str, str],
+        cwd: Path,
+        owned: bool = True,
+        ready_deadline_s: float = READY_DEADLINE_S,
+    ) -> None:
+        self.name, self.command, self.log_path = name, list(command), log_path
+        self.ready, self.env, self.cwd = ready, dict(env), cwd
+        self.owned, self.ready_deadline_s = owned, ready_deadline_s
+        self.process: Process | None = None
+        self._child: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        """Launch and wait until ready. BedError (and nothing left running) when it does not."""
+        self.launch()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def launch(self) -> None:
+        """Start the process without waiting, so that several can start together."""
+        assert self.state() in ("stopped", "dead"), f"{self.name} is already running"
+        command = tied_to_owner(self.command) if self.owned else self.command
+        self._child = spawn(command, self.log_path, self.env, self.cwd)
+        self.process = Process.of(self._child.pid)
+
+    def wait_ready(self) -> None:
+        """Wait until `ready` says so. BedError with the log's last lines when it never does."""
+        deadline = time.monotonic() + self.ready_deadline_s
+        while not self.ready():
+            if self.state() == "dead":
+                assert self._child is not None
+                why = f"ended with status {self._child.wait()} before it was ready"
+                raise self._error("died", why)
+            if time.monotonic() > deadline:
+                raise self._error("not_ready", f"not ready after {self.ready_deadline_s:g} s")
+            time.sleep(POLL_S)
+
+    def stop(self, grace_s: float = STOP_GRACE_S) -> None:
+        """SIGTERM, wait up to `grace_s`, then SIGKILL; nothing when it does not run."""
+        if self.process is not None:
+            end([self.process], grace_s)
+        self.reap()
+
+    def kill(self) -> None:
+        """SIGKILL at once, as a crash would."""
+        self.stop_signal(signal.SIGKILL)
+        self.reap()
+
+    def pause(self) -> None:
+        """Stop it from running (SIGSTOP), as a hung machine would."""
+        self.stop_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused daemon run on."""
+        self.stop_signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Stop it if it still runs, start it again, wait until ready; the log goes on."""
+        self.stop()
+        self.start()
+
+    def stop_signal(self, number: signal.Signals) -> None:
+        """Send one signal; nothing when it does not run."""
+        if self.process is not None:
+            self.process.signal(number)
+
+    def state(self) -> str:
+        """ "stopped" (never started), "running", "paused" or "dead"."""
+        return "stopped" if self.process is None else self.process.state()
+
+    def reap(self) -> None:
+        """Take an ended child from the process table, whoever ended it."""
+        if self._child is not None and self.process is not None:
+            self.process.wait_end(STOP_GRACE_S)
+            self._child.poll()
+
+    def _error(self, kind, why: str) -> BedError:
+        return BedError(kind, f"starting {self.name}", why, last_lines(self.log_path))
+
+
+def run_to_end(
+    name: str,
+    command: Sequence[str],
+    log_path: Path,
+    env: Mapping[str, str],
+    cwd: Path,
+    time_limit_s: float,
+) -> None:
+    """Run a command that ends by itself; BedError with its last lines when it fails or hangs.
+
+    An interruption ends the command too.
+    """
+    child = spawn(tied_to_owner(command), log_path, env, cwd)
+    process = Process.of(child.pid)
+    try:
+        status = child.wait(time_limit_s)
+    except subprocess.TimeoutExpired:
+        why = f"not finished after {time_limit_s:g} s"
+        raise BedError("failed", name, why, last_lines(log_path)) from None
+    finally:
+        if child.returncode is None:
+            end([process], 1.0)
+            child.wait()
+    if status != 0:
+        raise BedError("failed", name, f"ended with status {status}", last_lines(log_path))

@@ -1,0 +1,40 @@
+"""What can go wrong with a bed, typed: kind, operation, context, and the last lines of a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["missing_program", "download", "launch", "died", "not_ready", "failed", "state"]
+LOG_LINES_SHOWN = 12
+LOG_BYTES_READ = 16384
+
+
+class BedError(Exception):
+    """A bed could not be started, kept or taken down: one clear line, then the log's last lines.
+
+    `kind` says what sort of failure it is, `operation` what was being done, `context` why it
+    failed, `log_lines` what the daemon said last (empty when it has no log).
+    """
+
+    def __init__(
+        self, kind: Kind, operation: str, context: str, log_lines: tuple[str, ...] = ()
+    ) -> None:
+        self.kind, self.operation, self.context = kind, operation, context
+        self.log_lines = log_lines
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        return "\n  | ".join((f"{self.operation}: {self.context}", *self.log_lines))
+
+
+def last_lines(log_path: Path, count: int = LOG_LINES_SHOWN) -> tuple[str, ...]:
+    """The last non-empty lines of a log; empty when there is none."""
+    try:
+        with log_path.open("rb") as log:
+            log.seek(0, 2)
+            log.seek(max(0, log.tell() - LOG_BYTES_READ))
+            text = log.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ()
+    return tuple(line.rstrip() for line in text.splitlines() if line.strip())[-count:]

@@ -1,0 +1,141 @@
+"""One process of this machine, told apart from a later one that was given the same number.
+
+A process is its number, its start in clock ticks since boot, and the boot. Signals go through a
+pidfd that is checked after it was opened, so a reused number is never signalled.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from dfslab.beds.errors import BedError
+
+# Every process of a bed inherits this variable, so that none is forgotten, recorded or not.
+MARK = "DFSLAB_BED"
+KILL_WAIT_S = 10.0
+_PROC = Path("/proc")
+
+
+def boot_id() -> str:
+    """The kernel's name for the time since it was started."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that was seen alive; it may have ended since."""
+
+    pid: int
+    start_ticks: int
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> Process:
+        """The process that has this number now. ProcessLookupError when there is none."""
+        seen = _state_and_start(pid)
+        if seen is None:
+            raise ProcessLookupError(pid)
+        return cls(pid, seen[1], boot_id())
+
+    def state(self) -> str:
+        """ "running", "paused" (stopped by a signal) or "dead" (ended, reaped or not)."""
+        seen = _state_and_start(self.pid)
+        if seen is None or seen[1] != self.start_ticks or self.boot != boot_id():
+            return "dead"
+        return {"Z": "dead", "X": "dead", "T": "paused", "t": "paused"}.get(seen[0], "running")
+
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.state() != "dead"
+
+    def signal(self, number: signal.Signals) -> bool:
+        """Send a signal to this very process; False when it has ended."""
+        handle = self._open()
+        if handle is None:
+            return False
+        try:
+            signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def wait_end(self, timeout_s: float) -> bool:
+        """Wait until it has ended; False when it still lives after `timeout_s`."""
+        handle = self._open()
+        if handle is None:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            return bool(poll.poll(max(0.0, timeout_s) * 1000.0))
+        finally:
+            os.close(handle)
+
+    def resident_bytes(self) -> int:
+        """Memory held now; 0 when it has ended."""
+        if self.alive():
+            with suppress(psutil.NoSuchProcess):
+                return int(psutil.Process(self.pid).memory_info().rss)
+        return 0
+
+    def _open(self) -> int | None:
+        """A handle on this very process, or None when it has ended."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return None
+        # Only now is the number fixed to one process, so this is the moment to compare.
+        if self.alive():
+            return handle
+        os.close(handle)
+        return None
+
+
+def _state_and_start(pid: int) -> tuple[str, int] | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The command name may hold blanks and parentheses; what follows its last one is regular.
+    fields = text.rpartition(")")[2].split()
+    return fields[0], int(fields[19])
+
+
+def end(processes: Sequence[Process], grace_s: float) -> None:
+    """End all of them: SIGTERM, up to `grace_s` together, then SIGKILL. BedError if one stays."""
+    for process in processes:
+        process.signal(signal.SIGTERM)
+        # A paused process sees the SIGTERM only when it runs again.
+        process.signal(signal.SIGCONT)
+    deadline = time.monotonic() + grace_s
+    stubborn = [p for p in processes if not p.wait_end(deadline - time.monotonic())]
+    for process in stubborn:
+        process.signal(signal.SIGKILL)
+    for process in stubborn:
+        if not process.wait_end(KILL_WAIT_S):
+            raise BedError("state", f"process {process.pid}", "does not end, even by SIGKILL")
+
+
+def marked(mark: str) -> list[Process]:
+    """Every live process that carries `mark` in its environment, this one aside."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        # A process may end while it is looked at, and another user's is not ours.
+        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(Process.of(int(entry.name)))
+    return [process for process in found if process.alive()]

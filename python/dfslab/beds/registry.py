@@ -1,0 +1,117 @@
+"""The beds of this machine, whoever started them: listed, judged, taken down."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+from dfslab.beds import state
+from dfslab.beds.errors import BedError
+from dfslab.beds.process import end, marked
+from dfslab.beds.state import BedFolder, BedRecord
+
+ALL = "--all"
+STAGE_GRACE_S = 2.2
+SWEEP_GRACE_S = 0.5
+
+
+def list_beds() -> list[dict[str, Any]]:
+    """Every bed: name, system, state, why, uri, folder, owner and daemons, as plain data.
+
+    `state` is "starting", "up", "degraded" (a daemon is dead or paused) or "stale" (nobody needs it
+    any more: its owner or all its daemons ended, or its record is unreadable).
+    """
+    return [_described(folder) for folder in state.folders()]
+
+
+def stale_beds() -> list[str]:
+    """Names of the beds that only need taking down."""
+    return [bed["name"] for bed in list_beds() if bed["state"] == "stale"]
+
+
+def take_down(name: str) -> list[str]:
+    """Take down the bed of that name, or every bed for "--all"; the names of those taken down.
+
+    All are tried; then BedError when one could not be taken down or there is none of that name.
+    """
+    chosen = [
+        (bed["name"], folder)
+        for folder in state.folders()
+        if name in (ALL, (bed := _described(folder))["name"])
+    ]
+    if not chosen and name != ALL:
+        raise BedError("state", f"taking down {name}", "there is no bed of that name")
+    failures = []
+    for one, folder in chosen:
+        try:
+            dismantle(folder)
+        except (BedError, OSError) as error:
+            failures.append(f"{one}: {error}")
+    if failures:
+        raise BedError("state", "taking down beds", "; ".join(failures))
+    return [one for one, _ in chosen]
+
+
+def dismantle(folder: BedFolder) -> None:
+    """End a bed's processes, the last started first, then remove its folders.
+
+    Safe to call twice, from several processes at once, and for a half-made bed.
+    """
+    with folder.locked() as present:
+        record = folder.read() if present else None
+        daemons = record.daemons if record else []
+        for stage in sorted({daemon.stage for daemon in daemons}, reverse=True):
+            end([d.process for d in daemons if d.stage == stage], STAGE_GRACE_S)
+        # Helpers of daemons, and daemons whose start was not recorded any more.
+        while left := marked(folder.id):
+            end(left, SWEEP_GRACE_S)
+        if present:
+            _remove(folder)
+
+
+def _remove(folder: BedFolder) -> None:
+    """A process that just ended may have made one more file while the folder was emptied."""
+    with suppress(OSError):
+        folder.remove()
+        return
+    time.sleep(0.1)
+    folder.remove()
+
+
+def _described(folder: BedFolder) -> dict[str, Any]:
+    record = folder.read()
+    if record is None:
+        return {"name": folder.path.name, "system": "", "state": "stale", "uri": "",
+                "why": "its record is missing or unreadable", "folder": str(folder.path),
+                "owner": None, "created": "", "versions": {}, "daemons": []}  # fmt: skip
+    verdict, why = _judged(record)
+    return {
+        "name": record.name,
+        "system": record.system,
+        "state": verdict,
+        "why": why,
+        "uri": record.uri,
+        "folder": str(folder.path),
+        "owner": record.owner.pid if record.owner else None,
+        "created": record.created,
+        "versions": record.versions,
+        "daemons": [
+            {"name": d.name, "pid": d.process.pid, "state": d.process.state(),
+             "resident_bytes": d.process.resident_bytes(), "log": d.log}
+            for d in record.daemons
+        ],
+    }  # fmt: skip
+
+
+def _judged(record: BedRecord) -> tuple[str, str]:
+    """A bed's state and the reason for it."""
+    if record.owner is not None and not record.owner.alive():
+        return "stale", f"its owner (process {record.owner.pid}) ended"
+    if record.phase == "starting":
+        return "starting", ""
+    states = {daemon.name: daemon.process.state() for daemon in record.daemons}
+    if all(one == "dead" for one in states.values()):
+        return "stale", "all its daemons ended"
+    unwell = [f"{name} is {one}" for name, one in states.items() if one != "running"]
+    return ("degraded", ", ".join(unwell)) if unwell else ("up", "")

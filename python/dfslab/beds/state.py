@@ -1,0 +1,176 @@
+"""What is known of every bed of this machine: one folder each, made and removed by dfslab alone.
+
+A bed's folder is `<state>/beds/<name>-<id>/`, with a marker that holds the id, a record `bed.json`,
+and whatever the daemons write. <state> is DFSLAB_STATE, else $XDG_STATE_HOME/dfslab, else
+~/.local/state/dfslab.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from dfslab.beds.cache import home, locked
+from dfslab.beds.errors import BedError
+from dfslab.beds.ports import free_ports
+from dfslab.beds.process import Process
+
+MARKER = ".dfslab-bed"
+RECORD = "bed.json"
+
+
+class DaemonRecord(BaseModel):
+    """One daemon; those of a higher `stage` are started later and stopped earlier."""
+
+    name: str
+    stage: int
+    process: Process
+    log: str
+
+
+class BedRecord(BaseModel):
+    """What another process needs to show a bed or to take it down.
+
+    `owner` is the process that the bed ends with (None: it outlives whoever started it), `folders`
+    are folders outside the bed's own that it made, each with the bed's marker.
+    """
+
+    format: Literal[1] = 1
+    name: str
+    id: str
+    system: str
+    parameters: dict[str, Any]
+    phase: Literal["starting", "up"] = "starting"
+    owner: Process | None
+    created: str
+    ports: list[int]
+    daemons: list[DaemonRecord] = []
+    folders: list[str] = []
+    uri: str = ""
+    versions: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class BedFolder:
+    """A bed's folder and the id in its marker; it may be gone."""
+
+    path: Path
+    id: str
+
+    def read(self) -> BedRecord | None:
+        """The record; None when it is missing or cannot be understood."""
+        try:
+            return BedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
+        except (FileNotFoundError, NotADirectoryError, ValidationError):
+            return None
+
+    def write(self, record: BedRecord) -> None:
+        """Replace the record whole. BedError when the folder is gone (taken down by somebody)."""
+        whole = self.path / RECORD
+        partial = whole.with_suffix(".partial")
+        try:
+            partial.write_text(record.model_dump_json(indent=1), "utf-8")
+            os.replace(partial, whole)
+        except OSError as error:
+            raise BedError("state", f"recording bed {record.name}", str(error)) from error
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Hold the folder alone; False when it is gone."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            yield False
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # Who held the lock before may have removed the folder.
+            yield self.path.is_dir()
+        finally:
+            os.close(handle)
+
+    def remove(self) -> None:
+        """Remove the bed's folders, its own last; only those that carry its marker."""
+        record = self.read()
+        for path in [*map(Path, record.folders if record else []), self.path]:
+            _remove_marked(path, self.id)
+
+
+def state_folder() -> Path:
+    """Where the records of beds are kept."""
+    return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "beds"
+
+
+def folders() -> list[BedFolder]:
+    """Every bed's folder, by name."""
+    found = []
+    for path in sorted(state_folder().glob("*")):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found.append(BedFolder(path, (path / MARKER).read_text("utf-8")))
+    return found
+
+
+def create(
+    name: str, system: str, parameters: dict[str, Any], owner: Process, port_count: int
+) -> tuple[BedFolder, BedRecord]:
+    """A new bed's folder and record, with ports that no other bed has.
+
+    The name is followed by a number when another bed has it. BedError when the state folder cannot
+    be written.
+    """
+    state = state_folder()
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        with locked(state / ".lock"):
+            others = [record for folder in folders() if (record := folder.read())]
+            taken = {port for record in others for port in record.ports}
+            record = BedRecord(
+                name=_unique(name, {other.name for other in others}),
+                id=uuid.uuid4().hex[:12],
+                system=system,
+                parameters=parameters,
+                owner=owner,
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                ports=free_ports(port_count, taken),
+            )
+            folder = BedFolder(state / f"{record.name}-{record.id}", record.id)
+            make_marked(folder.path, folder.id)
+            folder.write(record)
+    except OSError as error:
+        raise BedError("state", f"making a folder in {state}", str(error)) from error
+    return folder, record
+
+
+def make_marked(path: Path, bed_id: str) -> None:
+    """Make a folder that the bed's take-down will remove. FileExistsError when it is there."""
+    path.mkdir()
+    (path / MARKER).write_text(bed_id, "utf-8")
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    candidates = (name if n == 1 else f"{name}-{n}" for n in range(1, len(taken) + 2))
+    return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _remove_marked(path: Path, bed_id: str) -> None:
+    """Remove a folder that carries the bed's marker, the marker last, so that it can be redone."""
+    marker = path / MARKER
+    if path.is_symlink() or not marker.is_file() or marker.read_text("utf-8") != bed_id:
+        return
+    for child in path.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child)
+        elif child != marker:
+            child.unlink()
+    marker.unlink()
+    path.rmdir()

@@ -1,0 +1,1 @@
+"""What predicts: calibration, formulas, nets, regressions, baselines."""

@@ -1,0 +1,122 @@
+"""What a model must beat: the mean of what was seen, and the bound of the declared hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.demand import observations, operations_key
+from dfslab.models.prediction import Situation
+from dfslab.models.regression import metrics_of
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.scenario import Point
+
+NAMES = ("mean", "ideal")
+# The spread of a single value is not known; it is taken to be a factor of three either way.
+UNKNOWN_SD = 1.1
+
+
+def make(name: str) -> Mean | Ideal:
+    """The method of that name."""
+    return Mean() if name == "mean" else Ideal()
+
+
+def _t_reach(values: Sequence[float]) -> float:
+    """How far, in logs, a 90 % prediction interval reaches around the mean of `values`."""
+    count = len(values)
+    if count < 2:
+        return float(stats.norm.ppf(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
+    quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)
+    return float(quantile * np.std(values, ddof=1) * np.sqrt(1 + 1 / count))
+
+
+class Mean:
+    """The geometric mean rate of the fitted configurations with the same operations."""
+
+    name = "mean"
+
+    def __init__(self) -> None:
+        self._logs: dict[str, list[float]] = {}
+
+    def fit(self, results: Sequence[Result]) -> Mean:
+        """Remember one logarithm a configuration."""
+        self._logs = {}
+        for one in observations(results):
+            self._logs.setdefault("+".join(one.operations), []).append(np.log(one.rate_per_s))
+        if not self._logs:
+            raise RunFailed("mean: no measured result to learn from")
+        return self
+
+    def run(self, point: Point) -> Result:
+        """The mean, whatever the configuration; of all operations when this one was never seen."""
+        if not self._logs:
+            raise RunFailed("mean: needs measured results to learn from (--from RUN)")
+        key = operations_key(Situation(point.scenario))
+        everything = [value for group in self._logs.values() for value in group]
+        logs = self._logs.get(key, everything)
+        middle, reach = float(np.mean(logs)), _t_reach(logs)
+        rate = Metric(value=np.exp(middle), low=np.exp(middle - reach), high=np.exp(middle + reach))
+        return _result(self.name, point, rate, [])
+
+
+class Ideal:
+    """The highest rate that the declared hardware allows: its busiest resource never waits.
+
+    Nothing that must be calibrated counts, so this is a roofline of disks and adapters; where an
+    operation touches neither, latency and processors being unknown, there is no bound. The value is
+    the bound itself; the interval says where measurements lay below it on the fitted configurations.
+    """
+
+    name = "ideal"
+
+    def __init__(self) -> None:
+        self._logs: dict[str, list[float]] = {}
+
+    def fit(self, results: Sequence[Result]) -> Ideal:
+        """Remember how far below the bound each fitted configuration was."""
+        self._logs = {}
+        for one in observations(results):
+            bound = _bound(one.situation)
+            if bound is not None:
+                key = "+".join(one.operations)
+                self._logs.setdefault(key, []).append(float(np.log(one.rate_per_s / bound)))
+        return self
+
+    def run(self, point: Point) -> Result:
+        """The bound of one configuration; no metric where nothing declared binds."""
+        situation = Situation(point.scenario)
+        bound = _bound(situation)
+        if bound is None:
+            note = f"ideal: nothing declared limits {operations_key(situation)}"
+            return Result(
+                method=self.name, point_id=point.id, point=point, metrics={}, notes=[note],
+                provenance=provenance(point.scenario.run.seed),
+            )  # fmt: skip
+        logs = self._logs.get(operations_key(situation), [0.0])
+        middle, reach = float(np.mean(logs)), _t_reach(logs)
+        rate = Metric(
+            value=bound,
+            low=bound * float(np.exp(middle - reach)),
+            high=bound * max(1.0, float(np.exp(middle + reach))),
+        )
+        return _result(self.name, point, rate, [])
+
+
+def _bound(situation: Situation) -> float | None:
+    """Upper bound of the rate with every calibrated constant at zero."""
+    free = dict.fromkeys(situation.constants, 0.0)
+    costs = situation.costs(free)
+    latency = sum(share * costs[name].latency_s for name, share in situation.mix.items())
+    if latency <= 0:
+        return None
+    return situation.predict(free).bounds_per_s[1]
+
+
+def _result(method: str, point: Point, rate: Metric, notes: list[str]) -> Result:
+    return Result(
+        method=method, point_id=point.id, point=point, metrics=metrics_of(point, rate),
+        notes=notes, provenance=provenance(point.scenario.run.seed),
+    )  # fmt: skip

@@ -1,0 +1,338 @@
+"""The Petri model: operation trees as a timed coloured Petri net, fired with the load's own stream.
+
+After Nguyen & Apon 2012 (PVFS as a coloured Petri net). Constants are those of models/demand.py.
+
+Service times: `deterministic`, `exponential`, or `by_kind`, the default. Moving data takes the same
+time for the same bytes, and a pipeline of exponential stages would be slower than its description
+says; so data, adapters, disks and the client's own work are deterministic. Processors that answer
+the calls of many clients are exponential: requests differ, and with that a sequential tree has
+exactly the queueing of the sequence model (product form), with which constants are calibrated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dfslab import _core
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.answer import to_result
+from dfslab.models.demand import (
+    Calibration,
+    calibrate,
+    observations,
+    operations_key,
+    shrunk_sd,
+    uncalibrated,
+)
+from dfslab.models.net_amount import MOST_UNITS
+from dfslab.models.net_job import Job, Operation, Watched
+from dfslab.models.placement import Station
+from dfslab.models.prediction import Prediction, Situation
+from dfslab.result import Result
+from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.stream import stream_spec
+
+NAMES = ("petri",)
+REPLICATIONS = 4
+THREADS = 2
+# Firings of one replication that a prediction, and a training point of a fit, may cost.
+RUN_FIRINGS = 250_000
+FIT_FIRINGS = 60_000
+# The shortest prefix of a client's stream that is simulated, where the stream is not shorter.
+FEWEST_OPERATIONS = 6
+PROBED_OPERATIONS = 2
+
+
+def make(name: str) -> PetriModel:
+    """The method of that name."""
+    return PetriModel()
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What the replications of one configuration say; times in seconds.
+
+    `errors`: relative standard error of the rate ("rate") and of each operation's latency.
+    """
+
+    rate_per_s: float
+    latency_s: Mapping[str, float]
+    steps: Mapping[tuple[str, str], float]
+    utilisation: Mapping[Station, float]
+    errors: Mapping[str, float]
+    operations: int
+    offered: int
+    firings: int
+    replications: int
+    units: int
+
+
+class PetriModel:
+    """Predicts by firing the net of a configuration."""
+
+    name = "petri"
+
+    def __init__(self, service: str = "by_kind") -> None:
+        self.service = service
+        self.calibration: Calibration | None = None
+        self.residual_sd: Mapping[str, float] | None = None
+
+    def fit(self, results: Sequence[Result]) -> PetriModel:
+        """Calibrate the constants, then learn this model's own residuals on the fitted points."""
+        calibration = calibrate(results)
+        errors: dict[str, list[float]] = {}
+        observed = observations(results)
+        for one in observed:
+            constants = {**one.situation.constants, **calibration.values}
+            found = simulate(one.situation, constants, service=self.service,
+                             firings=FIT_FIRINGS, replications=2)  # fmt: skip
+            error = float(np.log(found.rate_per_s / one.rate_per_s))
+            errors.setdefault(operations_key(one.situation), []).append(error)
+        spent = max(0.0, len(observed) - calibration.degrees_of_freedom)
+        self.calibration, self.residual_sd = calibration, shrunk_sd(errors, spent)
+        return self
+
+    def run(self, point: Point) -> Result:
+        """Predict one configuration."""
+        situation = Situation(point.scenario)
+        calibration = self.calibration or uncalibrated(situation)
+        missing = sorted(set(situation.constants) - set(calibration.values))
+        constants = {**situation.constants, **calibration.values}
+        found = simulate(situation, constants, service=self.service)
+        notes = [f"never measured, prior used: {', '.join(missing)}"] if missing else []
+        if self.calibration is None:
+            notes.append("not calibrated: nothing was measured")
+        notes.append(_note(found, situation))
+        factor = calibration.interval_factor(situation, self.residual_sd)
+        sure = stats.t.ppf(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
+        reach = {name: float(np.exp(np.hypot(np.log(factor), sure * error)))
+                 for name, error in found.errors.items()}  # fmt: skip
+        factors = {f"latency_s_mean.{name}": reach[name] for name in found.latency_s}
+        factors |= dict.fromkeys(("rate_per_s", "throughput_bytes_per_s"), reach["rate"])
+        answer = _as_prediction(found, situation.predict(constants))
+        return to_result(self.name, point, answer, factor, notes, calibration, factors)
+
+
+def _note(found: Simulation, situation: Situation) -> str:
+    part = "" if found.operations == found.offered else f" of {found.offered}"
+    clients = situation.scenario.workload.clients
+    return (
+        f"simulated: {found.operations}{part} operations of each of {clients} clients, "
+        f"{found.replications} replications, {found.firings} firings, "
+        f"at most {found.units} units a pipeline"
+    )
+
+
+def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
+    """The simulated figures beside the bounds and unloaded times of the sequence model."""
+    return replace(
+        sequence,
+        rate_per_s=found.rate_per_s,
+        latency_s={**sequence.latency_s, **found.latency_s},
+        steps={**sequence.steps, **found.steps},
+        utilisation={**dict.fromkeys(sequence.utilisation, 0.0), **found.utilisation},
+    )
+
+
+def streams(spec: Mapping[str, Any], limit: int, clients: int) -> list[Operation]:
+    """The first `limit` operations of each client, interleaved."""
+    text = json.dumps(spec)
+    each = [_core.stream_operations(text, client, limit) for client in range(clients)]
+    return [one[index] for index in range(limit) for one in each if index < len(one)]
+
+
+def fire(
+    document: Mapping[str, Any], monitors: Sequence[Mapping[str, Any]], *, seed: int,
+    replications: int = REPLICATIONS,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Run a net until nothing can fire: the engine's report on each replication."""
+    options = {"seed": seed, "replications": replications, "threads": THREADS,
+               "monitors": list(monitors)}  # fmt: skip
+    try:
+        report = _core.net_run(json.dumps(document), json.dumps(options))
+    except (_core.RunError, _core.InputError) as error:
+        raise RunFailed(f"net {document['name']}: {error}") from error
+    return json.loads(report)["replications"]
+
+
+def job_of(
+    situation: Situation, constants: Mapping[str, float], stream: Sequence[Operation],
+    service: str = "by_kind", units: int = MOST_UNITS,
+) -> Job:  # fmt: skip
+    """What the net of a configuration is made from, for the operations that `stream` holds."""
+    values = {**situation.environment, **constants}
+    kinds = sorted({kind for _, _, kind, _, _, _ in stream})
+    sizes = {size for _, _, kind, _, size, _ in stream if kind in ("read", "write", "append")}
+    return Job(
+        trees={kind: situation.system.operations[kind] for kind in kinds},
+        placement=situation.placement,
+        environment=values,
+        client=situation.client,
+        written_back=situation.written_back,
+        think_time_s=situation.scenario.workload.think_time,
+        service=service,
+        sized=any(size != values["file_size"] for size in sizes),
+        most_units=units,
+    )
+
+
+def simulate(
+    situation: Situation, constants: Mapping[str, float], *, service: str = "by_kind",
+    firings: int = RUN_FIRINGS, replications: int = REPLICATIONS,
+) -> Simulation:  # fmt: skip
+    """Fire the net of one configuration; about `firings` in each replication."""
+    scenario = situation.scenario
+    spec, clients = stream_spec(scenario), scenario.workload.clients
+    offered = spec["operations_per_client"]
+    units, operations = MOST_UNITS, 0
+    while True:
+        each = _firings_per_operation(situation, constants, spec, units)
+        operations = min(offered, max(1, int(firings / (each * clients))))
+        if operations >= min(offered, FEWEST_OPERATIONS) or units <= MOST_UNITS // 4:
+            break
+        units //= 2
+    operations = min(offered, max(operations, FEWEST_OPERATIONS))
+    stream = streams(spec, operations, clients)
+    job = job_of(situation, constants, stream, service, units)
+    document, watched = job.net(scenario.name, clients, stream)
+    if not any(draw in json.dumps(document) for draw in ("uniform(", "exponential(")):
+        replications = 1
+    reports = fire(document, watched.monitors, seed=scenario.run.seed, replications=replications)
+    whole = operations == offered
+    seen = [_Seen(report, watched, clients, job.think_time_s, whole) for report in reports]
+    return _pooled(seen, operations, offered, units)
+
+
+def _firings_per_operation(
+    situation: Situation, constants: Mapping[str, float], spec: Mapping[str, Any], units: int
+) -> float:
+    """What one operation costs, from a trial of one client."""
+    stream = streams(spec, PROBED_OPERATIONS, 1)
+    job = job_of(situation, constants, stream, "deterministic", units)
+    document, _ = job.net("trial", 1, stream)
+    (report,) = fire(document, [], seed=0, replications=1)
+    return report["firings"] / len(stream)
+
+
+class _Seen:
+    """One replication's report in the model's terms.
+
+    Of a `whole` stream the rate is what a measurement gives: all operations until the last is done.
+    """
+
+    def __init__(
+        self, report: Mapping[str, Any], watched: Watched, clients: int, think_s: float,
+        whole: bool,
+    ) -> None:  # fmt: skip
+        found = report["monitors"]
+        count = len(watched.operations)
+        spans = found[: count + len(watched.steps)]
+        idle = found[len(spans) : len(spans) + len(watched.stations)]
+        ends = sorted(tuple(row) for log in found[len(spans) + len(idle) :] for row in log["rows"])
+        self.firings = report["firings"]
+        self.counts = {n: span["count"] for n, span in zip(watched.operations, spans, strict=False)}
+        last_s, net_s = ends[-1][0] / 1e9, report["end_time_ns"] / 1e9
+        # What was left for later must be done, too, before a rate can be kept up.
+        end_s = net_s if net_s > last_s + think_s + 1e-9 else last_s
+        rate = len(ends) / last_s if whole else _steady_rate_per_s(ends, clients)
+        self.rate_per_s = rate * last_s / end_s
+        stretch = (clients / self.rate_per_s - think_s) / (clients / rate - think_s)
+        self.latency_s = {
+            name: span["mean_s"] * stretch
+            for name, span in zip(watched.operations, spans, strict=False)
+            if span["count"]
+        }
+        self.steps: dict[tuple[str, str], float] = {}
+        for key, span in zip(watched.steps, spans[count:], strict=True):
+            if span["count"]:
+                time = span["mean_s"] * span["count"] / self.counts[key[0]] * stretch
+                self.steps[key] = self.steps.get(key, 0.0) + time
+        self.utilisation = {
+            station: (station.copies * station.servers - place["mean"]) * net_s
+            / (station.copies * station.servers * end_s)
+            for station, place in zip(watched.stations, idle, strict=True)
+        }  # fmt: skip
+
+
+def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
+    """Rate while all clients work: from the last one's first completion to the first one's last."""
+    firsts: dict[int, int] = {}
+    lasts: dict[int, int] = {}
+    for time_ns, client in ends:
+        firsts.setdefault(client, time_ns)
+        lasts[client] = time_ns
+    start_ns, end_ns = max(firsts.values()), min(lasts.values())
+    if end_ns <= start_ns or len(firsts) < clients:
+        return len(ends) / ends[-1][0] * 1e9
+    done = sum(start_ns < time_ns <= end_ns for time_ns, _ in ends)
+    return done / (end_ns - start_ns) * 1e9
+
+
+def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) -> Simulation:
+    """Means over replications, and their relative standard errors."""
+
+    def mean(values: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
+        keys = dict.fromkeys(key for one in values for key in one)
+        return {k: float(np.mean([one[k] for one in values if k in one])) for k in keys}
+
+    def error(values: Sequence[float]) -> float:
+        if len(values) < 2:
+            return 0.0
+        return float(np.std(values, ddof=1) / np.sqrt(len(values)) / np.mean(values))
+
+    latency = mean([one.latency_s for one in seen])
+    errors = {name: error([one.latency_s[name] for one in seen if name in one.latency_s])
+              for name in latency}  # fmt: skip
+    rates = [one.rate_per_s for one in seen]
+    return Simulation(
+        rate_per_s=float(np.mean(rates)),
+        latency_s=latency,
+        steps=mean([one.steps for one in seen]),
+        utilisation=mean([one.utilisation for one in seen]),
+        errors={**errors, "rate": error(rates)},
+        operations=operations,
+        offered=offered,
+        firings=sum(one.firings for one in seen),
+        replications=len(seen),
+        units=units,
+    )
+
+
+def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None) -> dict[str, Any]:
+    """The net of one operation, once, by one client, as JSON data.
+
+    Without a scenario: every role on nodes of its own, as many as the description has, and
+    calibrated constants at their priors.
+    """
+    scenario = scenario or _default_scenario(system)
+    situation = Situation(scenario)
+    calibrated = system.parameters.of_origin("calibrated")
+    constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}
+    size = int(situation.environment["file_size"])
+    job = Job(
+        {operation: system.operations[operation]}, situation.placement,
+        {**situation.environment, **constants}, situation.client,
+    )  # fmt: skip
+    document, _ = job.net(f"{system.name}.{operation}", 1, [(0, 0, operation, 0, size, size)])
+    return document
+
+
+def _default_scenario(system: FileSystem) -> Scenario:
+    nodes = [
+        {"name": role.name, "count": role.instances, "roles": {role.name: 1}}
+        for role in system.roles
+    ]
+    return build(Scenario, {
+        "name": system.name,
+        "deployment": {"node": nodes},
+        "file_system": {"name": system.name},
+        "workload": {"name": "sequential_write"},
+    })  # fmt: skip

@@ -1,0 +1,1 @@
+"""What weighs several results together: sweeps, comparison, validation, advice."""

@@ -1,0 +1,168 @@
+"""Measured beside predicted: signed errors, scores on held-out configurations, coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import BaseModel
+from scipy import stats
+
+from dfslab.method import CONFIDENCE
+from dfslab.result import Metric, Result, Step
+
+INSTRUMENTS = ("measure", "trace")
+
+
+class Row(BaseModel):
+    """One configuration. Errors are predicted / measured - 1."""
+
+    point_id: str
+    labels: dict[str, str | int | float | bool]
+    operations: list[str]
+    held_out: bool
+    measured: Metric
+    repetitions: int
+    predictions: dict[str, Metric]
+    errors: dict[str, float]
+    steps: dict[str, list[Step]]
+
+
+class Score(BaseModel):
+    """Errors of one method over some configurations, as fractions.
+
+    `coverage_90`: share of configurations whose measured mean lies in the 90 % interval.
+    """
+
+    n: int
+    median_abs_error: float
+    p90_abs_error: float
+    coverage_90: float
+    median_signed_error: float
+
+
+class Comparison(BaseModel):
+    """All configurations, and every method's scores. `noise`: median run-to-run sd, a fraction."""
+
+    metric: str
+    rows: list[Row]
+    held_out: dict[str, Score]
+    fitted: dict[str, Score]
+    noise: float
+
+    def scores(self, rows: Sequence[Row]) -> dict[str, Score]:
+        """Scores over some of the rows."""
+        return scores(rows)
+
+
+def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison:
+    """Weigh all methods' results on one metric."""
+    by_point: dict[str, list[Result]] = {}
+    for result in results:
+        by_point.setdefault(result.point_id, []).append(result)
+    rows = [row for group in by_point.values() if (row := _row(group, metric)) is not None]
+    rows.sort(key=lambda row: [_sortable(value) for value in row.labels.values()])
+    deviations = [_log_sd(group, metric) for group in by_point.values()]
+    known = [value for value in deviations if value is not None]
+    return Comparison(
+        metric=metric,
+        rows=rows,
+        held_out=scores([row for row in rows if row.held_out]),
+        fitted=scores([row for row in rows if not row.held_out]),
+        noise=float(np.median(known)) if known else 0.0,
+    )
+
+
+def _sortable(value: object) -> tuple[int, float, str]:
+    """Numbers, and quantities by their leading number's size class, sort as people expect."""
+    if isinstance(value, int | float):
+        return (0, float(value), "")
+    text = str(value)
+    number, _, unit = text.partition(" ")
+    order = ["B", "kB", "KB", "KiB", "MB", "MiB", "GB", "GiB"]
+    if unit in order:
+        return (1, order.index(unit) * 1e6 + float(number), "")
+    return (2, 0.0, text)
+
+
+def _row(group: Sequence[Result], metric: str) -> Row | None:
+    measured = [r for r in group if r.method == "measure" and r.complete and metric in r.metrics]
+    if not measured:
+        return None
+    mean = geometric_mean([result.value(metric) for result in measured])
+    predicted = {r.method: r for r in group if r.method not in INSTRUMENTS and metric in r.metrics}
+    point = measured[0].point
+    operations = sorted({
+        key.split(".", 1)[1] for key in measured[0].metrics if key.startswith("latency_s_mean.")
+    })  # fmt: skip
+    return Row(
+        point_id=point.id,
+        labels=point.labels,
+        operations=operations,
+        held_out=point.held_out,
+        measured=mean,
+        repetitions=len(measured),
+        predictions={name: result.metrics[metric] for name, result in predicted.items()},
+        errors={name: result.value(metric) / mean.value - 1 for name, result in predicted.items()},
+        steps={"measure": _mean_steps(measured), **{n: r.steps for n, r in predicted.items()}},
+    )
+
+
+def _mean_steps(measured: Sequence[Result]) -> list[Step]:
+    times: dict[tuple[str, str], list[Step]] = {}
+    for result in measured:
+        for step in result.steps:
+            times.setdefault((step.operation, step.step), []).append(step)
+    return [
+        Step(operation=operation, step=name,
+             time_s_mean=float(np.mean([s.time_s_mean for s in steps])),
+             count=sum(s.count for s in steps))
+        for (operation, name), steps in times.items()
+    ]  # fmt: skip
+
+
+def geometric_mean(values: Sequence[float]) -> Metric:
+    """Geometric mean with the 90 % t interval of the mean; no interval from a single value."""
+    logs = np.log(np.maximum(values, 1e-300))
+    mean = float(np.exp(logs.mean()))
+    if len(logs) < 2:
+        return Metric(value=mean)
+    error = logs.std(ddof=1) / np.sqrt(len(logs))
+    reach = float(np.exp(stats.t.ppf(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
+    return Metric(value=mean, low=mean / reach, high=mean * reach)
+
+
+def _log_sd(group: Sequence[Result], metric: str) -> float | None:
+    values = [r.value(metric) for r in group if r.method == "measure" and r.complete]
+    return float(np.log(values).std(ddof=1)) if len(values) > 1 and min(values) > 0 else None
+
+
+def scores(rows: Sequence[Row]) -> dict[str, Score]:
+    """Every method's score over the rows that it predicted."""
+    methods = dict.fromkeys(method for row in rows for method in row.errors)
+    return {
+        method: score(
+            [row.errors[method] for row in rows if method in row.errors],
+            [_covers(row, method) for row in rows if method in row.errors],
+        )
+        for method in methods
+    }
+
+
+def _covers(row: Row, method: str) -> bool:
+    metric = row.predictions[method]
+    if metric.low is None or metric.high is None:
+        return False
+    return metric.low <= row.measured.value <= metric.high
+
+
+def score(errors: Sequence[float], covered: Sequence[bool]) -> Score:
+    """Score of signed errors (fractions) and interval hits."""
+    signed = np.asarray(errors, dtype=float)
+    return Score(
+        n=len(signed),
+        median_abs_error=float(np.median(np.abs(signed))),
+        p90_abs_error=float(np.quantile(np.abs(signed), 0.9)),
+        coverage_90=float(np.mean(covered)),
+        median_signed_error=float(np.median(signed)),
+    )

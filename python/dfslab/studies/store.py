@@ -1,0 +1,131 @@
+"""Run folders: a result is on disk as soon as it exists, and a folder is resumed, never overwritten.
+
+`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, summary.json, results.parquet,
+and `complete` at the end. `<root>/<name>/latest` points to the newest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pydantic import ValidationError
+
+from dfslab.result import Result
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """The whole text or nothing, also when interrupted."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Store:
+    """One run folder."""
+
+    folder: Path
+    resumed: bool = False
+
+    def _path(self, method: str, point_id: str, repetition: int) -> Path:
+        return self.folder / "results" / f"{method}-{point_id}-{repetition}.json"
+
+    def find(self, method: str, point_id: str, repetition: int) -> Result | None:
+        """A complete result that is there already."""
+        path = self._path(method, point_id, repetition)
+        result = _read_result(path) if path.exists() else None
+        return result if result is not None and result.complete else None
+
+    def add(self, result: Result) -> None:
+        """Keep a result."""
+        path = self._path(result.method, result.point_id, result.repetition)
+        write_atomically(path, result.model_dump_json())
+
+    def finish(self, document: dict[str, Any]) -> None:
+        """Write the summary and the table, and mark the folder complete."""
+        write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
+        write_parquet(load_results(self.folder), self.folder / "results.parquet")
+        write_atomically(self.folder / "complete", "")
+
+
+def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
+    """The unfinished run of the same scenario, or a new folder. InputError when `root` cannot be."""
+    home = root / scenario.name
+    if not fresh:
+        for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
+            is_same = folder.read_text(encoding="utf-8") == scenario.toml()
+            if is_same and not (folder.parent / "complete").exists():
+                return Store(folder.parent, resumed=True)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    folder = home / stamp
+    try:
+        (folder / "results").mkdir(parents=True)
+        (folder / "traces").mkdir()
+    except OSError as error:
+        raise InputError("--out", str(root), f"no folder can be made there: {error}") from error
+    write_atomically(folder / "scenario.toml", scenario.toml())
+    _point_latest(home, stamp)
+    return Store(folder)
+
+
+def _point_latest(home: Path, stamp: str) -> None:
+    """A link to the newest run; something else of that name is left alone."""
+    latest = home / "latest"
+    if latest.exists() and not latest.is_symlink():
+        return
+    temporary = home / f".latest.{os.getpid()}"
+    temporary.symlink_to(stamp)
+    os.replace(temporary, latest)
+
+
+def load_results(folder: Path) -> list[Result]:
+    """All whole results of a run folder; half-written files are passed over."""
+    found = [_read_result(path) for path in sorted((folder / "results").glob("*.json"))]
+    return [result for result in found if result is not None]
+
+
+def _read_result(path: Path) -> Result | None:
+    try:
+        return Result.model_validate_json(path.read_text(encoding="utf-8"))
+    except (ValidationError, UnicodeDecodeError):
+        return None
+
+
+def write_parquet(results: Sequence[Result], path: Path) -> None:
+    """One row for each metric of each result."""
+    rows = [
+        {
+            "method": result.method, "point_id": result.point_id, "repetition": result.repetition,
+            "held_out": result.point.held_out, "complete": result.complete,
+            "labels": json.dumps(dict(result.labels)), "metric": name, "value": metric.value,
+            "low": metric.low, "high": metric.high, "started": result.provenance.started,
+            "seed": result.provenance.seed, "software": result.provenance.software,
+        }
+        for result in results
+        for name, metric in result.metrics.items()
+    ]  # fmt: skip
+    if not rows:
+        return
+    table = pa.Table.from_pylist(rows)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with duckdb.connect() as database:
+        database.register("rows", table)
+        database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
+    os.replace(temporary, path)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

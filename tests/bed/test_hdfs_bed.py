@@ -1,0 +1,273 @@
+"""A real HDFS is started, written, read, broken, repaired and taken down without a trace."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from dfslab.beds import registry, state
+from dfslab.beds.errors import BedError
+from dfslab.beds.ports import can_listen
+from dfslab.filesystems.hdfs.bed import Bed, parse_parameters
+from dfslab.spec.model import InputError
+
+pytestmark = pytest.mark.bed
+SHELL = "org.apache.hadoop.fs.FsShell"
+SMALL = {"datanodes": 1, "replication": 1}
+STARTER = """
+import sys
+from dfslab.filesystems.hdfs.bed import Bed
+bed = Bed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
+print("up", flush=True)
+if sys.argv[1] != "outlive":
+    import time
+    time.sleep(300)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_state(tmp_path_factory):
+    """Beds of these tests have a state folder of their own, empty at the end."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DFSLAB_STATE", str(folder))
+        yield folder
+        assert registry.take_down("--all") == [], "a test left a bed"
+    assert mentioning(folder) == []
+
+
+@pytest.fixture(scope="module")
+def bed(own_state):
+    """Three DataNodes that are missed after 12 s instead of 10.5 minutes."""
+    quick = {"dfs.namenode.heartbeat.recheck-interval": "1000", "dfs.heartbeat.interval": "1"}
+    with Bed.up({"block_size": "1 MiB", "properties": quick}, notify=print) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stored(bed, tmp_path_factory):
+    """A local file that the bed holds as /file: two and a half blocks."""
+    source = tmp_path_factory.mktemp("source") / "file"
+    source.write_bytes(random.Random(11).randbytes(5 * 2**19))
+    shell(bed, "-put", str(source), "/file")
+    return source
+
+
+def mentioning(folder: Path) -> list[int]:
+    """Processes whose command line names the folder, as every daemon's does."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if os.fsencode(folder) in words:
+                found.append(int(entry.name))
+    return found
+
+
+def wait_for(condition, limit_s: float) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {limit_s} s"
+        time.sleep(0.1)
+
+
+def shell(bed: Bed, *words: str) -> str:
+    answer = subprocess.run(bed.java_command(SHELL, *words), capture_output=True, text=True,
+                            timeout=120, check=False)  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def daemon_state(bed: Bed, name: str) -> str:
+    return next(d["state"] for d in bed.status()["daemons"] if d["name"] == name)
+
+
+def start_elsewhere(how: str) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", STARTER, how], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+
+def test_what_it_says_of_itself(bed):
+    status = bed.status()
+    assert (status["live_datanodes"], status["dead_datanodes"]) == (3, 0)
+    assert status["safe_mode"] == ""
+    names = [daemon["name"] for daemon in status["daemons"]]
+    assert names == ["namenode", "datanode-1", "datanode-2", "datanode-3"]
+    assert {daemon["state"] for daemon in status["daemons"]} == {"running"}
+    assert len({daemon["pid"] for daemon in status["daemons"]}) == 4
+    assert all(5e7 < daemon["resident_bytes"] < 1e9 for daemon in status["daemons"])
+    assert bed.versions["hadoop"] == "3.4.3"
+    assert bed.versions["java"].startswith(("11.", "17.", "21."))
+    assert bed.access == {"kind": "hdfs", "uri": bed.uri, "root": "/", "replication": 2,
+                          "block_size_bytes": 2**20}  # fmt: skip
+    print(f"start to ready: {bed.start_s:.1f} s")
+
+
+def test_bytes_come_back_and_lie_in_replicated_blocks(bed, stored, tmp_path):
+    shell(bed, "-get", "/file", str(tmp_path / "back"))
+    assert digest(tmp_path / "back") == digest(stored)
+    assert shell(bed, "-stat", "%o %r %b", "/file").split() == [str(2**20), "2", str(5 * 2**19)]
+    replicas = [p for p in bed.folder.glob("datanode-*/current/**/blk_*") if p.suffix != ".meta"]
+    assert len(replicas) == 3 * 2, "2.5 MiB are three blocks of 1 MiB, twice"
+    assert sum(path.stat().st_size for path in replicas) == 2 * stored.stat().st_size
+
+
+def test_a_killed_datanode_is_missed_and_comes_back(bed, stored, tmp_path):
+    bed.kill("datanode-2")
+    assert daemon_state(bed, "datanode-2") == "dead"
+    assert registry.list_beds()[0]["why"] == "datanode-2 is dead"
+    wait_for(lambda: bed.status()["live_datanodes"] == 2, 40)
+    assert bed.status()["dead_datanodes"] == 1
+    shell(bed, "-get", "/file", str(tmp_path / "back"))
+    assert digest(tmp_path / "back") == digest(stored), "the second replicas did not serve"
+    bed.restart("datanode-2")
+    assert daemon_state(bed, "datanode-2") == "running"
+    wait_for(lambda: bed.status()["live_datanodes"] == 3, 20)
+
+
+def test_a_paused_datanode_is_missed_and_comes_back(bed):
+    bed.pause("datanode-3")
+    assert daemon_state(bed, "datanode-3") == "paused"
+    wait_for(lambda: bed.status()["live_datanodes"] == 2, 40)
+    bed.resume("datanode-3")
+    wait_for(lambda: bed.status()["live_datanodes"] == 3, 20)
+
+
+def test_a_restarted_namenode_has_kept_the_names(bed, stored):
+    before = shell(bed, "-ls", "/")
+    assert "/file" in before
+    bed.kill("namenode")
+    gone = bed.status()
+    assert (gone["live_datanodes"], gone["safe_mode"]) == (None, None)
+    bed.restart("namenode")
+    assert bed.status()["live_datanodes"] == 3
+    assert shell(bed, "-ls", "/") == before
+
+
+def test_a_second_bed_stands_beside_the_first_and_goes_without_a_trace(bed, tmp_path):
+    fast = tmp_path / "fast"
+    fast.mkdir()
+    (fast / "theirs").write_text("kept")
+    with Bed.up({**SMALL, "data_directory": str(fast)}, notify=print) as second:
+        assert (bed.name, second.name) == ("hdfs", "hdfs-2")
+        ports, folder = second._record.ports, second.folder
+        assert not set(ports) & set(bed._record.ports)
+        assert [can_listen(port) for port in ports] == [False] * len(ports)
+        shell(second, "-mkdir", "/only-here")
+        assert "/only-here" not in shell(bed, "-ls", "/")
+        (data,) = [path for path in fast.iterdir() if path.is_dir()]
+        assert (data / "datanode-1" / "current").is_dir()
+        began = time.monotonic()
+    took_s = time.monotonic() - began
+    print(f"take-down: {took_s:.1f} s")
+    assert took_s <= 5
+    assert [path.name for path in fast.iterdir()] == ["theirs"]
+    assert not folder.exists()
+    assert mentioning(folder) == []
+    wait_for(lambda: all(can_listen(port) for port in ports), 1)
+    assert bed.status()["live_datanodes"] == 3
+
+
+def moment(name: str) -> bool:
+    """Whether the only half-made bed got as far as that."""
+    return any(state.state_folder().glob(f"*/{name}"))
+
+
+@pytest.mark.parametrize("reached", ["bed.json", "logs/format.log", "logs/datanode-1.log"])
+def test_an_interrupted_start_leaves_nothing(tmp_path, monkeypatch, reached):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
+    starter = start_elsewhere("wait")
+    wait_for(lambda: moment(reached), 60)
+    starter.send_signal(signal.SIGINT)
+    out, words = starter.communicate(timeout=30)
+    assert "up" not in out
+    assert starter.returncode == -signal.SIGINT
+    assert words.rstrip().endswith("KeyboardInterrupt")
+    assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]
+    assert mentioning(tmp_path) == []
+
+
+@pytest.mark.parametrize("how", ["wait", "outlive"])
+def test_a_start_killed_half_way_is_stale_and_cleaned(tmp_path, monkeypatch, how):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
+    starter = start_elsewhere(how)
+    wait_for(lambda: moment("logs/datanode-1.log"), 60)
+    starter.kill()
+    starter.communicate()
+    (seen,) = registry.list_beds()
+    assert seen["state"] == "stale"
+    assert registry.take_down("--all") == ["hdfs"]
+    assert registry.list_beds() == []
+    assert mentioning(tmp_path) == []
+
+
+def test_a_bed_may_outlive_its_starter(tmp_path, monkeypatch):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
+    starter = start_elsewhere("outlive")
+    assert starter.communicate(timeout=120)[0] == "up\n"
+    (seen,) = registry.list_beds()
+    assert (seen["state"], seen["owner"]) == ("up", None)
+    assert seen["versions"]["hadoop"] == "3.4.3"
+    assert registry.take_down(seen["name"]) == ["hdfs"]
+    assert mentioning(tmp_path) == []
+
+
+def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
+    owner = start_elsewhere("wait")
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "up\n"
+    assert len(mentioning(tmp_path)) == 2
+    owner.kill()
+    owner.communicate()
+    wait_for(lambda: mentioning(tmp_path) == [], 10)
+    assert registry.stale_beds() == ["hdfs"]
+    assert registry.take_down("--all") == ["hdfs"]
+    assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [
+        ({"datanodes": "0"}, "bed.datanodes = '0': "),
+        ({"datanode": "3"}, "bed.datanode = '3': unknown; "),
+        ({"replication": "4"}, "bed.replication = 4: must be at most the 3 datanodes"),
+        ({"block_size": "100 B"}, "bed.block_size_bytes = 100: must be a multiple of the 512"),
+        ({"block_size": "big"}, "bed.block_size = 'big': "),
+        ({"version": "newest"}, "bed.version = 'newest': "),
+        ({"data_directory": "/no/such"}, "bed.data_directory = '/no/such': must be an existing"),
+        ({"heap_bytes": "1 MiB"}, "bed.heap_bytes = 1048576: must be at least 64 MiB"),
+        ({"fs.defaultFS": "x"}, "bed.fs.defaultFS = 'x': is decided by the bed"),
+    ],
+)
+def test_wrong_parameters_are_one_clear_line(own_state, told, line):
+    before = set((own_state / "beds").glob("*"))
+    with pytest.raises(InputError) as caught:
+        parse_parameters(told)
+    assert str(caught.value).startswith(line)
+    assert "\n" not in str(caught.value)
+    assert set((own_state / "beds").glob("*")) == before
+
+
+def test_a_daemon_that_cannot_start_says_why_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
+    wrong = {"dfs.namenode.handler.count.ratio": "1", "dfs.block.replicator.classname": "no.Such"}
+    with pytest.raises(BedError) as caught:
+        Bed.up({**SMALL, "properties": wrong})
+    assert "no.Such" in str(caught.value)
+    assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]
+    assert mentioning(tmp_path) == []

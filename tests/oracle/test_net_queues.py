@@ -1,0 +1,273 @@
+"""Queueing theory's closed forms, met by the Petri net engine within three standard errors.
+
+Tolerances come from theory or from independent replications, never from looking at the result.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+core = pytest.importorskip("dfslab._core", reason="the compiled core is not built")
+
+SEED = 20120530
+
+
+def run(net: dict, **options) -> list[dict]:
+    """The replications of a net."""
+    answer = core.net_run(json.dumps(net), json.dumps({"seed": SEED, "threads": 2, **options}))
+    return json.loads(answer)["replications"]
+
+
+def station_net(arrival: str, service: str, servers: int = 1, capacity: int | None = None) -> dict:
+    """A queue with some servers; at most `capacity` customers stay, others are turned away."""
+    enter = {
+        "name": "enter", "priority": 1, "in": [{"place": "door", "var": "c"}],
+        "out": [{"place": "queue", "token": "c"}, {"place": "present"}],
+    }  # fmt: skip
+    transitions = [
+        {"name": "arrive", "in": [{"place": "source", "var": "c"}],
+         "out": [{"place": "source", "token": ["c.id + 1"], "delay": arrival},
+                 {"place": "door", "token": "c"}]},
+        enter,
+        {"name": "start", "in": [{"place": "queue", "var": "c"}, {"place": "idle"}],
+         "out": [{"place": "busy", "token": "c", "delay": service}]},
+        {"name": "leave", "in": [{"place": "busy", "var": "c"}, {"place": "present"}],
+         "out": [{"place": "idle"}]},
+    ]  # fmt: skip
+    if capacity is not None:
+        enter["inhibit"] = [{"place": "present", "at_least": capacity}]
+        transitions.append({"name": "turn_away", "in": [{"place": "door", "var": "c"}], "out": []})
+    return {
+        "name": "station",
+        "colours": {"unit": [], "customer": [["id", "int"]]},
+        "places": [
+            {"name": "source", "colour": "customer", "initial": [[0]]},
+            {"name": "door", "colour": "customer"},
+            {"name": "queue", "colour": "customer"},
+            {"name": "idle", "colour": "unit", "initial": [[]] * servers},
+            {"name": "busy", "colour": "customer"},
+            {"name": "present", "colour": "unit"},
+        ],
+        "transitions": transitions,
+    }
+
+
+MONITORS = [
+    {"kind": "marking", "place": "present"},
+    {"kind": "sojourn", "from": "enter", "to": "leave", "key": "c.id"},
+    {"kind": "sojourn", "from": "enter", "to": "start", "key": "c.id"},
+    {"kind": "marking", "place": "idle"},
+    {"kind": "count", "transition": "leave"},
+]
+
+
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Mean of independent replications and its standard error."""
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))
+
+
+def near(found: float, wanted: float, error: float) -> None:
+    """Within three standard errors, and the error itself is small enough to tell something."""
+    assert error < 0.05 * abs(wanted), f"standard error {error} of {wanted} says nothing"
+    assert abs(found - wanted) <= 3 * error, f"{found}, theory {wanted}, standard error {error}"
+
+
+def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> list[dict]:
+    """Replications seen after a warm-up of 1000 mean service times, as values by name."""
+    answers = run(
+        net, replications=replications, end_time_s=end_time_s, warm_up_s=1e3, monitors=MONITORS
+    )
+    rows = []
+    for answer in answers:
+        present, stay, wait, idle, left = answer["monitors"]
+        rows.append({
+            "L": present["mean"], "W": stay["mean_s"], "Wq": wait["mean_s"],
+            "idle": idle["mean"], "rate": left["rate_per_s"], "window_s": left["window_s"],
+        })  # fmt: skip
+    return rows
+
+
+def littles_law_and_utilisation(rows: list[dict], servers: int, service_s: float) -> None:
+    """L = X W and busy = X S, up to those present at the two ends of the window."""
+    for row in rows:
+        customers = row["rate"] * row["window_s"]
+        slack = 6 * math.sqrt(customers) * max(row["W"], 1) / row["window_s"]
+        assert row["L"] == pytest.approx(row["rate"] * row["W"], abs=slack)
+        spread = 6 * service_s * math.sqrt(customers) / row["window_s"]
+        assert servers - row["idle"] == pytest.approx(row["rate"] * service_s, abs=spread)
+        assert 0 <= servers - row["idle"] <= servers
+
+
+def test_mm1_with_the_asymptotic_variance():
+    load, end_time_s = 0.8, 3e5
+    (answer,) = run(
+        station_net(f"exponential({1 / load})", "exponential(1)"),
+        end_time_s=end_time_s, warm_up_s=1e3, monitors=MONITORS,
+    )  # fmt: skip
+    # facts: the time average of N has asymptotic variance 2 rho (1 + rho) / (1 - rho)^4 = 1800.
+    error = math.sqrt(2 * load * (1 + load) / (1 - load) ** 4 / (end_time_s - 1e3))
+    near(answer["monitors"][0]["mean"], 4.0, error)
+    # W = L / lambda, and its error scales alike (Little's law for the estimators).
+    near(answer["monitors"][1]["mean_s"], 5.0, error / load)
+    near(answer["monitors"][2]["mean_s"], 4.0, error / load)
+    # T is exponential of mean 5, so the 0.9 quantile is 5 ln 10; same relative error as the mean.
+    assert answer["monitors"][1]["p90_s"] == pytest.approx(5 * math.log(10), rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("name", "arrival", "service", "servers", "wanted"),
+    [
+        ("M/M/1", "exponential(1.25)", "exponential(1)", 1, {"L": 4.0, "W": 5.0, "Wq": 4.0}),
+        ("M/M/4", "exponential(1 / 3.2)", "exponential(1)", 4, {"W": 1.745541, "Wq": 0.745541}),
+        ("M/D/1", "exponential(1.25)", "1", 1, {"W": 3.0, "Wq": 2.0}),
+    ],
+)
+def test_open_stations(name, arrival, service, servers, wanted):
+    rows = observed(station_net(arrival, service, servers))
+    littles_law_and_utilisation(rows, servers, 1.0)
+    for key, value in wanted.items():
+        near(*_swap(mean_and_error([row[key] for row in rows]), value))
+
+
+def _swap(found: tuple[float, float], wanted: float) -> tuple[float, float, float]:
+    return found[0], wanted, found[1]
+
+
+def test_finite_room():
+    monitors = [*MONITORS, {"kind": "count", "transition": "turn_away"},
+                {"kind": "count", "transition": "arrive"}]  # fmt: skip
+    net = station_net("exponential(1.25)", "exponential(1)", capacity=10)
+    answers = run(net, replications=12, end_time_s=2.5e4, warm_up_s=1e3, monitors=monitors)
+    inside, blocked = [], []
+    for answer in answers:
+        inside.append(answer["monitors"][0]["mean"])
+        blocked.append(answer["monitors"][5]["count"] / answer["monitors"][6]["count"])
+        assert answer["monitors"][0]["max"] == 10
+    near(*_swap(mean_and_error(inside), 2.966314))
+    near(*_swap(mean_and_error(blocked), 0.023493))
+
+
+def test_tandem_is_two_independent_stations():
+    """Jackson, with Burke's theorem: the output of M/M/1 is Poisson, so the waits add up."""
+    net = station_net("exponential(2)", "exponential(1)")
+    net["places"] += [
+        {"name": "queue2", "colour": "customer"},
+        {"name": "idle2", "colour": "unit", "initial": [[]]},
+        {"name": "busy2", "colour": "customer"},
+    ]
+    leave = net["transitions"][3]
+    leave["out"].append({"place": "queue2", "token": "c"})
+    net["transitions"] += [
+        {"name": "start2", "in": [{"place": "queue2", "var": "c"}, {"place": "idle2"}],
+         "out": [{"place": "busy2", "token": "c", "delay": "exponential(1.5)"}]},
+        {"name": "leave2", "in": [{"place": "busy2", "var": "c"}], "out": [{"place": "idle2"}]},
+    ]  # fmt: skip
+    monitors = [{"kind": "sojourn", "from": "enter", "to": "leave2", "key": "c.id"},
+                {"kind": "sojourn", "from": "leave", "to": "leave2", "key": "c.id"}]  # fmt: skip
+    answers = run(net, replications=12, end_time_s=4e4, warm_up_s=1e3, monitors=monitors)
+    # W1 = 1 / (1 - 0.5) = 2 and W2 = 1 / (2/3 - 1/2) = 6.
+    for index, wanted in enumerate([8.0, 6.0]):
+        values = [answer["monitors"][index]["mean_s"] for answer in answers]
+        near(*_swap(mean_and_error(values), wanted))
+
+
+def test_machine_repair():
+    """N machines, Z = 5 thinking, two repair stations in turn: X = .789098, R = 5.138158 at N = 8.
+
+    The demands (facts/simulation: two stations) are those of exact mean value analysis below, so
+    that the oracle is the recursion itself.
+    """
+    demands, think_s, machines = [1.0, 1.0], 5.0, 8
+    rate, response = mean_value_analysis(demands, machines, think_s)
+    net = closed_net([1, 1], demands, machines, think_s)
+    monitors = [{"kind": "count", "transition": "finish"},
+                {"kind": "sojourn", "from": "think", "to": "finish", "key": "j.id"}]  # fmt: skip
+    answers = run(net, replications=12, end_time_s=1e4, warm_up_s=500, monitors=monitors)
+    rates = [answer["monitors"][0]["rate_per_s"] for answer in answers]
+    near(*_swap(mean_and_error(rates), rate))
+    responses = [answer["monitors"][1]["mean_s"] for answer in answers]
+    near(*_swap(mean_and_error(responses), response))
+    for answer in answers:
+        count, stay = answer["monitors"]
+        # The response time law R = N / X - Z, up to the ends of the window and chance in Z.
+        law = machines / count["rate_per_s"] - think_s
+        spread = 6 * think_s / math.sqrt(count["count"]) + machines * 20 / count["window_s"]
+        assert stay["mean_s"] == pytest.approx(law, abs=spread)
+
+
+def mean_value_analysis(demands, customers: int, think_s: float = 0.0) -> tuple[float, float]:
+    """Exact MVA (Reiser and Lavenberg 1980): rate and response time of a closed network."""
+    queues = [0.0] * len(demands)
+    rate = response = 0.0
+    for n in range(1, customers + 1):
+        stays = [demand * (1 + queue) for demand, queue in zip(demands, queues, strict=True)]
+        response = math.fsum(stays)
+        rate = n / (think_s + response)
+        queues = [rate * stay for stay in stays]
+    return rate, response
+
+
+def closed_net(copies, service_s, jobs: int, think_s: float) -> dict:
+    """Jobs think, then visit one copy of each group of stations in turn, drawn uniformly."""
+    places = [{"name": "thinking", "colour": "job", "initial": [[id] for id in range(jobs)]}]
+    transitions = []
+    first = {"place": "q0", "token": ["j.id", f"floor(uniform(0, {copies[0]}))"]}
+    transitions.append({"name": "think", "in": [{"place": "thinking", "var": "j"}], "out": [first]})
+    for group, (count, mean) in enumerate(zip(copies, service_s, strict=True)):
+        places += [
+            {"name": f"q{group}", "colour": "visit"},
+            {"name": f"s{group}", "colour": "server", "initial": [[at] for at in range(count)]},
+            {"name": f"d{group}", "colour": "visit"},
+        ]
+        transitions.append({
+            "name": f"serve{group}", "guard": "j.at == s.at",
+            "in": [{"place": f"q{group}", "var": "j"}, {"place": f"s{group}", "var": "s"}],
+            "out": [{"place": f"d{group}", "token": "j"}, {"place": f"s{group}", "token": "s"}],
+            "delay": f"exponential({mean})",
+        })  # fmt: skip
+        last = group + 1 == len(copies)
+        if last:
+            think = f"exponential({think_s})" if think_s else "0"
+            out = {"place": "thinking", "token": ["j.id"], "delay": think}
+        else:
+            draw = f"floor(uniform(0, {copies[group + 1]}))"
+            out = {"place": f"q{group + 1}", "token": ["j.id", draw]}
+        transitions.append({
+            "name": "finish" if last else f"pass{group}",
+            "in": [{"place": f"d{group}", "var": "j"}], "out": [out],
+        })  # fmt: skip
+    colours = {"job": [["id", "int"]], "visit": [["id", "int"], ["at", "int"]],
+               "server": [["at", "int"]]}  # fmt: skip
+    return {"name": "closed", "colours": colours, "places": places, "transitions": transitions}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "rate_per_ms", "response_ms"),
+    [(1, 0.560224, 1.785), (8, 2.254749, 3.548066), (32, 3.139280, None)],
+)
+def test_closed_network_of_net_and_disk(jobs, rate_per_ms, response_ms):
+    demands = [0.635e-3 / 4] * 4 + [1.15e-3 / 4] * 4
+    rate, response = mean_value_analysis(demands, jobs)
+    assert rate / 1e3 == pytest.approx(rate_per_ms, rel=1e-5)
+    net = closed_net([4, 4], [0.635e-3, 1.15e-3], jobs, 0.0)
+    monitors = [{"kind": "count", "transition": "finish"},
+                {"kind": "sojourn", "from": "think", "to": "finish", "key": "j.id"},
+                {"kind": "marking", "place": "s1"}]  # fmt: skip
+    answers = run(net, replications=12, end_time_s=20.0, warm_up_s=1.0, monitors=monitors)
+    rates = [answer["monitors"][0]["rate_per_s"] for answer in answers]
+    near(*_swap(mean_and_error(rates), rate))
+    stays = [answer["monitors"][1]["mean_s"] for answer in answers]
+    near(*_swap(mean_and_error(stays), response))
+    if response_ms is not None:
+        assert response == pytest.approx(response_ms / 1e3, rel=1e-5)
+    for answer in answers:
+        # Forced flow and the utilisation law: four disks, each visited by a quarter.
+        busy = 4 - answer["monitors"][2]["mean"]
+        count = answer["monitors"][0]["count"]
+        wanted = answer["monitors"][0]["rate_per_s"] * 1.15e-3
+        assert busy == pytest.approx(wanted, rel=6 / math.sqrt(count))

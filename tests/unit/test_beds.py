@@ -1,0 +1,295 @@
+"""Beds of tiny Python daemons: recorded, listed, judged, taken down whole, whatever happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from dfslab.beds import cache, registry, state
+from dfslab.beds.base import BaseBed
+from dfslab.beds.daemon import Daemon
+from dfslab.beds.errors import BedError
+from dfslab.beds.ports import LOOPBACK, can_listen, free_ports
+from dfslab.beds.process import marked
+from dfslab.spec.model import Model
+
+SERVER = """
+import http.server, sys
+print("listening on", sys.argv[1], flush=True)
+handler = http.server.SimpleHTTPRequestHandler
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
+"""
+
+
+class Parameters(Model):
+    """One made-up switch and a folder elsewhere."""
+
+    fail: bool = False
+    elsewhere: str = ""
+
+
+class Bed(BaseBed):
+    """Two servers, the second one stopped first."""
+
+    SYSTEM = "tiny"
+
+    @classmethod
+    def parse(cls, parameters):
+        return Parameters(**parameters)
+
+    @classmethod
+    def prepare(cls, parameters, notify):
+        notify("prepared")
+
+    @classmethod
+    def port_count(cls, parameters):
+        return 2
+
+    def start(self):
+        if self.parameters.elsewhere:
+            self.make_folder(Path(self.parameters.elsewhere) / self.folder.name)
+        for stage, port in enumerate(self._record.ports):
+            self.launch(self._server(f"server-{stage}", port), stage)
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+        self._now(uri=f"http://{LOOPBACK}:{self._record.ports[0]}")
+        if self.parameters.fail:
+            raise BedError("not_ready", "starting tiny", "was told to fail")
+
+    def _server(self, name: str, port: int) -> Daemon:
+        return Daemon(name, [sys.executable, "-c", SERVER, str(port)], self.folder / f"{name}.log",
+                      lambda: not can_listen(port), self.environment(), self.folder,
+                      owned=not self.outlive)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
+    yield
+    registry.take_down("--all")
+
+
+def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
+    """A process that starts a bed, prints its id, and does `action`."""
+    source = f"""
+import os, signal, sys, time
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_beds import Bed
+bed = Bed.up({{}}, outlive={action == "outlive"})
+print(bed._folder.id, flush=True)
+if {action == "wait"}: time.sleep(60)
+"""
+    return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+
+
+def test_up_is_recorded_and_down_leaves_nothing(tmp_path):
+    heard = []
+    with Bed.up({}, notify=heard.append) as bed:
+        (seen,) = registry.list_beds()
+        assert seen["state"] == "up"
+        assert seen["name"] == bed.name == "tiny"
+        assert [d["state"] for d in seen["daemons"]] == ["running", "running"]
+        assert seen["owner"] == os.getpid()
+        ports, bed_id = bed._record.ports, bed._folder.id
+        assert not any(can_listen(port) for port in ports)
+    assert heard[0] == "prepared"
+    assert "serves http" in heard[-1]
+    assert registry.list_beds() == []
+    assert marked(bed_id) == []
+    assert all(can_listen(port) for port in ports)
+    assert [path.name for path in state.state_folder().iterdir()] == [".lock"]
+    bed.down()
+
+
+def test_a_failed_start_leaves_nothing(tmp_path):
+    before = set(tmp_path.iterdir())
+    with pytest.raises(BedError, match="was told to fail"):
+        Bed.up({"fail": True, "elsewhere": str(tmp_path)})
+    assert set(tmp_path.iterdir()) - before == {tmp_path / "state"}
+    assert registry.list_beds() == []
+
+
+def test_two_beds_have_their_own_names_and_ports():
+    with Bed.up({}) as one, Bed.up({}) as two:
+        assert (one.name, two.name) == ("tiny", "tiny-2")
+        assert not set(one._record.ports) & set(two._record.ports)
+        assert registry.take_down("tiny") == ["tiny"]
+        assert [bed["name"] for bed in registry.list_beds()] == ["tiny-2"]
+        assert {d["state"] for d in two.daemon_states()} == {"running"}
+        assert {d["state"] for d in one.daemon_states()} == {"dead"}
+
+
+def test_a_dead_or_paused_daemon_is_told():
+    with Bed.up({}) as bed:
+        bed.kill("server-0")
+        assert registry.list_beds()[0]["why"] == "server-0 is dead"
+        bed.restart("server-0")
+        assert registry.list_beds()[0]["state"] == "up"
+        bed.pause("server-1")
+        assert registry.list_beds()[0]["state"] == "degraded"
+        bed.resume("server-1")
+        with pytest.raises(BedError, match="there are server-0, server-1"):
+            bed.kill("server-9")
+        bed.kill("server-0")
+        bed.kill("server-1")
+        assert registry.stale_beds() == ["tiny"]
+
+
+def test_a_bed_that_outlives_its_starter_is_taken_down_from_here(tmp_path):
+    starter = in_other_process(tmp_path, "outlive")
+    bed_id = starter.communicate(timeout=30)[0].strip()
+    assert starter.returncode == 0
+    assert registry.list_beds()[0]["state"] == "up"
+    assert len(marked(bed_id)) == 2
+    assert registry.take_down("tiny") == ["tiny"]
+    assert marked(bed_id) == []
+    with pytest.raises(BedError, match="no bed of that name"):
+        registry.take_down("tiny")
+
+
+def test_a_killed_owner_leaves_a_stale_bed_that_is_cleaned(tmp_path):
+    owner = in_other_process(tmp_path, "wait")
+    assert owner.stdout is not None
+    bed_id = owner.stdout.readline().strip()
+    owner.send_signal(signal.SIGKILL)
+    owner.communicate()
+    assert registry.stale_beds() == ["tiny"]
+    assert "its owner" in registry.list_beds()[0]["why"]
+    assert registry.take_down("--all") == ["tiny"]
+    assert registry.list_beds() == []
+    assert marked(bed_id) == []
+
+
+def test_four_take_downs_at_once_do_not_disturb_each_other():
+    bed = Bed.up({})
+    failures = []
+
+    def take_down():
+        try:
+            registry.dismantle(bed._folder)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=take_down) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert not bed.folder.exists()
+    bed.down()
+
+
+def test_a_daemon_that_was_never_recorded_is_found(tmp_path):
+    with Bed.up({}) as bed:
+        lost = bed._server("lost", free_ports(1, bed._record.ports)[0])
+        lost.launch()
+        bed.down()
+        assert lost.state() == "dead"
+        lost.reap()
+
+
+def test_nothing_without_the_bed_s_own_marker_is_removed(tmp_path):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "file").write_text("precious")
+    (theirs / state.MARKER).write_text("another bed")
+    bed = Bed.up({})
+    bed._now(folders=[str(theirs), str(tmp_path / "missing")])
+    (bed.folder / "link").symlink_to(theirs)
+    bed.down()
+    assert (theirs / "file").read_text() == "precious"
+    assert not bed.folder.exists()
+
+
+def test_an_unreadable_record_is_stale_and_can_be_taken_down():
+    bed = Bed.up({})
+    (bed.folder / state.RECORD).write_text("{ half")
+    (seen,) = registry.list_beds()
+    assert seen["state"] == "stale"
+    assert registry.take_down("--all") == [bed.folder.name]
+    assert not bed.folder.exists()
+    assert {d["state"] for d in bed.daemon_states()} == {"dead"}
+    bed.down()
+
+
+def test_a_strange_folder_among_the_beds_is_left_alone():
+    strange = state.state_folder() / "holiday"
+    strange.mkdir(parents=True)
+    assert registry.list_beds() == []
+    assert registry.take_down("--all") == []
+    assert strange.exists()
+
+
+def test_ports_that_are_taken_or_reserved_are_not_given():
+    first, second = free_ports(2)
+    with socket.socket() as busy:
+        busy.bind((LOOPBACK, first))
+        busy.listen()
+        assert not can_listen(first)
+        assert first not in free_ports(3, {second})
+        assert second not in free_ports(3, {second})
+
+
+def test_an_interruption_waits_for_the_take_down(monkeypatch):
+    """Ctrl-C during the clean-up after Ctrl-C."""
+    bed = Bed.up({})
+    dismantle = registry.dismantle
+
+    def interrupted(folder):
+        signal.raise_signal(signal.SIGINT)
+        dismantle(folder)
+
+    monkeypatch.setattr(registry, "dismantle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bed.down()
+    monkeypatch.undo()
+    assert not bed.folder.exists()
+
+
+def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
+    """A made-up Maven, so that no download is needed: it copies one jar, or fails half-way."""
+    monkeypatch.setenv("DFSLAB_CACHE", str(tmp_path / "cache"))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    maven = programs / "mvn"
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    pom = tmp_path / "pom.xml"
+    pom.write_text("<project/>")
+    copy = 'for a; do case "$a" in -DoutputDirectory=*) o="${a#*=}";; esac; done; mkdir "$o"; '
+    maven.write_text(f"#!/bin/sh\n{copy} touch $o/half.jar; echo no network; exit 1\n")
+    maven.chmod(0o755)
+    with pytest.raises(BedError, match="no network"):
+        cache.maven_jars("thing", pom, {}, str)
+    assert not [path for path in (tmp_path / "cache/jars").iterdir() if path.is_dir()]
+    maven.write_text(f"#!/bin/sh\n{copy} sleep 0.3; touch $o/a.jar $o/b.jar\n")
+    heard: list[str] = []
+    threads = [
+        threading.Thread(target=cache.maven_jars, args=("thing", pom, {}, heard.append))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    folder = cache.maven_jars("thing", pom, {}, heard.append)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.jar", "b.jar"]
+    assert heard == ["downloading thing from Maven (only this once)"]
+    assert cache.maven_jars("thing", pom, {"v": "2"}, heard.append) != folder
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BedError, match="install maven"):
+        cache.maven_jars("thing", pom, {"v": "3"}, heard.append)
+
+
+def test_time_to_take_down_is_short():
+    bed = Bed.up({})
+    began = time.monotonic()
+    bed.down()
+    assert time.monotonic() - began < 5

@@ -1,0 +1,231 @@
+"""A daemon is started, waited for, stopped, paused, and never mistaken for another process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from dfslab.beds.daemon import Daemon, run_to_end
+from dfslab.beds.errors import BedError
+from dfslab.beds.process import MARK, Process, end, marked
+
+TICKER = """
+import pathlib, sys, time
+count = 0
+while True:
+    count += 1
+    pathlib.Path(sys.argv[1]).write_text(str(count))
+    time.sleep(0.01)
+"""
+
+
+def python(source: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-u", "-c", textwrap.dedent(source), *map(str, arguments)]
+
+
+def make(folder: Path, source: str, ready=None, **more) -> Daemon:
+    """A daemon of one Python source; ready when the file `ready` is there."""
+    return Daemon(
+        "tester", python(source, folder / "ready"), folder / "log",
+        ready or (folder / "ready").exists, os.environ, folder, **more,
+    )  # fmt: skip
+
+
+def wait_for(condition, limit_s: float = 10.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def ticker(tmp_path):
+    daemon = make(tmp_path, TICKER)
+    yield daemon
+    daemon.kill()
+
+
+def test_starts_when_ready_and_stops(ticker):
+    ticker.start()
+    assert ticker.state() == "running"
+    assert ticker.process.resident_bytes() > 1_000_000
+    ticker.stop()
+    assert ticker.state() == "dead"
+    assert not Path(f"/proc/{ticker.process.pid}").exists(), "it was left as a zombie"
+
+
+def test_lives_in_its_own_session_so_that_an_interruption_does_not_reach_it(ticker):
+    ticker.start()
+    assert os.getsid(ticker.process.pid) == ticker.process.pid != os.getsid(0)
+
+
+def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
+    source = "import time\nfor n in range(40): print('line', n)\ntime.sleep(60)"
+    daemon = make(tmp_path, source, ready_deadline_s=1.0)
+    with pytest.raises(BedError) as caught:
+        daemon.start()
+    assert caught.value.kind == "not_ready"
+    assert caught.value.log_lines[-1] == "line 39"
+    assert "line 0" not in caught.value.log_lines
+    assert "starting tester: not ready after 1 s\n  | line" in str(caught.value)
+    assert daemon.state() == "dead", "the failed start left the process"
+
+
+def test_death_before_ready_is_told_at_once(tmp_path):
+    daemon = make(tmp_path, "print('no such disk'); raise SystemExit(3)")
+    began = time.monotonic()
+    with pytest.raises(BedError) as caught:
+        daemon.start()
+    assert time.monotonic() - began < 10
+    assert caught.value.kind == "died"
+    assert "status 3" in str(caught.value)
+    assert caught.value.log_lines == ("no such disk",)
+
+
+def test_a_missing_program_is_a_typed_error(tmp_path):
+    daemon = Daemon("ghost", [str(tmp_path / "none")], tmp_path / "log", lambda: True, {}, tmp_path,
+                    owned=False)  # fmt: skip
+    with pytest.raises(BedError) as caught:
+        daemon.start()
+    assert caught.value.kind == "launch"
+
+
+def test_pause_and_resume(ticker, tmp_path):
+    ticker.start()
+    ticker.pause()
+    wait_for(lambda: ticker.state() == "paused")
+    before = (tmp_path / "ready").read_text()
+    time.sleep(0.2)
+    assert (tmp_path / "ready").read_text() == before
+    ticker.resume()
+    wait_for(lambda: (tmp_path / "ready").read_text() not in (before, ""))
+    assert ticker.state() == "running"
+
+
+def test_a_paused_daemon_stops_in_an_orderly_way(tmp_path):
+    source = """
+        import pathlib, signal, sys, time
+        def bye(number, frame):
+            print("bye")
+            raise SystemExit(0)
+        signal.signal(signal.SIGTERM, bye)
+        pathlib.Path(sys.argv[1]).touch()
+        while True: time.sleep(1)
+    """
+    daemon = make(tmp_path, source)
+    daemon.start()
+    daemon.pause()
+    daemon.stop()
+    assert (tmp_path / "log").read_text() == "bye\n"
+
+
+def test_one_that_ignores_sigterm_is_killed(tmp_path):
+    source = """
+        import pathlib, signal, sys, time
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        pathlib.Path(sys.argv[1]).touch()
+        time.sleep(60)
+    """
+    daemon = make(tmp_path, source)
+    daemon.start()
+    began = time.monotonic()
+    daemon.stop(grace_s=0.3)
+    assert 0.3 <= time.monotonic() - began < 5
+    assert daemon.state() == "dead"
+
+
+def test_restart_is_a_new_process_with_the_same_log(tmp_path):
+    source = "print('hello')\n" + TICKER
+    daemon = make(tmp_path, source)
+    daemon.start()
+    first = daemon.process
+    daemon.kill()
+    assert daemon.state() == "dead"
+    daemon.restart()
+    try:
+        assert daemon.process != first
+        wait_for(lambda: (tmp_path / "log").read_text().count("hello") == 2)
+    finally:
+        daemon.kill()
+
+
+def test_a_reused_number_is_never_signalled(ticker):
+    """The record of an ended process whose number a stranger has now."""
+    ticker.start()
+    stranger = ticker.process
+    earlier = replace(stranger, start_ticks=stranger.start_ticks - 1)
+    before_boot = replace(stranger, boot="another boot")
+    for record in (earlier, before_boot):
+        assert not record.alive()
+        assert not record.signal(signal.SIGKILL)
+        assert record.wait_end(5.0)
+        assert record.resident_bytes() == 0
+        end([record], 0.1)
+    time.sleep(0.1)
+    assert ticker.state() == "running"
+
+
+def test_it_dies_with_its_owner(tmp_path):
+    source = """
+        import os, signal, sys
+        from pathlib import Path
+        from dfslab.beds.daemon import Daemon
+        folder = Path(sys.argv[1])
+        daemon = Daemon("child", [sys.executable, "-c", sys.argv[2], str(folder / "ready")],
+                        folder / "log", (folder / "ready").exists, os.environ, folder,
+                        owned=sys.argv[3] == "owned")
+        daemon.start()
+        print(daemon.process.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    for owned in ("owned", "free"):
+        (tmp_path / "ready").unlink(missing_ok=True)
+        answer = subprocess.run(python(source, tmp_path, TICKER, owned), capture_output=True,
+                                text=True, check=False)  # fmt: skip
+        assert answer.returncode == -signal.SIGKILL, answer.stderr
+        pid = int(answer.stdout)
+        if owned == "owned":
+            wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}"))
+        else:
+            time.sleep(0.5)
+            left = Process.of(pid)
+            assert left.alive(), "the control died too: the test shows nothing"
+            end([left], 1.0)
+
+
+def test_marked_processes_are_found_with_their_children(tmp_path):
+    source = """
+        import subprocess, sys, pathlib
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        pathlib.Path(sys.argv[1]).write_text(str(child.pid))
+        child.wait()
+    """
+    daemon = make(tmp_path, source)
+    daemon.env[MARK] = f"test-{os.getpid()}"
+    daemon.start()
+    wait_for(lambda: (tmp_path / "ready").read_text() != "")
+    grandchild = int((tmp_path / "ready").read_text())
+    wait_for(lambda: len(marked(daemon.env[MARK])) == 2)
+    daemon.kill()
+    assert [process.pid for process in marked(daemon.env[MARK])] == [grandchild]
+    end(marked(daemon.env[MARK]), 1.0)
+    assert marked(daemon.env[MARK]) == []
+
+
+def test_run_to_end(tmp_path):
+    log = tmp_path / "log"
+    run_to_end("fine", python("print('done')"), log, os.environ, tmp_path, 20.0)
+    assert log.read_text() == "done\n"
+    with pytest.raises(BedError, match="status 7") as caught:
+        run_to_end("bad", python("print('why'); raise SystemExit(7)"), log, os.environ, tmp_path,
+                   20.0)  # fmt: skip
+    assert caught.value.log_lines[-1] == "why"
+    with pytest.raises(BedError, match="not finished after 0.5 s"):
+        run_to_end("slow", python("import time; time.sleep(60)"), log, os.environ, tmp_path, 0.5)

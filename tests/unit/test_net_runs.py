@@ -1,0 +1,166 @@
+"""Runs of small nets: determinism, stops, monitors, disciplines and priorities."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+core = pytest.importorskip("dfslab._core", reason="the compiled core is not built")
+
+
+def run_text(net: dict, **options) -> str:
+    return core.net_run(json.dumps(net), json.dumps(options))
+
+
+def run(net: dict, **options) -> dict:
+    """The first replication."""
+    return json.loads(run_text(net, **options))["replications"][0]
+
+
+def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
+    """Jobs wait in one place and leave it one by one."""
+    return {
+        "name": "queue",
+        "colours": {"job": [["id", "int"]], "unit": []},
+        "places": [
+            {"name": "wait", "colour": "job", "discipline": discipline,
+             "initial": [[id] for id in order]},
+            {"name": "server", "colour": "unit", "initial": [[]]},
+            {"name": "end", "colour": "job"},
+        ],
+        "transitions": [
+            {"name": "serve", "in": [{"place": "wait", "var": "j"}, {"place": "server"}],
+             "out": [{"place": "end", "token": "j"}, {"place": "server"}],
+             "delay": "exponential(1)"},
+        ],
+    }  # fmt: skip
+
+
+LOG = {"kind": "log", "transition": "serve", "fields": ["j.id"]}
+
+
+def order_of(answer: dict) -> list[int]:
+    return [row[1] for row in answer["monitors"][0]["rows"]]
+
+
+@pytest.mark.parametrize(
+    ("discipline", "wanted"),
+    [("fifo", [3, 1, 2]), ("lifo", [2, 1, 3]), ("min:id", [1, 2, 3])],
+)
+def test_disciplines(discipline, wanted):
+    assert order_of(run(queue_net(discipline), monitors=[LOG])) == wanted
+
+
+def test_random_discipline_is_uniform():
+    """All six orders of three jobs come equally often: chi-square below its 0.999 quantile."""
+    replications = 3000
+    text = run_text(queue_net("random"), replications=replications, seed=5, monitors=[LOG])
+    counts: dict[tuple, int] = {}
+    for answer in json.loads(text)["replications"]:
+        key = tuple(order_of(answer))
+        counts[key] = counts.get(key, 0) + 1
+    expected = replications / 6
+    assert len(counts) == 6
+    assert sum((n - expected) ** 2 / expected for n in counts.values()) < 20.5
+
+
+def test_threads_do_not_change_a_byte():
+    net = queue_net("random", order=range(200))
+    monitors = [LOG, {"kind": "sojourn", "from": "serve", "to": "serve", "key": "1"}]
+    one, two, other = (
+        run_text(net, replications=9, threads=threads, seed=seed, monitors=monitors)
+        for threads, seed in ((1, 7), (2, 7), (2, 8))
+    )
+    assert one == two
+    assert one != other
+    # Replications are independent streams, not copies.
+    ends = [answer["end_time_ns"] for answer in json.loads(one)["replications"]]
+    assert len(set(ends)) == len(ends)
+
+
+def test_stops():
+    net = queue_net(order=range(100))
+    count = {"kind": "count", "transition": "serve"}
+    assert run(net)["reason"] == "dead"
+    assert run(net, max_firings=10) | {"end_time_ns": 0} == {
+        "replication": 0, "end_time_ns": 0, "firings": 10, "reason": "max_firings",
+        "warmed_up": True, "monitors": [],
+    }  # fmt: skip
+    ended = run(net, end_time_s=5.0)
+    assert (ended["reason"], ended["end_time_ns"]) == ("end_time", 5_000_000_000)
+    until = run(net, monitors=[count], until={"monitor": 0, "count": 7})
+    assert (until["reason"], until["monitors"][0]["count"]) == ("until", 7)
+
+
+def test_log_counts_what_it_drops():
+    answer = run(queue_net(order=range(50)), monitors=[{**LOG, "limit": 20}])
+    log = answer["monitors"][0]
+    assert (len(log["rows"]), log["count"], log["dropped"]) == (20, 50, 30)
+    late = run(queue_net(order=range(50)), monitors=[{**LOG, "warm_up_count": 45}])
+    assert order_of(late) == [45, 46, 47, 48, 49]
+
+
+def test_marking_is_the_exact_time_average():
+    """Three jobs at 0.25 s each: 2, 1, 0 wait after each start."""
+    net = queue_net()
+    net["transitions"][0]["delay"] = "0.25"
+    marking = {"kind": "marking", "place": "wait"}
+    answer = run(net, monitors=[marking], end_time_s=1.0)
+    assert answer["monitors"][0] == {
+        "kind": "marking", "place": "wait", "mean": 0.75, "max": 3, "last": 0, "window_s": 1.0
+    }  # fmt: skip
+    warm = run(net, monitors=[marking], end_time_s=1.0, warm_up_s=0.25)
+    assert warm["monitors"][0]["mean"] == pytest.approx((0.25 * 1 + 0.5 * 0) / 0.75)
+    assert warm["monitors"][0]["window_s"] == 0.75
+
+
+def conflict_net(first: dict, second: dict) -> dict:
+    """Two transitions want each token."""
+    arc = [{"place": "wait", "var": "j"}]
+    return {
+        "name": "conflict", "colours": {"job": [["id", "int"]]},
+        "places": [{"name": "wait", "colour": "job", "initial": [[id] for id in range(8000)]}],
+        "transitions": [{"name": "a", "in": arc, **first}, {"name": "b", "in": arc, **second}],
+    }  # fmt: skip
+
+
+def shares(net: dict) -> list[int]:
+    monitors = [{"kind": "count", "transition": name} for name in "ab"]
+    return [monitor["count"] for monitor in run(net, seed=3, monitors=monitors)["monitors"]]
+
+
+def test_priority_weight_and_definition_order():
+    assert shares(conflict_net({}, {"priority": 1})) == [0, 8000]
+    assert shares(conflict_net({}, {})) == [8000, 0]
+    first, second = shares(conflict_net({"weight": 1}, {"weight": 3}))
+    assert first + second == 8000
+    # Binomial with p = 1/4: within 4 standard deviations.
+    assert abs(first - 2000) < 4 * math.sqrt(8000 * 0.25 * 0.75)
+
+
+def test_transition_delay_is_drawn_once():
+    net = queue_net(order=[1])
+    net["transitions"].append({
+        "name": "pair", "in": [{"place": "end", "var": "j"}, {"place": "server"}], "out": []
+    })  # fmt: skip
+    monitors = [{"kind": "log", "transition": "pair"}]
+    answer = run(net, monitors=monitors, seed=2)
+    # Both outputs of `serve` came at one time, the end of its only delay.
+    assert answer["monitors"][0]["rows"] == [[answer["end_time_ns"]]]
+    assert answer["end_time_ns"] > 0
+
+
+def test_dispatch_on_a_constant_routes_each_token():
+    """Forty transitions take from one place by return address."""
+    takers = [
+        {"name": f"to{at}", "guard": f"j.id == {at} && true", "in": [{"place": "wait", "var": "j"}]}
+        for at in range(40)
+    ]  # fmt: skip
+    net = conflict_net({"guard": "j.id >= 40 && j.id < 7000"}, {"guard": "7000 == j.id"})
+    net["transitions"] += takers
+    names = ["a", "b", *(taker["name"] for taker in takers)]
+    monitors = [{"kind": "count", "transition": name} for name in names]
+    answer = run(net, monitors=monitors)
+    assert [monitor["count"] for monitor in answer["monitors"]] == [6960, 1, *[1] * 40]
