@@ -177,13 +177,10 @@ def test_tandem_is_two_independent_stations():
 
 
 def test_machine_repair():
-    """N machines, Z = 5 thinking, two repair stations in turn: X = .789098, R = 5.138158 at N = 8.
-
-    The demands (facts/simulation: two stations) are those of exact mean value analysis below, so
-    that the oracle is the recursion itself.
-    """
-    demands, think_s, machines = [1.0, 1.0], 5.0, 8
+    """Eight machines work for Z = 5 and break; two repair stations in turn mend them."""
+    demands, think_s, machines = [0.635, 1.15], 5.0, 8
     rate, response = mean_value_analysis(demands, machines, think_s)
+    assert (rate, response) == pytest.approx((0.789098, 5.138158), rel=1e-6)
     net = closed_net([1, 1], demands, machines, think_s)
     monitors = [{"kind": "count", "transition": "finish"},
                 {"kind": "sojourn", "from": "think", "to": "finish", "key": "j.id"}]  # fmt: skip

@@ -120,7 +120,7 @@ MALFORMED = [
     (with_output(token="b"), "output arc 1 to half: token 'b' is no bound variable (known: a)"),
     (with_output(token=["a.id"]), "token has 1 values, but colour job has 3 fields"),
     (with_output(token={"id": 1}), "expected a list of expressions or a variable"),
-    (without(with_output()["transitions"][0]["out"][0], "token"), "missing field `name`"),
+    (with_output(token=None), "token is missing: colour job has fields"),
     (with_output(place="lock"), "token has 3 values, but colour unit has 0 fields"),
     (first_field("a.size"), f"{SPLIT}, output arc 1 to half, field id: the value is real"),
     (first_field("a"), "'a' is a whole token; name one field"),

@@ -9,13 +9,12 @@ pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
     let scaled = seconds * 1e9;
     let fits = (0.0..=NANOSECONDS_MAX).contains(&scaled);
     // Adding a half and cutting rounds like `round` here and needs no library call.
-    fits.then(|| {
-        if scaled < 4.5e15 {
-            (scaled + 0.5) as u64
-        } else {
-            scaled as u64
-        }
-    })
+    let cut = if scaled < 4.5e15 {
+        scaled + 0.5
+    } else {
+        scaled
+    };
+    fits.then_some(cut as u64)
 }
 
 /// Nanoseconds to seconds.

@@ -84,12 +84,13 @@ impl Guard {
     /// Adds a condition on one token: to the dispatch table if it can serve it, else a filter.
     fn local(&mut self, atom: &Expression, arc: u16, scope: Scope<'_>) -> Result<(), String> {
         let typed = compile(atom, scope)?;
-        if let [Instruction::Load { field, .. }, Instruction::Push(word), Instruction::Integer(BinaryOperator::Equal)]
-        | [Instruction::Push(word), Instruction::Load { field, .. }, Instruction::Integer(BinaryOperator::Equal)] =
-            *typed.code
-        {
-            self.constants.push((arc, field, word));
-            return Ok(());
+        if let [first, second, Instruction::Integer(BinaryOperator::Equal)] = *typed.code {
+            if let (Instruction::Load { field, .. }, Instruction::Push(word))
+            | (Instruction::Push(word), Instruction::Load { field, .. }) = (first, second)
+            {
+                self.constants.push((arc, field, word));
+                return Ok(());
+            }
         }
         let code = typed.code.into_iter().map(|instruction| match instruction {
             Instruction::Load { field, .. } => Instruction::Load { arc: 0, field },

@@ -28,7 +28,6 @@ mod ranked;
 pub mod reference;
 mod run;
 mod search;
-mod sojourn;
 mod stream;
 
 pub use compile::compile;

@@ -70,7 +70,7 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
             NetError::input(context, format!("unknown transition '{name}' ({names})"))
         })
     };
-    let inscription = |text: &str, transition: usize, wanted| {
+    let typed = |text: &str, transition: usize, wanted| {
         inscription(net, text, transition, wanted)
             .map_err(|reason| NetError::input(format!("{context}, '{text}'"), reason))
     };
@@ -85,11 +85,8 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
             *warm_up_count,
         ),
         MonitorDefinition::Marking { place } => {
-            let index = net.place_index(place).ok_or_else(|| {
-                let names = known(net.places.iter().map(|place| place.name.as_str()));
-                NetError::input(context, format!("unknown place '{place}' ({names})"))
-            })?;
-            (PlanKind::Marking { place: index }, 0)
+            let place = place_of(net, place, context)?;
+            (PlanKind::Marking { place }, 0)
         }
         MonitorDefinition::Log {
             transition: name,
@@ -98,10 +95,8 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
             warm_up_count,
         } => {
             let transition = transition(name)?;
-            let mut fields = Vec::with_capacity(names.len());
-            for text in names {
-                fields.push(inscription(text, transition, None)?);
-            }
+            let fields = names.iter().map(|text| typed(text, transition, None));
+            let fields = fields.collect::<Result<Vec<_>>>()?;
             let names = names.clone();
             (
                 PlanKind::Log {
@@ -122,8 +117,8 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
         } => {
             let (from, to) = (transition(from)?, transition(to)?);
             let int = Some(FieldType::Int);
-            let (from_key, _) = inscription(key, from, int)?;
-            let (to_key, _) = inscription(to_key.as_ref().unwrap_or(key), to, int)?;
+            let (from_key, _) = typed(key, from, int)?;
+            let (to_key, _) = typed(to_key.as_ref().unwrap_or(key), to, int)?;
             (
                 PlanKind::Sojourn {
                     from,
@@ -138,6 +133,13 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
     Ok(Plan {
         kind,
         warm_up_count,
+    })
+}
+
+fn place_of(net: &Net, name: &str, context: &str) -> Result<usize> {
+    net.place_index(name).ok_or_else(|| {
+        let names = known(net.places.iter().map(|place| place.name.as_str()));
+        NetError::input(context, format!("unknown place '{name}' ({names})"))
     })
 }
 
@@ -222,11 +224,10 @@ impl<'p> Monitor<'p> {
                 self.observe();
             }
             PlanKind::Log { fields, limit, .. } if observes => {
-                if self.observe() && self.count <= *limit {
-                    self.rows.push(now_ns);
-                    for (field, _) in fields {
-                        self.rows.push(field.of(binding, unused)?);
-                    }
+                let keeps = self.observe() && self.count <= *limit;
+                self.rows.extend(keeps.then_some(now_ns));
+                for (field, _) in fields.iter().filter(|_| keeps) {
+                    self.rows.push(field.of(binding, unused)?);
                 }
             }
             PlanKind::Sojourn {
@@ -283,15 +284,14 @@ impl<'p> Monitor<'p> {
                 "transition": net.transitions[*transition].name,
                 "count": self.count,
                 "window_s": lasted_s,
-                "rate_per_s": if lasted_ns > 0 { json!(self.count as f64 / lasted_s) } else { Json::Null },
+                "rate_per_s": over(self.count as f64, lasted_s),
             }),
             PlanKind::Marking { place } => {
                 let (area, last) = area(*place);
-                let mean = area.token_ns as f64 / lasted_ns as f64;
                 json!({
                     "kind": "marking",
                     "place": net.places[*place].name,
-                    "mean": if lasted_ns > 0 { json!(mean) } else { Json::Null },
+                    "mean": over(area.token_ns as f64, lasted_ns as f64),
                     "max": area.most,
                     "last": last,
                     "window_s": lasted_s,
@@ -334,6 +334,14 @@ impl<'p> Monitor<'p> {
                 result
             }
         }
+    }
+}
+
+/// A quotient over the window; null where the window is empty.
+fn over(amount: f64, lasted: f64) -> Json {
+    match lasted > 0.0 {
+        true => json!(amount / lasted),
+        false => Json::Null,
     }
 }
 

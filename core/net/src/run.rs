@@ -94,7 +94,7 @@ fn replicate(
         ..error
     };
     let mut run = Replication::new(net, plans, options, replication).map_err(in_replication)?;
-    let reason = run.to_the_end(stop).map_err(in_replication)?;
+    let reason = run.finish(stop).map_err(in_replication)?;
     Ok(run.result(replication, reason))
 }
 
@@ -132,7 +132,7 @@ impl<'n> Replication<'n> {
     }
 
     /// Fires until a reason to end; the clock then stands at the last firing or the end time.
-    fn to_the_end(&mut self, stop: &AtomicBool) -> Result<Reason> {
+    fn finish(&mut self, stop: &AtomicBool) -> Result<Reason> {
         let until = self.options.until.map(|until| (until.monitor, until.count));
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);
         let mut instant_firings = 0;

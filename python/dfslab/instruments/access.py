@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from dfslab import discover
+from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -99,9 +100,12 @@ class Session:
 
 
 def bed_parameters(scenario: Scenario) -> dict[str, Any]:
-    """What a bed is told: the file system's parameters, and how many of each role."""
+    """What a bed is told: the file system's parameters with units, and how many of each role."""
     system = discover.file_system(scenario.file_system.name)
-    told: dict[str, Any] = dict(parameters(scenario, system))
+    told: dict[str, Any] = {}
+    for key, value in parameters(scenario, system).items():
+        unit = system.parameter(key).unit
+        told[key] = units.exact(value, unit) if unit != "1" else value
     for role in system.roles:
         told[f"{role.name}s"] = scenario.deployment.instances(role.name)
     return told

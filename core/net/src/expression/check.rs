@@ -50,7 +50,7 @@ impl Typed {
         }
     }
 
-    fn to_real(mut self) -> Self {
+    fn into_real(mut self) -> Self {
         if self.kind == FieldType::Int {
             self.code.push(Instruction::IntegerToReal);
         }
@@ -73,7 +73,7 @@ pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed
 pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),
-        (FieldType::Int, FieldType::Real) => Ok(fold(typed.to_real())),
+        (FieldType::Int, FieldType::Real) => Ok(fold(typed.into_real())),
         (found, wanted) => Err(format!("the value is {found}, expected {wanted}")),
     }
 }
@@ -263,8 +263,8 @@ impl Scope<'_> {
                 }
                 let instruction = Instruction::Real(operator);
                 Ok(join(
-                    left.to_real(),
-                    right.to_real(),
+                    left.into_real(),
+                    right.into_real(),
                     instruction,
                     result(FieldType::Real),
                 ))
@@ -296,7 +296,7 @@ impl Scope<'_> {
             Function::Draw(draw) => {
                 let mut code = Vec::new();
                 for _ in 0..wanted {
-                    code.extend(number(name, next())?.to_real().code);
+                    code.extend(number(name, next())?.into_real().code);
                 }
                 code.push(Instruction::Draw(draw));
                 Ok(Typed::new(code, draw.result()))
@@ -313,8 +313,8 @@ impl Scope<'_> {
                 }
                 let instruction = Instruction::PureReal(function);
                 Ok(join(
-                    left.to_real(),
-                    right.to_real(),
+                    left.into_real(),
+                    right.into_real(),
                     instruction,
                     FieldType::Real,
                 ))
@@ -335,7 +335,7 @@ fn one_argument(function: Pure, argument: Typed) -> Typed {
         code.push(Instruction::PureInteger(function));
         return Typed::new(code, FieldType::Int);
     }
-    let mut code = argument.to_real().code;
+    let mut code = argument.into_real().code;
     code.push(Instruction::PureReal(function));
     Typed::new(
         code,
@@ -373,7 +373,7 @@ fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
                 "if() has a bool in one branch and {other} in the other"
             ));
         }
-        _ => (yes.to_real(), no.to_real()),
+        _ => (yes.into_real(), no.into_real()),
     };
     let distance = |code: &[Instruction]| {
         u16::try_from(code.len() + 1).map_err(|_| "the expression is too long".to_owned())

@@ -110,6 +110,16 @@ pub(crate) fn evaluate(
     binding: Binding<'_>,
     stream: &mut Stream,
 ) -> Result<u64, Fault> {
+    // The two commonest programs, a field against a number and a draw, need no stack.
+    match *code {
+        [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(kind)] => {
+            return on_integers(kind, binding.load(arc, field) as i64, word as i64);
+        }
+        [Instruction::Push(word), Instruction::Draw(kind)] => {
+            return draw(kind, f64::from_bits(word), 0.0, stream);
+        }
+        _ => {}
+    }
     let mut stack = [0u64; STACK_MAX];
     let mut top = 0;
     let mut at = 0;
@@ -148,22 +158,13 @@ pub(crate) fn evaluate(
                 let first = f64::from_bits(stack[top - 1]);
                 stack[top - 1] = draw(kind, first, f64::from_bits(stack[top]), stream)?;
             }
-            Instruction::PureInteger(function) => match function {
-                Pure::Min | Pure::Max => {
+            Instruction::PureInteger(function) => {
+                if matches!(function, Pure::Min | Pure::Max) {
                     top -= 1;
-                    let (left, right) = (stack[top - 1] as i64, stack[top] as i64);
-                    let least = function == Pure::Min;
-                    stack[top - 1] = if least {
-                        left.min(right)
-                    } else {
-                        left.max(right)
-                    } as u64;
                 }
-                _ => {
-                    let value = (stack[top - 1] as i64).checked_abs();
-                    stack[top - 1] = value.ok_or(Fault::IntegerOverflow)? as u64;
-                }
-            },
+                let first = stack[top - 1] as i64;
+                stack[top - 1] = pure_integer(function, first, stack[top] as i64)?;
+            }
             Instruction::PureReal(function) => {
                 if matches!(function, Pure::Min | Pure::Max) {
                     top -= 1;
@@ -171,17 +172,10 @@ pub(crate) fn evaluate(
                 let first = f64::from_bits(stack[top - 1]);
                 stack[top - 1] = pure(function, first, f64::from_bits(stack[top]))?;
             }
-            Instruction::IntegerToReal => {
-                stack[top - 1] = (stack[top - 1] as i64 as f64).to_bits();
-            }
-            Instruction::NegateInteger => {
-                let value = (stack[top - 1] as i64).checked_neg();
-                stack[top - 1] = value.ok_or(Fault::IntegerOverflow)? as u64;
-            }
-            Instruction::NegateReal => {
-                stack[top - 1] = (-f64::from_bits(stack[top - 1])).to_bits();
-            }
-            Instruction::Not => stack[top - 1] = u64::from(stack[top - 1] == 0),
+            Instruction::IntegerToReal
+            | Instruction::NegateInteger
+            | Instruction::NegateReal
+            | Instruction::Not => stack[top - 1] = unary(instruction, stack[top - 1])?,
         }
     }
     debug_assert_eq!(top, 1, "a program leaves one value");
@@ -245,6 +239,33 @@ pub(crate) fn on_reals(operator: BinaryOperator, left: f64, right: f64) -> u64 {
     }
 }
 
+/// An instruction that replaces the top of the stack.
+#[inline]
+fn unary(instruction: Instruction, word: u64) -> Result<u64, Fault> {
+    Ok(match instruction {
+        Instruction::IntegerToReal => (word as i64 as f64).to_bits(),
+        Instruction::NegateInteger => {
+            (word as i64).checked_neg().ok_or(Fault::IntegerOverflow)? as u64
+        }
+        Instruction::NegateReal => (-f64::from_bits(word)).to_bits(),
+        Instruction::Not => u64::from(word == 0),
+        other => unreachable!("{other:?} has its own arm"),
+    })
+}
+
+/// A function of one or two ints; `second` is read by `min` and `max` alone.
+fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
+    let value = match function {
+        Pure::Min => Some(first.min(second)),
+        Pure::Max => Some(first.max(second)),
+        Pure::Abs => first.checked_abs(),
+        other => unreachable!("{other:?} of ints is compiled to other instructions"),
+    };
+    value
+        .map(|whole| whole as u64)
+        .ok_or(Fault::IntegerOverflow)
+}
+
 /// A function of one or two reals; `second` is read by `min` and `max` alone.
 pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault> {
     Ok(match function {
@@ -264,7 +285,7 @@ pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault
 /// The int of a real that has an integral value.
 fn whole(value: f64) -> Result<u64, Fault> {
     const RANGE: f64 = 9_223_372_036_854_775_808.0;
-    match value >= -RANGE && value < RANGE {
+    match (-RANGE..RANGE).contains(&value) {
         true => Ok(value as i64 as u64),
         false => Err(Fault::NoInteger(value)),
     }

@@ -5,17 +5,14 @@
 //! whose buckets are all filled is ready. So an arriving or leaving token costs the same however
 //! many tokens wait.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+mod join;
 
 use crate::bucket::{rank_of, Bucket, Nodes, NONE};
 use crate::compiled::{Discipline, Key, Net, KEY_FIELDS_MAX};
 use crate::expression::{evaluate, Binding, Fault};
-use crate::ranked::{Rank, Ranked};
+use crate::ranked::Rank;
 use crate::stream::Stream;
-
-/// Joined values below this are looked up in a table instead of by hash.
-const DIRECT_KEYS: u64 = 1_024;
+use join::{Group, Join};
 
 /// One token; its row lies at its index times the stride.
 #[derive(Clone, Copy, Debug)]
@@ -27,54 +24,6 @@ pub(crate) struct Token {
     nodes: u32,
     /// The next token of an event's chain, or of the free list.
     pub(crate) next: u32,
-}
-
-/// The buckets of one key of one transition.
-#[derive(Clone, Copy, Debug)]
-struct Group {
-    transition: u32,
-    key: Key,
-    /// Found by hash: gone when it is empty, or the table of jobs would only grow.
-    hashed: bool,
-    first_bucket: u32,
-    filled: u32,
-    /// Its place among the ready groups, or none.
-    position: u32,
-}
-
-/// The groups of one transition.
-#[derive(Debug, Default)]
-struct Join {
-    direct: Vec<u32>,
-    by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
-    ready: Ranked,
-    free: Vec<u32>,
-}
-
-/// Multiplies and rotates: keys are few words, made by the net itself and not by an adversary.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    fn write_usize(&mut self, length: usize) {
-        self.write_u64(length as u64);
-    }
 }
 
 /// Exact time integral of a place's number of available tokens.
@@ -353,151 +302,6 @@ impl<'n> Marking<'n> {
             self.row(token),
             self.tokens[token as usize].arrival,
         )
-    }
-
-    /// The group of a key, made when it is new.
-    #[inline]
-    fn group(&mut self, transition: u32, key: Key, fields: usize) -> u32 {
-        let join = &mut self.joins[transition as usize];
-        if fields == 1 && key[0] < DIRECT_KEYS {
-            let index = key[0] as usize;
-            if index >= join.direct.len() {
-                join.direct.resize(index + 1, NONE);
-            }
-            if join.direct[index] == NONE {
-                let made = self.make_group(transition, key, false);
-                self.joins[transition as usize].direct[index] = made;
-                return made;
-            }
-            return join.direct[index];
-        }
-        if let Some(&group) = join.by_key.get(&key) {
-            return group;
-        }
-        let made = self.make_group(transition, key, true);
-        self.joins[transition as usize].by_key.insert(key, made);
-        made
-    }
-
-    fn make_group(&mut self, transition: u32, key: Key, hashed: bool) -> u32 {
-        if let Some(group) = self.joins[transition as usize].free.pop() {
-            self.groups[group as usize].key = key;
-            self.groups[group as usize].hashed = hashed;
-            return group;
-        }
-        let net = self.net;
-        let definition = &net.transitions[transition as usize];
-        let index = self.groups.len() as u32;
-        let first_bucket = self.buckets.len() as u32;
-        let group = Group {
-            transition,
-            key,
-            hashed,
-            first_bucket,
-            filled: 0,
-            position: NONE,
-        };
-        self.groups.push(group);
-        for &arc in &definition.joined {
-            self.buckets
-                .push(Bucket::new(definition.inputs[arc as usize].view, index));
-        }
-        index
-    }
-
-    /// A bucket of the group has a first token that it did not have before.
-    #[inline]
-    fn group_gained(&mut self, group: u32, bucket: u32, was_empty: bool) {
-        let net = self.net;
-        let state = &mut self.groups[group as usize];
-        state.filled += u32::from(was_empty);
-        let Group {
-            transition,
-            first_bucket,
-            filled,
-            position,
-            ..
-        } = *state;
-        let definition = &net.transitions[transition as usize];
-        if filled as usize != definition.joined.len() {
-            return;
-        }
-        if position == NONE {
-            let rank = self.lead_rank(first_bucket + definition.lead);
-            let groups = &mut self.groups;
-            let moved = |group: u32, at| groups[group as usize].position = at;
-            self.joins[transition as usize]
-                .ready
-                .insert(rank, group, moved);
-        } else if bucket == first_bucket + definition.lead {
-            self.rank_again(group);
-        }
-    }
-
-    /// A bucket of the group lost its first token.
-    #[inline]
-    fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) {
-        let net = self.net;
-        let state = &mut self.groups[group as usize];
-        let Group {
-            transition,
-            key,
-            hashed,
-            first_bucket,
-            position,
-            ..
-        } = *state;
-        state.filled -= u32::from(is_empty);
-        let filled = state.filled;
-        if is_empty && position != NONE {
-            state.position = NONE;
-            let groups = &mut self.groups;
-            let moved = |group: u32, at| groups[group as usize].position = at;
-            self.joins[transition as usize]
-                .ready
-                .remove(position, moved);
-        } else if position != NONE
-            && bucket == first_bucket + net.transitions[transition as usize].lead
-        {
-            self.rank_again(group);
-        }
-        if filled == 0 && hashed {
-            let join = &mut self.joins[transition as usize];
-            join.by_key.remove(&key);
-            join.free.push(group);
-        }
-    }
-
-    fn rank_again(&mut self, group: u32) {
-        let Group {
-            transition,
-            first_bucket,
-            position,
-            ..
-        } = self.groups[group as usize];
-        let lead = self.net.transitions[transition as usize].lead;
-        let rank = self.lead_rank(first_bucket + lead);
-        let groups = &mut self.groups;
-        let moved = |group: u32, at| groups[group as usize].position = at;
-        self.joins[transition as usize]
-            .ready
-            .change(position, rank, moved);
-    }
-
-    fn lead_rank(&self, bucket: u32) -> Rank {
-        let bucket = &self.buckets[bucket as usize];
-        let discipline = self.net.views[bucket.view as usize].discipline;
-        self.rank(self.nodes.get(bucket.first(discipline)).token, discipline)
-    }
-
-    /// The ready group that is first by its leading token.
-    #[inline]
-    pub(crate) fn first_ready(&self, transition: usize) -> Option<u32> {
-        self.joins[transition].ready.first()
-    }
-
-    pub(crate) fn ready(&self, transition: usize) -> &[(Rank, u32)] {
-        self.joins[transition].ready.members()
     }
 
     /// The bucket that an arc looks at: its own, or its part of a group.

@@ -1,0 +1,97 @@
+//! Inscriptions of arcs: tokens and delays, text or numbers, typed for where they stand.
+
+use serde_json::Value as Json;
+
+use crate::clock::nanoseconds;
+use crate::definition::FieldType;
+use crate::error::{known, NetError, Result};
+use crate::expression::{compile, constant_of, convert, parse, Instruction, Scope, Typed, Value};
+
+/// The values of a token: one expression a field, or a whole bound token.
+pub(super) fn token_values(
+    token: Option<&Json>,
+    colour: &str,
+    wanted: &[(String, FieldType)],
+    scope: Scope<'_>,
+    context: &str,
+) -> Result<Vec<Value>> {
+    let wrong = |reason: String| NetError::input(context, reason);
+    let list = match token {
+        None if wanted.is_empty() => return Ok(Vec::new()),
+        None => {
+            return Err(wrong(format!(
+                "token is missing: colour {colour} has fields"
+            )));
+        }
+        Some(Json::String(name)) => {
+            let Some(variable) = scope.variables.iter().find(|entry| entry.name == name) else {
+                let names = known(scope.variables.iter().map(|entry| entry.name));
+                return Err(wrong(format!(
+                    "token '{name}' is no bound variable ({names})"
+                )));
+            };
+            let kinds = |fields: &[(String, FieldType)]| {
+                fields.iter().map(|field| field.1).collect::<Vec<_>>()
+            };
+            if kinds(variable.fields) != kinds(wanted) {
+                let found = variable.colour;
+                let reason = format!("token '{name}' has colour {found}, expected {colour}");
+                return Err(wrong(reason));
+            }
+            let arc = variable.arc;
+            let field = |index| Value::Field {
+                arc,
+                field: index as u16,
+            };
+            return Ok((0..wanted.len()).map(field).collect());
+        }
+        Some(Json::Array(list)) => list,
+        Some(other) => {
+            let reason = format!("token is {other}, expected a list of expressions or a variable");
+            return Err(wrong(reason));
+        }
+    };
+    if list.len() != wanted.len() {
+        let (found, fields) = (list.len(), wanted.len());
+        let reason = format!("token has {found} values, but colour {colour} has {fields} fields");
+        return Err(wrong(reason));
+    }
+    let one = |(json, (field, kind)): (&Json, &(String, FieldType))| {
+        let context = format!("{context}, field {field}");
+        inscription(json, *kind, scope).map_err(|reason| NetError::input(context, reason))
+    };
+    list.iter().zip(wanted).map(one).collect()
+}
+
+/// An inscription of a wanted type: text, a number or a truth value.
+fn inscription(
+    json: &Json,
+    wanted: FieldType,
+    scope: Scope<'_>,
+) -> std::result::Result<Value, String> {
+    let typed = match json {
+        Json::String(text) => compile(&parse(text)?, scope)?,
+        Json::Number(number) => literal(constant_of(number)),
+        Json::Bool(truth) => literal((u64::from(*truth), FieldType::Bool)),
+        other => return Err(format!("found {other}, expected an expression or a number")),
+    };
+    Ok(convert(typed, wanted)?.value())
+}
+
+fn literal((word, kind): (u64, FieldType)) -> Typed {
+    let code = vec![Instruction::Push(word)];
+    Typed { code, kind }
+}
+
+pub(super) fn delay_of(json: &Json, scope: Scope<'_>, context: &str) -> Result<Value> {
+    let value = inscription(json, FieldType::Real, scope);
+    let value = value.map_err(|reason| NetError::input(context, reason))?;
+    if let Value::Constant(word) = value {
+        let seconds = f64::from_bits(word);
+        if nanoseconds(seconds).is_none() {
+            let reason = format!("the delay is {seconds} s; it must be between 0 and 9e9");
+            return Err(NetError::input(context, reason));
+        }
+    }
+    Ok(value)
+}

@@ -1,0 +1,226 @@
+//! From a net as data to a compiled net: every name resolved, every inscription typed.
+
+mod inscription;
+mod transition;
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value as Json;
+
+use crate::compiled::{Discipline, Net, Place, Transition};
+use crate::definition::{FieldType, NetDefinition, PlaceDefinition};
+use crate::error::{known, NetError, Result};
+use transition::Builder;
+
+/// Keeps rows short and field numbers small.
+const FIELDS_MAX: usize = 64;
+
+/// Checks a net and compiles it; the first thing wrong is named in one line.
+pub fn compile(definition: NetDefinition) -> Result<Net> {
+    check_names(&definition)?;
+    let mut places = Vec::with_capacity(definition.places.len());
+    for place in &definition.places {
+        places.push(compile_place(place, &definition)?);
+    }
+    let disciplines = disciplines_of(&definition, &places)?;
+    let levels: BTreeMap<i64, u32> = {
+        let distinct: HashSet<i64> = definition.transitions.iter().map(|t| t.priority).collect();
+        let mut sorted: Vec<i64> = distinct.into_iter().collect();
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        sorted.into_iter().zip(0..).collect()
+    };
+    let mut builder = Builder {
+        definition: &definition,
+        disciplines,
+        places,
+        views: Vec::new(),
+    };
+    let mut transitions = Vec::with_capacity(definition.transitions.len());
+    for (index, transition) in definition.transitions.iter().enumerate() {
+        let level = levels[&transition.priority];
+        transitions.push(builder.transition(index, transition, level)?);
+    }
+    let Builder { places, views, .. } = builder;
+    set_rivals(&mut transitions);
+    let stride = places
+        .iter()
+        .map(|place| place.fields.len())
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let name = definition.name.clone();
+    Ok(Net {
+        name,
+        places,
+        transitions,
+        views,
+        stride,
+        definition,
+    })
+}
+
+fn is_name(word: &str) -> bool {
+    let mut letters = word.chars();
+    let starts = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
+    let keyword = matches!(word, "true" | "false");
+    starts && !keyword && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+fn check_names(definition: &NetDefinition) -> Result<()> {
+    for (name, number) in &definition.constants {
+        if !is_name(name) || number.as_f64().is_none_or(|value| !value.is_finite()) {
+            let reason = "a constant has a name of letters, digits and _, and a 64-bit number";
+            return Err(NetError::input(format!("constant {name}"), reason));
+        }
+    }
+    for (name, fields) in &definition.colours {
+        let context = format!("colour {name}");
+        let mut seen = HashSet::new();
+        for (field, _) in fields {
+            if !is_name(field) {
+                let reason = format!("'{field}' is no field name (letters, digits and _)");
+                return Err(NetError::input(context, reason));
+            }
+            if !seen.insert(field) {
+                return Err(NetError::input(
+                    context,
+                    format!("field '{field}' is given twice"),
+                ));
+            }
+        }
+        if fields.len() > FIELDS_MAX {
+            return Err(NetError::input(
+                context,
+                format!("has more than {FIELDS_MAX} fields"),
+            ));
+        }
+    }
+    let unique = |kind: &str, names: Vec<&String>| {
+        let mut seen = HashSet::new();
+        match names
+            .into_iter()
+            .find(|&name| name.is_empty() || !seen.insert(name))
+        {
+            Some(name) if name.is_empty() => Err(NetError::input(kind, "a name must not be empty")),
+            Some(name) => Err(NetError::input(
+                format!("{kind} {name}"),
+                "is defined twice",
+            )),
+            None => Ok(()),
+        }
+    };
+    unique(
+        "place",
+        definition.places.iter().map(|place| &place.name).collect(),
+    )?;
+    unique(
+        "transition",
+        definition.transitions.iter().map(|t| &t.name).collect(),
+    )
+}
+
+fn compile_place(place: &PlaceDefinition, definition: &NetDefinition) -> Result<Place> {
+    let context = format!("place {}", place.name);
+    let Some(fields) = definition.colours.get(&place.colour) else {
+        let names = known(definition.colours.keys().map(String::as_str));
+        let reason = format!("unknown colour '{}' ({names})", place.colour);
+        return Err(NetError::input(context, reason));
+    };
+    let mut initial = Vec::with_capacity(place.initial.len());
+    for (index, row) in place.initial.iter().enumerate() {
+        let words = row_words(row, fields, &place.colour).map_err(|reason| {
+            NetError::input(format!("{context}, initial token {}", index + 1), reason)
+        })?;
+        initial.push(words);
+    }
+    Ok(Place {
+        name: place.name.clone(),
+        fields: fields.clone(),
+        initial,
+        views: Vec::new(),
+        dispatch: None,
+        inhibits: Vec::new(),
+    })
+}
+
+fn row_words(
+    row: &[Json],
+    fields: &[(String, FieldType)],
+    colour: &str,
+) -> std::result::Result<Vec<u64>, String> {
+    if row.len() != fields.len() {
+        let (found, wanted) = (row.len(), fields.len());
+        return Err(format!(
+            "has {found} values, but colour {colour} has {wanted} fields"
+        ));
+    }
+    let words = row.iter().zip(fields).map(|(value, (field, kind))| {
+        let word = match (kind, value) {
+            (FieldType::Bool, Json::Bool(truth)) => Some(u64::from(*truth)),
+            (FieldType::Int, Json::Number(number)) => number.as_i64().map(|whole| whole as u64),
+            (FieldType::Real, Json::Number(number)) => number.as_f64().map(f64::to_bits),
+            _ => None,
+        };
+        word.ok_or_else(|| format!("field {field} is {kind}, but the value is {value}"))
+    });
+    words.collect()
+}
+
+fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Discipline>> {
+    let one = |(place, compiled): (&PlaceDefinition, &Place)| {
+        let context = format!("place {}", place.name);
+        match place.discipline.as_str() {
+            "fifo" => Ok(Discipline::Fifo),
+            "lifo" => Ok(Discipline::Lifo),
+            "random" => Ok(Discipline::Random),
+            other => {
+                let Some(name) = other.strip_prefix("min:") else {
+                    let reason = format!(
+                        "unknown discipline '{other}' (known: fifo, lifo, random, min:<field>)"
+                    );
+                    return Err(NetError::input(context, reason));
+                };
+                let found = compiled.fields.iter().position(|field| field.0 == name);
+                let index = found.ok_or_else(|| {
+                    let names = known(compiled.fields.iter().map(|field| field.0.as_str()));
+                    let reason = format!("discipline '{other}' names no field ({names})");
+                    NetError::input(context, reason)
+                })?;
+                Ok(Discipline::Least {
+                    field: index as u16,
+                    kind: compiled.fields[index].1,
+                })
+            }
+        }
+    };
+    definition.places.iter().zip(places).map(one).collect()
+}
+
+/// Each transition with a weight meets those that can take the same token.
+fn set_rivals(transitions: &mut [Transition]) {
+    let shares = |a: &Transition, b: &Transition| {
+        a.inputs
+            .iter()
+            .any(|input| b.inputs.iter().any(|other| other.place == input.place))
+    };
+    for index in 0..transitions.len() {
+        let this = &transitions[index];
+        let rival = |&other: &usize| {
+            let that = &transitions[other];
+            other != index
+                && that.weight.is_some()
+                && that.level == this.level
+                && shares(this, that)
+        };
+        let rivals = match this.weight {
+            Some(_) => (0..transitions.len())
+                .filter(rival)
+                .map(|other| other as u32)
+                .collect(),
+            None => Vec::new(),
+        };
+        transitions[index].rivals = rivals;
+    }
+}

@@ -1,0 +1,294 @@
+//! One transition: its arcs, its guard and the way it finds its bindings.
+
+use std::collections::HashMap;
+
+use super::inscription::{delay_of, token_values};
+use super::is_name;
+use crate::compiled::{
+    output_context, transition_context, Discipline, Dispatch, Input, Output, Place, Transition,
+    View,
+};
+use crate::definition::{InputDefinition, NetDefinition, OutputDefinition, TransitionDefinition};
+use crate::error::{known, NetError, Result};
+use crate::expression::{Scope, Variable};
+use crate::guard::{divide, divide_without_join, filter_of, Guard};
+
+/// Limits that keep indices small and messages early.
+const ARCS_MAX: usize = 1_000;
+
+pub(super) struct Builder<'a> {
+    pub(super) definition: &'a NetDefinition,
+    pub(super) disciplines: Vec<Discipline>,
+    pub(super) places: Vec<Place>,
+    pub(super) views: Vec<View>,
+}
+
+impl Builder<'_> {
+    fn place(&self, name: &str, context: &str) -> Result<usize> {
+        self.places
+            .iter()
+            .position(|place| place.name == name)
+            .ok_or_else(|| {
+                let names = known(self.places.iter().map(|place| place.name.as_str()));
+                NetError::input(context, format!("unknown place '{name}' ({names})"))
+            })
+    }
+
+    pub(super) fn transition(
+        &mut self,
+        index: usize,
+        definition: &TransitionDefinition,
+        level: u32,
+    ) -> Result<Transition> {
+        let context = transition_context(&definition.page, &definition.name);
+        if definition
+            .weight
+            .is_some_and(|weight| !(weight.is_finite() && weight > 0.0))
+        {
+            return Err(NetError::input(
+                context,
+                "a weight is a finite number above 0",
+            ));
+        }
+        if definition.inputs.is_empty() {
+            let reason = "has no input arc, so it could fire for ever at one instant";
+            return Err(NetError::input(context, reason));
+        }
+        if definition.inputs.len() + definition.outputs.len() > ARCS_MAX {
+            return Err(NetError::input(
+                context,
+                format!("has more than {ARCS_MAX} arcs"),
+            ));
+        }
+        let places = self.input_places(definition, &context)?;
+        let variables = self.variables(&definition.inputs, &places, &context)?;
+        let constants = &self.definition.constants;
+        let mut scope = Scope {
+            variables: &variables,
+            constants,
+            draws_allowed: false,
+        };
+        let guard = match &definition.guard {
+            Some(text) => divide(text, scope)
+                .map_err(|reason| NetError::input(format!("{context}, guard"), reason))?,
+            None => Guard::default(),
+        };
+        scope.draws_allowed = true;
+        let mut outputs = Vec::with_capacity(definition.outputs.len());
+        for (arc, output) in definition.outputs.iter().enumerate() {
+            let where_ = output_context(&definition.page, &definition.name, arc, &output.place);
+            outputs.push(self.output(output, scope, &where_)?);
+        }
+        let delay = match &definition.delay {
+            Some(json) => Some(delay_of(json, scope, &format!("{context}, delay"))?),
+            None => None,
+        };
+        let inhibit = self.inhibitors(definition, &context)?;
+        let mut transition = Transition {
+            name: definition.name.clone(),
+            page: definition.page.clone(),
+            level,
+            weight: definition.weight,
+            rivals: Vec::new(),
+            inputs: Vec::new(),
+            joined: Vec::new(),
+            lead: 0,
+            free: Vec::new(),
+            residual: Vec::new(),
+            searches: false,
+            has_random: false,
+            inhibit,
+            delay,
+            outputs,
+        };
+        self.bind(index, &mut transition, definition, &places, guard, &context)?;
+        Ok(transition)
+    }
+
+    fn inhibitors(
+        &self,
+        definition: &TransitionDefinition,
+        context: &str,
+    ) -> Result<Vec<(u32, u32)>> {
+        let context = format!("{context}, inhibitor arc");
+        let mut inhibit = Vec::with_capacity(definition.inhibit.len());
+        for arc in &definition.inhibit {
+            let place = self.place(&arc.place, &context)?;
+            if arc.at_least == 0 {
+                let reason = "at_least is 0, which would block for ever; the least is 1";
+                return Err(NetError::input(context, reason));
+            }
+            inhibit.push((place as u32, arc.at_least));
+        }
+        Ok(inhibit)
+    }
+
+    fn input_places(&self, definition: &TransitionDefinition, context: &str) -> Result<Vec<usize>> {
+        let one = |(arc, input): (usize, &InputDefinition)| {
+            self.place(&input.place, &format!("{context}, input arc {}", arc + 1))
+        };
+        definition.inputs.iter().enumerate().map(one).collect()
+    }
+
+    fn variables<'b>(
+        &self,
+        inputs: &'b [InputDefinition],
+        places: &[usize],
+        context: &str,
+    ) -> Result<Vec<Variable<'b>>>
+    where
+        Self: 'b,
+    {
+        let mut variables: Vec<Variable<'_>> = Vec::with_capacity(inputs.len());
+        for (arc, (input, &place)) in inputs.iter().zip(places).enumerate() {
+            let Some(name) = &input.var else { continue };
+            let context = format!("{context}, input arc {} from {}", arc + 1, input.place);
+            if !is_name(name) {
+                let reason = format!("'{name}' is no variable name (letters, digits and _)");
+                return Err(NetError::input(context, reason));
+            }
+            if variables.iter().any(|variable| variable.name == name) {
+                return Err(NetError::input(
+                    context,
+                    format!("variable '{name}' is bound twice"),
+                ));
+            }
+            if self.definition.constants.contains_key(name) {
+                let reason = format!("variable '{name}' is also a constant of the net");
+                return Err(NetError::input(context, reason));
+            }
+            let colour = &self.definition.places[place].colour;
+            let fields = &self.definition.colours[colour];
+            variables.push(Variable {
+                name,
+                arc: arc as u16,
+                colour,
+                fields,
+            });
+        }
+        Ok(variables)
+    }
+
+    fn output(&self, arc: &OutputDefinition, scope: Scope<'_>, context: &str) -> Result<Output> {
+        let place = self.place(&arc.place, context)?;
+        let colour = &self.definition.places[place].colour;
+        let wanted = &self.places[place].fields;
+        let fields = token_values(arc.token.as_ref(), colour, wanted, scope, context)?;
+        let delay = match &arc.delay {
+            Some(json) => Some(delay_of(json, scope, &format!("{context}, delay"))?),
+            None => None,
+        };
+        Ok(Output {
+            place: place as u32,
+            fields,
+            delay,
+        })
+    }
+
+    /// Decides how the transition finds its bindings and makes the views for it.
+    fn bind(
+        &mut self,
+        index: usize,
+        transition: &mut Transition,
+        definition: &TransitionDefinition,
+        places: &[usize],
+        mut guard: Guard,
+        context: &str,
+    ) -> Result<()> {
+        let repeats = (1..places.len()).any(|arc| places[..arc].contains(&places[arc]));
+        transition.searches = repeats || !guard.residual.is_empty();
+        let leads_with_join = guard.joined.first().is_some_and(|entry| entry.0 == 0);
+        if transition.searches && !leads_with_join && !guard.joined.is_empty() {
+            // Arc order decides between bindings; with the join behind a free arc it cannot be
+            // followed group by group, so the join's conditions are tried like the others.
+            self.unjoin(&mut guard, definition, places, context)?;
+        }
+        let random = |arc: u16| self.disciplines[places[arc as usize]] == Discipline::Random;
+        transition.has_random = (0..places.len() as u16).any(random);
+        let lead = guard.joined.iter().position(|entry| !random(entry.0));
+        if transition.has_random
+            && (transition.searches || lead.is_none() != guard.joined.is_empty())
+        {
+            let reason = "takes from a place of random discipline, so its guard may compare \
+                 different tokens only by == of int or bool fields with a place that is not random";
+            return Err(NetError::input(context, reason));
+        }
+        transition.lead = lead.unwrap_or(0) as u32;
+        transition.joined = guard.joined.iter().map(|entry| entry.0).collect();
+        for (arc, &place) in places.iter().enumerate() {
+            let view = self.view(index, arc as u16, place, &guard);
+            if self.views[view as usize].joined.is_none() {
+                transition.free.push(arc as u16);
+            }
+            let variable = definition.inputs[arc].var.clone().unwrap_or_default();
+            transition.inputs.push(Input {
+                place: place as u32,
+                view,
+                variable,
+            });
+        }
+        transition.residual = guard.residual;
+        for &(place, at_least) in &transition.inhibit {
+            self.places[place as usize]
+                .inhibits
+                .push((index as u32, at_least));
+        }
+        Ok(())
+    }
+
+    /// Turns the join of a guard into conditions to be tried.
+    fn unjoin(
+        &self,
+        guard: &mut Guard,
+        definition: &TransitionDefinition,
+        places: &[usize],
+        context: &str,
+    ) -> Result<()> {
+        let variables = self.variables(&definition.inputs, places, context)?;
+        let constants = &self.definition.constants;
+        let scope = Scope {
+            variables: &variables,
+            constants,
+            draws_allowed: false,
+        };
+        let text = definition.guard.as_deref().unwrap_or("true");
+        let again = divide_without_join(text, scope);
+        *guard = again.map_err(|reason| NetError::input(format!("{context}, guard"), reason))?;
+        Ok(())
+    }
+
+    fn view(&mut self, transition: usize, arc: u16, place: usize, guard: &Guard) -> u32 {
+        let index = self.views.len() as u32;
+        let joined = guard.joined.iter().position(|entry| entry.0 == arc);
+        let keys = joined
+            .map(|at| guard.joined[at].1.clone())
+            .unwrap_or_default();
+        let mut wanted = guard.constants.iter().filter(|entry| entry.0 == arc);
+        let target = &mut self.places[place];
+        let field = target.dispatch.as_ref().map(|dispatch| dispatch.field);
+        let served = wanted
+            .clone()
+            .find(|entry| field.is_none_or(|field| field == entry.1));
+        match served {
+            Some(&(_, field, word)) => {
+                let fresh = || Dispatch {
+                    field,
+                    views: HashMap::new(),
+                };
+                let dispatch = target.dispatch.get_or_insert_with(fresh);
+                dispatch.views.entry(word).or_default().push(index);
+            }
+            None => target.views.push(index),
+        }
+        let rest = wanted.by_ref().filter(|&entry| Some(entry) != served);
+        let filter = filter_of(guard, arc, rest);
+        self.views.push(View {
+            transition: transition as u32,
+            discipline: self.disciplines[place],
+            filter,
+            joined: joined.map(|at| at as u32),
+            keys,
+        });
+        index
+    }
+}
