@@ -16,7 +16,7 @@ setup: $(STAMP) ## system packages, Python environment, compiled core: a ready .
 	@touch $@
 
 $(STAMP): .venv/.packages $(RUST) pyproject.toml
-	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked --quiet --skip-install-deps
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
 	@touch $@
 
 demo: setup ## the quickstart scenario: measured, traced, computed, simulated, learnt, compared

@@ -145,8 +145,7 @@ impl Record {
         self.push(name.to_string(), start, end, parent_id, 0, operation.size_bytes);
         for one in done {
             let id = self.next_span_id();
-            let full = format!("{name}/{}", one.step.name());
-            self.push(full, one.start, one.end, id, parent_id, one.bytes);
+            self.push(one.step.name().to_string(), one.start, one.end, id, parent_id, one.bytes);
         }
     }
 

@@ -117,7 +117,7 @@ pub struct Report {
 /// One span: a logical operation, or a primitive in it.
 #[derive(Clone, Debug)]
 pub struct SpanRecord {
-    /// `write`, or `write/create`.
+    /// The operation, or the step in it.
     pub name: String,
     /// Unix time.
     pub start_unix_ns: u64,

@@ -71,7 +71,6 @@ impl<'n> Engine<'n> {
     ) -> Result<Self> {
         let transitions = net.transitions.len();
         let stream = |index: usize| Stream::new(seed, replication, index as u64);
-        let monitor_stream = |(at, plan)| Monitor::new(plan, stream(transitions + 1 + at));
         let mut watched = vec![Vec::new(); transitions];
         for (index, plan) in plans.iter().enumerate() {
             plan.transitions()
@@ -89,7 +88,7 @@ impl<'n> Engine<'n> {
             position: vec![NONE; transitions],
             found: vec![Vec::new(); transitions],
             chosen: Vec::new(),
-            monitors: plans.iter().enumerate().map(monitor_stream).collect(),
+            monitors: plans.iter().map(Monitor::new).collect(),
             watched,
             observes: true,
             firings: 0,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use dfslab_stats::{Histogram, Summary};
 use serde_json::{json, Value as Json};
 
 use crate::clock::seconds;
@@ -11,7 +12,6 @@ use crate::error::{known, NetError, Result};
 use crate::expression::{compile, convert, parse, Binding, Fault, Scope, Value, Variable};
 use crate::marking::Area;
 use crate::options::MonitorDefinition;
-use crate::sojourn::Sojourn;
 use crate::stream::Stream;
 
 /// A checked monitor, the same for all replications.
@@ -52,7 +52,8 @@ pub(crate) struct Monitor<'p> {
     /// Observations made.
     pub(crate) count: u64,
     rows: Vec<u64>,
-    sojourn: Option<Sojourn>,
+    stays: Option<Histogram>,
+    /// When the sojourn of each key began.
     open: HashMap<u64, u64>,
     unmatched: u64,
 }
@@ -64,12 +65,7 @@ pub(crate) fn plan(net: &Net, monitors: &[MonitorDefinition]) -> Result<Vec<Plan
 }
 
 fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Plan> {
-    let transition = |name: &str| {
-        net.transition_index(name).ok_or_else(|| {
-            let names = known(net.transition_names());
-            NetError::input(context, format!("unknown transition '{name}' ({names})"))
-        })
-    };
+    let transition = |name: &str| transition_of(net, name, context);
     let typed = |text: &str, transition: usize, wanted| {
         inscription(net, text, transition, wanted)
             .map_err(|reason| NetError::input(format!("{context}, '{text}'"), reason))
@@ -136,6 +132,13 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
     })
 }
 
+fn transition_of(net: &Net, name: &str, context: &str) -> Result<usize> {
+    net.transition_index(name).ok_or_else(|| {
+        let names = known(net.transition_names());
+        NetError::input(context, format!("unknown transition '{name}' ({names})"))
+    })
+}
+
 fn place_of(net: &Net, name: &str, context: &str) -> Result<usize> {
     net.place_index(name).ok_or_else(|| {
         let names = known(net.places.iter().map(|place| place.name.as_str()));
@@ -196,15 +199,16 @@ pub(crate) struct Window {
 }
 
 impl<'p> Monitor<'p> {
-    pub(crate) fn new(plan: &'p Plan, stream: Stream) -> Self {
-        let sojourn = matches!(plan.kind, PlanKind::Sojourn { .. }).then(|| Sojourn::new(stream));
+    pub(crate) fn new(plan: &'p Plan) -> Self {
+        let stays = matches!(plan.kind, PlanKind::Sojourn { .. }).then(Histogram::new);
+        let (rows, open) = (Vec::new(), HashMap::new());
         Self {
             plan,
             skipped: 0,
             count: 0,
-            rows: Vec::new(),
-            sojourn,
-            open: HashMap::new(),
+            rows,
+            stays,
+            open,
             unmatched: 0,
         }
     }
@@ -243,8 +247,8 @@ impl<'p> Monitor<'p> {
                         _ if !observes => {}
                         Some(start_ns) => {
                             if self.observe() {
-                                let sojourn = self.sojourn.as_mut().expect("made with the plan");
-                                sojourn.record(now_ns - start_ns);
+                                let stays = self.stays.as_mut().expect("made with the plan");
+                                stays.record(now_ns - start_ns);
                             }
                         }
                         None => self.unmatched += 1,
@@ -316,20 +320,17 @@ impl<'p> Monitor<'p> {
                 })
             }
             PlanKind::Sojourn { from, to, .. } => {
-                let sojourn = self.sojourn.as_ref().expect("made with the plan");
-                let mut result = sojourn.result();
-                let more = json!({
+                let stays = self.stays.as_ref().expect("made with the plan");
+                let mut result = json!({
                     "kind": "sojourn",
                     "from": net.transitions[*from].name,
                     "to": net.transitions[*to].name,
                     "unmatched": self.unmatched,
                     "open": self.open.len(),
+                    "histogram": stays.buckets(),
                 });
-                let target = result
-                    .as_object_mut()
-                    .expect("a sojourn's result is an object");
-                if let Json::Object(more) = more {
-                    target.extend(more);
+                if let Json::Object(summary) = json!(Summary::from(stays)) {
+                    result.as_object_mut().expect("just made").extend(summary);
                 }
                 result
             }

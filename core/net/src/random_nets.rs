@@ -201,17 +201,19 @@ fn difference(reference_net: &Json, engine_net: &Json, seed: u64) -> (Option<Str
 
 #[test]
 fn engine_and_reference_fire_alike() {
-    let (mut total, mut lively) = (0, 0);
+    let (mut total, mut fired, mut lively) = (0, 0, 0);
     for seed in 0..NETS {
         let net = Maker(Stream::new(seed, 0, 0)).net();
         let (different, steps) = difference(&net, &net, seed);
         assert_eq!(different, None, "seed {seed}: {net:#}");
         total += steps;
+        fired += u64::from(steps > 0);
         lively += u64::from(steps > 20);
     }
+    println!("{fired} nets fired, {lively} of them often, {total} firings");
     assert!(
-        lively > NETS / 4,
-        "only {lively} nets fired more than 20 times"
+        fired >= 250 && lively >= 100,
+        "{fired} nets fired, {lively} of them often"
     );
     assert!(
         total > 10_000,

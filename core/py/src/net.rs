@@ -20,7 +20,9 @@ fn to_python(error: NetError) -> PyErr {
 }
 
 fn net_of(net_json: &str) -> PyResult<Net> {
-    NetDefinition::from_json(net_json).and_then(compile).map_err(to_python)
+    NetDefinition::from_json(net_json)
+        .and_then(compile)
+        .map_err(to_python)
 }
 
 /// Checks a net; its sizes and the arcs that scan, as JSON.

@@ -36,6 +36,7 @@ class Session:
     versions: dict[str, str] = field(default_factory=dict)
     progress: Callable[[float, str], None] | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
+    cold_daemons: bool = False
     _bed: tuple[str, Any] | None = None
     _temporary: Path | None = None
 
@@ -96,6 +97,8 @@ class Session:
         bed = module.Bed.up(bed_parameters(scenario), notify=self.notify)
         self._stack.callback(bed.down)
         self.versions.update(bed.versions)
+        # Fresh daemons are slow at first (compilation, connections): measure.py warms them up.
+        self.cold_daemons = True
         return bed
 
 

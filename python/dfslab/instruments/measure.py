@@ -16,6 +16,9 @@ from dfslab.spec.scenario import Point
 from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
+WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
+WARM_UP_OPERATIONS = 400
+WARM_UP_LIMIT_S = 20.0
 QUANTILES = ("p50", "p90", "p99", "p999")
 
 
@@ -41,9 +44,13 @@ def run_load(
 ) -> tuple[dict[str, Any], list[tuple]]:
     """The load generator's report on one run, and its spans; `changes` go over the plan."""
     run = point.scenario.run
+    target = session.target(point.scenario)
+    if session.cold_daemons:
+        session.cold_daemons = False
+        _warm_up(target, session)
     plan = {
         "stream": stream_spec(point.scenario, repetition),
-        "target": session.target(point.scenario),
+        "target": target,
         "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}",
         "verify": run.verify,
         "time_limit_s": run.time_limit,
@@ -61,6 +68,26 @@ def run_load(
         first = outcome["errors"][0]
         raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
     return outcome, spans
+
+
+def _warm_up(target: Mapping[str, Any], session: access.Session) -> None:
+    """A load whose result is thrown away, so that a fresh bed's first run is like its later ones."""
+    session.notify("warming up the daemons")
+    mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
+    stream = {
+        "seed": 0, "clients": 2, "operations_per_client": WARM_UP_OPERATIONS,
+        "files_per_client": 16, "mix": mix, "file_size": {"fixed": 4 << 20},
+        "transfer_size_bytes": 1 << 20, "file_choice": "uniform",
+    }  # fmt: skip
+    name = f"dfslab-{uuid.uuid4().hex[:12]}"
+    plan = {
+        "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
+        "run_directory": name, "time_limit_s": WARM_UP_LIMIT_S, "max_errors": 10,
+    }  # fmt: skip
+    try:
+        _core.run_load(json.dumps(plan), session.progress)
+    except _core.RunError as error:
+        raise RunFailed(f"warming up: {error}") from error
 
 
 def _where(point: Point) -> str:

@@ -12,11 +12,17 @@ from dfslab.models.prediction import Situation
 from dfslab.spec.scenario import Point
 
 
+# How many files there are follows from their size; what is a name here is not a number, too.
+FOLLOWS_FROM_OTHERS = ("entries", "direct", "cold", "fsync")
+
+
 def describe(point: Point) -> dict[str, float | str]:
     """Named quantities of a configuration, in SI units; the operations as one name."""
     situation = Situation(point.scenario)
     described: dict[str, float | str] = {
-        key: value for key, value in situation.environment.items() if value > 0
+        key: value
+        for key, value in situation.environment.items()
+        if value > 0 and key not in FOLLOWS_FROM_OTHERS
     }
     described["operations"] = "+".join(sorted(situation.mix))
     for key in ("direct", "cold", "fsync"):
@@ -76,6 +82,8 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
             switches += [(key, str(value)) for value in sorted(map(str, seen))[1:]]
         else:
             numbers.append(key)
+    # What varies most comes first: where data are few, later columns are left out.
+    numbers.sort(key=lambda key: (-len({one.get(key, 1.0) for one in described}), key))
     transform = np.log2 if scale == "log" else np.asarray
     centre = {
         key: float(np.mean([transform(float(one.get(key, 1.0))) for one in described]))

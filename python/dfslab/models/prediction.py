@@ -16,6 +16,8 @@ from dfslab.spec.scenario import Scenario
 
 # Linux starts to write dirty pages back at this share of memory (vm.dirty_background_ratio).
 DIRTY_BACKGROUND_SHARE = 0.10
+# A station this busy is what limits; below, more clients would get more done.
+FULL = 0.8
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,10 @@ class Prediction:
     def binding(self) -> str:
         """The busiest station, or what else holds the rate down."""
         busiest = max(self.utilisation, key=lambda s: self.utilisation[s], default=None)
-        if busiest is None or self.utilisation[busiest] < 0.5:
-            return "latency of one client's own sequence"
+        if busiest is None:
+            return "waiting that occupies nothing"
+        if self.utilisation[busiest] < FULL:
+            return f"too few clients: each waits for its own steps, mostly {busiest}"
         return str(busiest)
 
 

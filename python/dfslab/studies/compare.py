@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pydantic import BaseModel
@@ -10,6 +10,7 @@ from scipy import stats
 
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
+from dfslab.spec import units
 
 INSTRUMENTS = ("measure", "trace")
 
@@ -61,7 +62,7 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
     for result in results:
         by_point.setdefault(result.point_id, []).append(result)
     rows = [row for group in by_point.values() if (row := _row(group, metric)) is not None]
-    rows.sort(key=lambda row: [_sortable(value) for value in row.labels.values()])
+    rows.sort(key=lambda row: sort_key(row.labels))
     deviations = [_log_sd(group, metric) for group in by_point.values()]
     known = [value for value in deviations if value is not None]
     return Comparison(
@@ -73,16 +74,20 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
     )
 
 
+def sort_key(labels: Mapping[str, object]) -> list[tuple[int, float, str]]:
+    """Configurations in the order people expect: by the varied keys, quantities by size."""
+    return [_sortable(value) for value in labels.values()]
+
+
 def _sortable(value: object) -> tuple[int, float, str]:
-    """Numbers, and quantities by their leading number's size class, sort as people expect."""
     if isinstance(value, int | float):
         return (0, float(value), "")
-    text = str(value)
-    number, _, unit = text.partition(" ")
-    order = ["B", "kB", "KB", "KiB", "MB", "MiB", "GB", "GiB"]
-    if unit in order:
-        return (1, order.index(unit) * 1e6 + float(number), "")
-    return (2, 0.0, text)
+    for unit in ("B", "s", "B/s", "Hz"):
+        try:
+            return (1, units.parse(str(value), unit), unit)
+        except ValueError:
+            continue
+    return (2, 0.0, str(value))
 
 
 def _row(group: Sequence[Result], metric: str) -> Row | None:

@@ -113,13 +113,16 @@ pub(crate) fn evaluate(
     // The two commonest programs, a field against a number and a draw, need no stack.
     match *code {
         [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(kind)] => {
-            return on_integers(kind, binding.load(arc, field) as i64, word as i64);
+            on_integers(kind, binding.load(arc, field) as i64, word as i64)
         }
         [Instruction::Push(word), Instruction::Draw(kind)] => {
-            return draw(kind, f64::from_bits(word), 0.0, stream);
+            draw(kind, f64::from_bits(word), 0.0, stream)
         }
-        _ => {}
+        _ => on_stack(code, binding, stream),
     }
+}
+
+fn on_stack(code: &[Instruction], binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
     let mut stack = [0u64; STACK_MAX];
     let mut top = 0;
     let mut at = 0;

@@ -119,7 +119,7 @@ OPERATIONS = {
         _ask("getListing", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=120 * P.entries),
         name="list",
     ),
-    "rename": seq(_ask("rename", P.update_cpu, writes=True), name="rename"),
-    "delete": seq(_ask("delete", P.update_cpu, writes=True), name="delete"),
+    "rename": seq(_ask("rename", P.rename_cpu, writes=True), name="rename"),
+    "delete": seq(_ask("delete", P.delete_cpu, writes=True), name="delete"),
 }
 

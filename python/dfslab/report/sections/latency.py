@@ -10,6 +10,7 @@ from dfslab.report.page import ReportInput
 from dfslab.report.plot import axis, chart
 from dfslab.report.table import labels_text, seconds, table
 from dfslab.result import Result
+from dfslab.studies.compare import sort_key
 
 TITLE = "Latency"
 ORDER = 30
@@ -22,6 +23,7 @@ def render(study: ReportInput) -> Markup | None:
     measured = [r for r in study.of_method("measure") if r.repetition == 0]
     if not measured:
         return None
+    measured.sort(key=lambda result: sort_key(result.labels))
     rows = [row for result in measured for row in _rows(result)]
     head = ["configuration", "operation", "mean", "p50", "p90", "p99", "p99.9"]
     return table(head, rows) + _distributions(measured)

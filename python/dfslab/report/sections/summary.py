@@ -31,8 +31,9 @@ def render(study: ReportInput) -> Markup | None:
 def _asked(study: ReportInput) -> Markup:
     scenario = study.scenario
     points = len({result.point_id for result in study.results})
+    workloads = dict.fromkeys(r.point.scenario.workload.name for r in study.results)
     return Markup("<strong>{}</strong> configurations of {} on {}, answered by {}.").format(
-        points, scenario.workload.name, scenario.file_system.name, ", ".join(scenario.run.methods)
+        points, ", ".join(workloads), scenario.file_system.name, ", ".join(scenario.run.methods)
     )
 
 

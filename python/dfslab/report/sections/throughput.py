@@ -44,7 +44,7 @@ def _chart(operations: str, results: Sequence[Result]) -> Markup:
                 if r.method == method and count in (None, described[r.point_id]["clients"])
             ]  # fmt: skip
             if chosen:
-                label = method if count is None else f"{method}, {count:.0f} clients"
+                label = method if count is None else f"{method}, {_clients(count)}"
                 data.append(_trace(chosen, described, along, metric, label, number))
     title = "bytes per second" if has_bytes else "operations per second"
     layout = {
@@ -54,6 +54,10 @@ def _chart(operations: str, results: Sequence[Result]) -> Markup:
         "height": 460,
     }
     return chart(data, layout, f"{title} of {operations} against {along}")
+
+
+def _clients(count: float) -> str:
+    return "1 client" if count == 1 else f"{count:.0f} clients"
 
 
 def _axis_of(described: Sequence[dict[str, Any]]) -> str:

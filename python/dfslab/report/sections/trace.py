@@ -40,13 +40,10 @@ def render(study: ReportInput) -> Markup | None:
 
 
 def _icicle(roots: list[dict[str, Any]]) -> Markup:
-    ids: list[str] = []
-    labels: list[str] = []
-    parents: list[str] = []
-    values: list[float] = []
+    ids, labels, parents, values = ["all"], ["all traced operations"], [""], [0.0]
 
     def add(node: dict[str, Any], parent: str) -> None:
-        name = f"{parent}/{len(ids)}"
+        name = f"{parent}/{len(ids)}"  # names repeat in a tree; numbers do not
         ids.append(name)
         labels.append(f"{node['name']} ×{node['count']}")
         parents.append(parent)
@@ -55,10 +52,10 @@ def _icicle(roots: list[dict[str, Any]]) -> Markup:
             add(child, name)
 
     for root in roots:
-        add(root, "")
+        add(root, "all")
     data = [{
         "type": "icicle", "ids": ids, "labels": labels, "parents": parents, "values": values,
-        "branchvalues": "remainder", "tiling": {"orientation": "v"}, "root": {"color": "#ddd"},
+        "branchvalues": "remainder", "tiling": {"orientation": "v"},
         "hovertemplate": "%{label}<br>self %{value:.4g} s<extra></extra>",
     }]  # fmt: skip
     layout = {"height": 320, "margin": {"l": 0, "r": 0, "t": 10, "b": 10}}
