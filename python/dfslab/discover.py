@@ -6,6 +6,7 @@ Members live in this package and in the folders of DFSLAB_PATH, which are laid o
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -127,12 +128,21 @@ def workload(name: str) -> Workload:
 
 
 def methods() -> Iterator[tuple[str, str, Path]]:
-    """(name, "instrument" or "model", file) of every method."""
+    """(name, "instrument" or "model", file) of every method, without importing any."""
     for room, kind in (("instruments", "instrument"), ("models", "model")):
         for path in members(room).values():
-            if "NAMES = " in path.read_text(encoding="utf-8"):
-                for name in load(path).NAMES:
-                    yield name, kind, path
+            for name in _declared_names(path):
+                yield name, kind, path
+
+
+def _declared_names(path: Path) -> tuple[str, ...]:
+    """The file's NAMES; a file of the room that declares none is no method."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "NAMES" for target in node.targets
+        ):
+            return tuple(ast.literal_eval(node.value))
+    return ()
 
 
 def method(name: str) -> object:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import tomlkit
 
+from dfslab.cli import main
+
 DFSLAB = Path(sys.executable).with_name("dfslab")
 ROOT = Path(__file__).parents[2]
 
@@ -137,6 +139,16 @@ def run_dfslab(*arguments, cwd, **kwargs):
     )  # fmt: skip
 
 
+def in_process(monkeypatch, capsys, place, *arguments):
+    """The same as a process of its own, without its start."""
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(sys, "argv", ["dfslab", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    return subprocess.CompletedProcess(arguments, ended.value.code, said.out, said.err)
+
+
 def assert_refused(answer, words):
     assert answer.returncode == 2, answer.stderr + answer.stdout
     lines = answer.stderr.strip().splitlines()
@@ -147,12 +159,12 @@ def assert_refused(answer, words):
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.replace(" ", "-"))
-def test_wrong_scenario(case, tmp_path):
+def test_wrong_scenario(case, tmp_path, monkeypatch, capsys):
     table, words = WRONG[case]
     (tmp_path / "FILE").write_text("not a directory")
     (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
-    answer = run_dfslab("run", "scenario.toml", cwd=tmp_path)
-    assert_refused(answer, ["scenario.toml", *words] if "answers" not in words[0] else words)
+    answer = in_process(monkeypatch, capsys, tmp_path, "run", "scenario.toml")
+    assert_refused(answer, ["scenario.toml", *words])
     assert sorted(os.listdir(tmp_path)) == ["FILE", "scenario.toml"]
 
 
@@ -163,9 +175,9 @@ def test_there_are_thirty_of_them():
 @pytest.mark.parametrize(
     ("text", "word"), [(b"name = ", "TOML"), (b"\xff\xfe\x00", "read"), (b"", "required")]
 )
-def test_not_a_scenario(text, word, tmp_path):
+def test_not_a_scenario(text, word, tmp_path, monkeypatch, capsys):
     (tmp_path / "scenario.toml").write_bytes(text)
-    assert_refused(run_dfslab("run", "scenario.toml", cwd=tmp_path), [word])
+    assert_refused(in_process(monkeypatch, capsys, tmp_path, "run", "scenario.toml"), [word])
     assert os.listdir(tmp_path) == ["scenario.toml"]
 
 
@@ -189,15 +201,15 @@ def test_directory_that_is_not_writable(tmp_path):
      ("bed", "up", "local"), ("bed", "down"), ("compare", "nowhere"), ("report", "nowhere"),
      ("trace", "report", "nowhere.otlp"), ("bed", "down", "no-such-bed")],
 )  # fmt: skip
-def test_wrong_command_lines(arguments, tmp_path):
-    answer = run_dfslab(*arguments, cwd=tmp_path)
+def test_wrong_command_lines(arguments, tmp_path, monkeypatch, capsys):
+    answer = in_process(monkeypatch, capsys, tmp_path, *arguments)
     assert_refused(answer, [])
     assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("override", ["workload.clients", "=3", "workload.clients=zero", "a.b=1"])
-def test_wrong_overrides(override, tmp_path):
+def test_wrong_overrides(override, tmp_path, monkeypatch, capsys):
     quickstart = ROOT / "scenarios" / "quickstart.toml"
-    answer = run_dfslab("run", quickstart, "--set", override, cwd=tmp_path)
+    answer = in_process(monkeypatch, capsys, tmp_path, "run", quickstart, "--set", override)
     assert_refused(answer, [])
     assert not os.listdir(tmp_path)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +14,8 @@ import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from dfslab import discover
+from dfslab.beds.errors import BedError
 from dfslab.method import RunFailed
-from dfslab.cli import laboratory
-from dfslab.report import show, terminal
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -41,13 +42,29 @@ Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
 
 
+class _Lazy:
+    """A room that is imported when a command needs it: wrong input is refused at once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+laboratory = _Lazy("dfslab.cli.laboratory")
+show = _Lazy("dfslab.report.show")
+terminal = _Lazy("dfslab.report.terminal")
+SHOW_FORMS = "table, formula, mermaid, plantuml, net"
+
+
 def main() -> None:
     """Entry point: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted."""
     try:
         app(standalone_mode=False)
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
-    except (RunFailed, discover.DiscoveryError, laboratory.BedError) as error:
+    except (RunFailed, discover.DiscoveryError, BedError) as error:
         _stop(f"dfslab: {error}", 1)
     except (KeyboardInterrupt, typer.Abort):
         _stop("dfslab: interrupted; what was finished is kept", 130)
@@ -81,6 +98,15 @@ def _scenario(path: Path, sets: list[str] | None) -> Scenario:
     changed = scenario.with_overrides(values)
     check(changed)
     return changed
+
+
+@contextmanager
+def _of(path: Path) -> Iterator[None]:
+    """Errors of the input name the scenario they come from."""
+    try:
+        yield
+    except InputError as error:
+        raise error if error.file or error.key.startswith("--") else error.of(str(path)) from error
 
 
 def _literal(text: str) -> Any:
@@ -120,7 +146,8 @@ def run(
 ) -> None:  # fmt: skip
     """Every method the scenario names, compared, one HTML page."""
     chosen = _scenario(scenario, sets)
-    done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
+    with _of(scenario):
+        done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
     _print(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"page: {done.page}")
@@ -133,7 +160,8 @@ def measure(
 ) -> None:  # fmt: skip
     """Measure every configuration; no models."""
     chosen = _scenario(scenario, sets).with_methods(["measure"])
-    done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
+    with _of(scenario):
+        done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
     _print(as_json, done.document(), terminal.result_table(done.results))
     if not as_json:
         print(f"run: {done.folder}")
@@ -147,7 +175,8 @@ def sweep(
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
     asked = _scenario(scenario, sets)
     chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
-    done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
+    with _of(scenario):
+        done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
     _print(as_json, done.document(), terminal.result_table(done.results))
     if not as_json:
         print(f"run: {done.folder}")
@@ -165,9 +194,10 @@ def predict(
 ) -> None:
     """Predict every configuration by one method, without measuring anything."""
     chosen = _scenario(scenario, sets)
-    results = _with_progress(
-        as_json, lambda report: laboratory.predict(chosen, method, fitted_on, report)
-    )
+    with _of(scenario):
+        results = _with_progress(
+            as_json, lambda report: laboratory.predict(chosen, method, fitted_on, report)
+        )
     document = [result.model_dump(mode="json") for result in results]
     _print(as_json, document, terminal.result_table(results))
 
@@ -205,7 +235,8 @@ def trace_record(
 ) -> None:
     """Run the scenario's first configuration with spans on and write them as OTLP."""
     chosen = _scenario(scenario, sets)
-    profile = _with_progress(as_json, lambda report: laboratory.record(chosen, output, report))
+    with _of(scenario):
+        profile = _with_progress(as_json, lambda report: laboratory.record(chosen, output, report))
     _print(as_json, profile, terminal.ranking_table(profile), f"trace: {output}")
 
 
@@ -274,7 +305,7 @@ def bed_status(
 @show_app.command("filesystem")
 def show_filesystem(
     name: str,
-    form: Annotated[str, typer.Option("--as", help=", ".join(show.FORMS))] = "table",
+    form: Annotated[str, typer.Option("--as", help=SHOW_FORMS)] = "table",
     operation: Annotated[str, typer.Option("--operation", help="One operation only.")] = "",
     as_json: AsJson = False,
 ) -> None:

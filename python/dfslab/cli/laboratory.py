@@ -10,7 +10,6 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.beds import registry
-from dfslab.beds.errors import BedError
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
 from dfslab.models.demand import calibrate
@@ -25,7 +24,6 @@ from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.sweep import sweep
 
-__all__ = ["BedError"]
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")
 INSTRUMENTS = ("measure", "trace")

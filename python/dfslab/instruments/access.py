@@ -118,12 +118,11 @@ def _writable(directory: Path) -> None:
     key = "file_system.access.directory"
     if not directory.is_dir():
         raise InputError(key, str(directory), "must be an existing directory")
-    if not os.access(directory, os.W_OK | os.X_OK) or _read_only(directory):
-        raise InputError(key, str(directory), "must be writable")
-
-
-def _read_only(directory: Path) -> bool:
-    return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    try:
+        # Only trying tells: root may write anywhere but where nobody can.
+        os.rmdir(tempfile.mkdtemp(prefix="dfslab-", dir=directory))
+    except OSError as error:
+        raise InputError(key, str(directory), f"must be writable: {error.strerror}") from error
 
 
 def _answers(uri: str) -> None:

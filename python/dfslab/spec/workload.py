@@ -24,13 +24,13 @@ class FileParameters(Model):
         "64 MiB", description="Bytes each client moves, when operations_per_client is 0"
     )
     operations_per_client: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
-        0, description="Operations of each client; 0: from data_per_client, 4 to 256"
+        0, description="Operations of each client; 0: from data_per_client, 2 to 256"
     )
 
     def operations(self) -> int:
         """Operations of each client."""
         by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
-        return self.operations_per_client or max(4, min(256, by_data))
+        return self.operations_per_client or max(2, min(256, by_data))
 
 
 @dataclass(frozen=True)
