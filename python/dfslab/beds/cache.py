@@ -84,11 +84,11 @@ def _download(
     ]  # fmt: skip
     log_path.write_bytes(b"")
     try:
-        run_to_end(
-            f"downloading {name}", command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S
-        )
+        run_to_end(f"downloading {name}", command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S)
         if not any((partial / "jars").glob("*.jar")):
-            raise BedError("download", f"downloading {name}", f"Maven copied no jar; see {log_path}")
+            raise BedError(
+                "download", f"downloading {name}", f"Maven copied no jar; see {log_path}"
+            )
         (partial / "jars").rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

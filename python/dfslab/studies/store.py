@@ -66,6 +66,8 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
     home = root / scenario.name
     if not fresh:
         for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
+            if folder.parent.is_symlink():
+                continue
             is_same = folder.read_text(encoding="utf-8") == scenario.toml()
             if is_same and not (folder.parent / "complete").exists():
                 return Store(folder.parent, resumed=True)

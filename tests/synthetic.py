@@ -1,0 +1,82 @@
+"""Made-up results with planted laws, for tests of models and studies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Point, Scenario
+
+SIZES = ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]
+
+
+def scenario(sizes=SIZES, clients=(1, 2, 4), hold_out=({"workload.file_size": "1 MiB"},), **run):
+    """A local-directory scenario over sizes and clients."""
+    roles = {"client": 1, "storage": 1}
+    return build(
+        Scenario,
+        {
+            "name": "synthetic",
+            "deployment": {"node": [{"name": "machine", "cores": 2, "roles": roles}]},
+            "file_system": {"name": "local"},
+            "workload": {"name": "sequential_read"},
+            "run": {"repetitions": 2, **run},
+            "sweep": [{
+                "workload.name": ["sequential_read", "sequential_write"],
+                "workload.file_size": list(sizes),
+                "workload.clients": list(clients),
+            }],
+            "judge": {"hold_out": list(hold_out)},
+        },
+    )  # fmt: skip
+
+
+def operation(point: Point) -> str:
+    """What the point's workload does."""
+    return point.scenario.workload.name.removeprefix("sequential_")
+
+
+def measured(point: Point, rate: float, repetition: int = 0, method: str = "measure") -> Result:
+    """A result with one rate."""
+    name = operation(point)
+    latency = point.scenario.workload.clients / rate
+    return Result(
+        method=method,
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        metrics={
+            "rate_per_s": Metric(value=rate),
+            f"latency_s_mean.{name}": Metric(value=latency),
+        },
+        steps=[Step(operation=name, step=name, time_s_mean=latency, count=100)],
+        detail={"histograms": {name: [[int(latency * 1e9), 100]]}},
+        provenance=provenance(1),
+    )
+
+
+def predicted(point: Point, rate: float, low: float, high: float, method: str) -> Result:
+    """A prediction with an interval."""
+    result = measured(point, rate, method=method)
+    metric = Metric(value=rate, low=low, high=high)
+    return result.model_copy(update={"metrics": {**result.metrics, "rate_per_s": metric}})
+
+
+def planted_rate(point: Point) -> float:
+    """log2 rate = 16 - 0.7 log2(MiB) + 0.5 log2(clients), writes 3 times slower."""
+    size = float(point.scenario.workload.parameters["file_size"].split()[0])
+    size /= 1024 if "KiB" in point.scenario.workload.parameters["file_size"] else 1
+    clients = point.scenario.workload.clients
+    rate = 2.0 ** (16 - 0.7 * np.log2(size) + 0.5 * np.log2(clients))
+    return rate / 3 if operation(point) == "write" else rate
+
+
+def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -> list[Result]:
+    """Measured results of all points under the planted law."""
+    random = np.random.default_rng(seed)
+    return [
+        measured(point, planted_rate(point) * float(np.exp(noise * random.normal())), repetition)
+        for point in scenario(**kwargs).points()
+        for repetition in range(repetitions)
+    ]

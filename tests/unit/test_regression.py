@@ -1,0 +1,105 @@
+"""Regression and baselines: planted laws found, intervals that hold, the errata as tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import synthetic
+
+from dfslab.method import RunFailed
+from dfslab.models import baseline
+from dfslab.models.regression import Regression
+
+
+def fitted_on(results):
+    return [result for result in results if not result.point.held_out]
+
+
+def test_planted_exponents_are_found():
+    model = Regression().fit(fitted_on(synthetic.planted()))
+    found = {name: value for name, (value, _) in model.fitted.coefficients.items()}
+    # Natural log of the rate over powers of two.
+    assert found["file_size"] == pytest.approx(-0.7 * np.log(2))
+    assert found["clients"] == pytest.approx(0.5 * np.log(2))
+    assert found["operations=write"] == pytest.approx(-np.log(3))
+    assert model.fitted.r_squared == pytest.approx(1.0)
+
+
+def test_standard_errors_and_intervals_are_honest():
+    """Over many noisy data sets, 90 % of held-out values lie in their intervals."""
+    hits = total = 0
+    for seed in range(30):
+        results = synthetic.planted(noise=0.2, seed=seed)
+        model = Regression().fit(fitted_on(results))
+        for result in results:
+            if result.point.held_out and result.repetition == 0:
+                rate = model.run(result.point).metrics["rate_per_s"]
+                twice = [r.value() for r in results if r.point_id == result.point_id]
+                hits += rate.low <= float(np.exp(np.mean(np.log(twice)))) <= rate.high
+                total += 1
+    # 180 intervals: 90 % ± 3 standard errors.
+    assert 0.90 - 3 * 0.0224 <= hits / total <= 1.0
+
+
+def test_r_squared_is_one_minus_error_over_total():
+    """The paper's list swaps SSE and SSR; as printed, a perfect fit would have R² = 0."""
+    results = fitted_on(synthetic.planted(noise=0.3, repetitions=1))
+    model = Regression().fit(results)
+    target = np.log([result.value() for result in results])
+    shown = np.log([model.run(result.point).value() for result in results])
+    error = ((target - shown) ** 2).sum()
+    regression = ((shown - target.mean()) ** 2).sum()
+    total = ((target - target.mean()) ** 2).sum()
+    assert model.fitted.r_squared == pytest.approx(1 - error / total)
+    assert model.fitted.r_squared == pytest.approx(regression / total)
+    assert model.fitted.r_squared != pytest.approx(error / total)
+    freedom = len(target) - len(model.fitted.coefficients)
+    adjusted = 1 - (error / freedom) / (total / (len(target) - 1))
+    assert model.fitted.adjusted_r_squared == pytest.approx(adjusted)
+
+
+def test_the_linear_form_goes_negative_and_says_so():
+    model = Regression(scale="linear").fit(fitted_on(synthetic.planted()))
+    answers = [model.run(point) for point in synthetic.scenario().points()]
+    assert any(answer.metrics["rate_per_s"].low < 0 for answer in answers)
+    assert any("negative" in note for answer in answers for note in answer.notes)
+
+
+def test_replicates_do_not_count_as_evidence():
+    few, many = (Regression().fit(fitted_on(synthetic.planted(0.2, repetitions=n))) for n in (1, 1))
+    doubled = fitted_on(synthetic.planted(0.2, repetitions=1))
+    copies = [r.model_copy(update={"repetition": k}) for r in doubled for k in range(5)]
+    copied = Regression().fit(copies)
+    error = few.fitted.coefficients["file_size"][1]
+    assert copied.fitted.coefficients["file_size"][1] == pytest.approx(error)
+    assert many.fitted.coefficients["file_size"][1] == pytest.approx(error)
+
+
+def test_too_little_to_learn_from_is_said():
+    results = synthetic.planted(sizes=["1 MiB"], clients=(1,), hold_out=())
+    with pytest.raises(RunFailed, match="three measured configurations"):
+        Regression().fit(results)
+    with pytest.raises(RunFailed, match="needs measured results"):
+        Regression().run(results[0].point)
+
+
+def test_the_mean_is_the_geometric_mean_of_its_operation():
+    results = fitted_on(synthetic.planted())
+    model = baseline.make("mean").fit(results)
+    reads = [r.value() for r in results if synthetic.operation(r.point) == "read"]
+    point = next(r.point for r in results if synthetic.operation(r.point) == "read")
+    answer = model.run(point).metrics["rate_per_s"]
+    assert answer.value == pytest.approx(np.exp(np.mean(np.log(reads))))
+    assert answer.low < answer.value < answer.high
+
+
+def test_the_ideal_bound_is_the_declared_disk():
+    """64 KiB direct reads at 500 MB/s and 100 us latency."""
+    results = synthetic.planted(hold_out=())
+    point = results[0].point
+    direct = point.model_copy(update={
+        "scenario": point.scenario.with_values({
+            "workload.cache": "direct", "workload.transfer_size": "64 KiB"})})  # fmt: skip
+    answer = baseline.make("ideal").run(direct)
+    assert answer.metrics["rate_per_s"].value == pytest.approx(1 / (1e-4 + 65536 / 5e8))
+    assert not baseline.make("ideal").run(point).metrics

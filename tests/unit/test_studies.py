@@ -1,0 +1,188 @@
+"""Sweeps that resume, comparisons that add up, folds that never split a configuration."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+import synthetic
+
+from dfslab.method import RunFailed
+from dfslab.studies import crossval, store
+from dfslab.studies.compare import compare, score
+from dfslab.studies.sweep import sweep
+
+SILENT = lambda *_: None  # noqa: E731
+
+
+class Instrument:
+    """Measures the planted law and counts its runs."""
+
+    name = "measure"
+
+    def __init__(self, fails=()):
+        self.ran = []
+        self.fails = fails
+
+    def run(self, point, repetition=0):
+        self.ran.append((point.id, repetition))
+        if point.id in self.fails:
+            raise RunFailed("made to fail")
+        return synthetic.measured(point, synthetic.planted_rate(point), repetition)
+
+
+class Spy:
+    """A model that remembers what it was shown."""
+
+    name = "spy"
+
+    def fit(self, results):
+        self.shown = results
+        return self
+
+    def run(self, point):
+        rate = synthetic.planted_rate(point)
+        return synthetic.predicted(point, rate * 1.1, rate * 0.9, rate * 1.3, self.name)
+
+
+def test_a_sweep_runs_every_point_and_never_shows_what_is_held_out(tmp_path):
+    scenario = synthetic.scenario()
+    instrument, spy = Instrument(), Spy()
+    results = sweep(scenario, [instrument, spy], store.open_run(scenario, tmp_path), SILENT)
+    points = scenario.points()
+    assert sorted(instrument.ran) == sorted((p.id, k) for p in points for k in range(2))
+    assert instrument.ran != sorted(instrument.ran)
+    held = {point.id for point in points if point.held_out}
+    assert held
+    assert not held & {result.point_id for result in spy.shown}
+    assert len(spy.shown) == 2 * (len(points) - len(held))
+    comparison = compare(results)
+    assert comparison.held_out["spy"].median_abs_error == pytest.approx(0.1)
+    assert comparison.held_out["spy"].coverage_90 == 1.0
+    assert comparison.held_out["spy"].n == len(held)
+
+
+def test_an_unfinished_run_is_resumed_and_nothing_runs_twice(tmp_path):
+    scenario = synthetic.scenario()
+    first = Instrument()
+    opened = store.open_run(scenario, tmp_path)
+    sweep(scenario, [first], opened, SILENT)
+    kept = sorted((opened.folder / "results").glob("*.json"))
+    for path in kept[:7]:
+        path.unlink()
+    kept[8].write_text('{"half": "writ')
+    again = store.open_run(scenario, tmp_path)
+    assert again.resumed
+    assert again.folder == opened.folder
+    second = Instrument()
+    results = sweep(scenario, [second], again, SILENT)
+    assert len(second.ran) == 8
+    assert len(results) == len(first.ran)
+    again.finish({})
+    assert not store.open_run(scenario, tmp_path).resumed
+    latest = tmp_path / "synthetic" / "latest"
+    assert latest.is_symlink()
+    rows = duckdb.read_parquet(str(again.folder / "results.parquet")).fetchall()
+    assert len(rows) == 2 * len(results)
+
+
+def test_some_failures_are_borne_and_many_are_not(tmp_path):
+    scenario = synthetic.scenario()
+    points = scenario.points()
+    opened = store.open_run(scenario, tmp_path)
+    results = sweep(scenario, [Instrument(fails={points[0].id})], opened, SILENT)
+    assert points[0].id not in {result.point_id for result in results}
+    everything = {point.id for point in points}
+    with pytest.raises(RunFailed, match="made to fail"):
+        sweep(scenario, [Instrument(fails=everything)],
+              store.open_run(scenario, tmp_path, fresh=True), SILENT)  # fmt: skip
+
+
+PROGRAM = """
+import sys, time
+sys.path.insert(0, {tests!r})
+import synthetic
+from pathlib import Path
+from dfslab.studies import store
+from dfslab.studies.sweep import sweep
+class Slow:
+    name = "measure"
+    def run(self, point, repetition=0):
+        time.sleep(0.02)
+        with open("ran", "a") as log:
+            log.write(f"{{point.id}} {{repetition}}\\n")
+        return synthetic.measured(point, synthetic.planted_rate(point), repetition)
+scenario = synthetic.scenario()
+opened = store.open_run(scenario, Path("runs"))
+sweep(scenario, [Slow()], opened, lambda *_: None)
+opened.finish({{}})
+"""
+
+
+def lines(path):
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_kill_nine_in_the_middle_loses_nothing(tmp_path):
+    program = textwrap.dedent(PROGRAM.format(tests=str(Path(__file__).parents[1])))
+    wanted = 2 * len(synthetic.scenario().points())
+    for attempt in range(12):
+        before = lines(tmp_path / "ran")
+        child = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+        if attempt < 3:
+            while lines(tmp_path / "ran") < before + 7:
+                time.sleep(0.005)
+                assert child.poll() is None
+            os.kill(child.pid, signal.SIGKILL)
+        if child.wait(60) == 0:
+            break
+    folders = [path for path in (tmp_path / "runs" / "synthetic").iterdir() if path.is_dir()]
+    finished = {path.parent.resolve() for path in (tmp_path / "runs").glob("*/*/complete")}
+    assert len({folder.resolve() for folder in folders}) == len(finished) == 1
+    ran = (tmp_path / "ran").read_text().splitlines()
+    assert len(set(ran)) == wanted
+    # A kill between the end of a run and its file costs that one run, never more.
+    assert wanted <= len(ran) <= wanted + 3
+
+
+def test_scores_do_not_depend_on_order():
+    results = synthetic.planted(noise=0.1)
+    spy = Spy()
+    everything = results + [spy.run(p) for p in {r.point_id: r.point for r in results}.values()]
+    forwards, backwards = compare(everything), compare(everything[::-1])
+    assert forwards.held_out == backwards.held_out
+    assert {r.point_id: r.errors for r in forwards.rows} == {
+        r.point_id: r.errors for r in backwards.rows
+    }
+    assert forwards.noise == pytest.approx(0.1, rel=0.5)
+
+
+def test_a_score_by_hand():
+    found = score([0.1, -0.2, 0.4, -0.1], [True, True, False, True])
+    assert found.median_abs_error == pytest.approx(0.15)
+    assert found.median_signed_error == pytest.approx(0.0)
+    assert found.coverage_90 == 0.75
+    assert found.p90_abs_error == pytest.approx(np.quantile([0.1, 0.1, 0.2, 0.4], 0.9))
+
+
+def test_folds_cover_all_once_and_hold_whole_configurations():
+    results = synthetic.planted(noise=0.1, repetitions=3)
+    folds = crossval.folds_of(results, 5, 3)
+    ids = [point_id for fold in folds for point_id in fold]
+    assert sorted(ids) == sorted({result.point_id for result in results})
+    assert max(map(len, folds)) - min(map(len, folds)) <= 1
+    assert folds == crossval.folds_of(results[::-1], 5, 3)
+
+
+def test_cross_validation_finds_the_better_model():
+    found = crossval.crossval(synthetic.planted(0.05), ["regression", "mean"], 5, 1, SILENT)
+    assert found["regression"].median_abs_error < 0.1 < found["mean"].median_abs_error
+    assert found["regression"].n == 30
