@@ -12,11 +12,19 @@ import time
 from pathlib import Path
 
 import pytest
+from dfslab import discover
 from dfslab.beds import registry, state
 from dfslab.beds.errors import BedError
 from dfslab.beds.ports import can_listen
-from dfslab.filesystems.hdfs.bed import Bed, parse_parameters
+from dfslab.filesystems.hdfs.bed import (
+    Bed,
+    BedParameters,
+    decided_properties,
+    parse_parameters,
+)
+from dfslab.instruments.access import bed_parameters
 from dfslab.spec.model import InputError
+from dfslab.spec.scenario import read
 
 pytestmark = pytest.mark.bed
 SHELL = "org.apache.hadoop.fs.FsShell"
@@ -240,6 +248,19 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
     assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]
 
 
+def test_a_scenario_s_parameters_are_understood():
+    """Every parameter of the description reaches a Hadoop property, in Hadoop's unit."""
+    scenario = read(Path(__file__).parents[2] / "scenarios/hdfs.toml")
+    told = BedParameters.model_validate(bed_parameters(scenario))
+    assert (told.datanodes, told.replication, told.complete_retry_delay_s) == (3, 2, 0.4)
+    properties = decided_properties(told, Path("/bed"), "hdfs://there", 1)
+    declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
+    assert {parameter.source for parameter in declared} <= set(properties)
+    delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
+    assert (properties[delay], properties["dfs.blocksize"]) == ("400", str(2**27))
+    assert parse_parameters({"complete_retry_delay": "10 ms", "block_size": "1 MiB"})
+
+
 @pytest.mark.parametrize(
     ("told", "line"),
     [
@@ -250,6 +271,7 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
         ({"block_size": "big"}, "bed.block_size = 'big': "),
         ({"version": "newest"}, "bed.version = 'newest': "),
         ({"data_directory": "/no/such"}, "bed.data_directory = '/no/such': must be an existing"),
+        ({"complete_retry_delay": "soon"}, "bed.complete_retry_delay = 'soon': "),
         ({"heap_bytes": "1 MiB"}, "bed.heap_bytes = 1048576: must be at least 64 MiB"),
         ({"fs.defaultFS": "x"}, "bed.fs.defaultFS = 'x': is decided by the bed"),
     ],

@@ -45,8 +45,8 @@ def uninterrupted() -> Iterator[None]:
 class BaseBed:
     """A file system that dfslab started; a system's `bed.py` derives `Bed` from it.
 
-    The derived class says SYSTEM, and has `parse` (parameters checked), `prepare` (downloads, before
-    anything is made), `port_count`, and `start` (launches daemons by `launch`, waits by `await_ready`).
+    The derived class says SYSTEM, and has `parse` (parameters checked), `prepare` (downloads,
+    before anything is made), `port_count`, and `start` (launches daemons by `launch`, waits).
     """
 
     SYSTEM: ClassVar[str]
@@ -186,7 +186,7 @@ class BaseBed:
         self._record_daemons()
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder outside the bed's own; it is removed with the bed. BedError if it cannot."""
+        """Make a folder outside the bed's own, removed with the bed. BedError if it cannot."""
         self._now(folders=[*self._record.folders, str(path)])
         try:
             state.make_marked(path, self._folder.id)

@@ -9,17 +9,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from xml.etree import ElementTree
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
 from dfslab.beds.base import BaseBed, Notify
 from dfslab.beds.cache import maven_jars, program
 from dfslab.beds.daemon import Daemon, run_to_end
 from dfslab.beds.ports import LOOPBACK
 from dfslab.spec.model import InputError, Model, build, unknown
-from dfslab.spec.units import Bytes, Seconds
+from dfslab.spec.units import Bytes, parse
 
 POM = Path(__file__).with_name("pom.xml")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -44,6 +44,14 @@ def _either(name: str, described: str) -> AliasChoices:
     return AliasChoices(described, name)
 
 
+def _seconds(value: Any) -> Any:
+    """Text with a unit, or a number of seconds, as a description's parameters come."""
+    return parse(value, "s") if isinstance(value, str) else value
+
+
+Delay = Annotated[float, BeforeValidator(_seconds)]
+
+
 class BedParameters(Model):
     """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
 
@@ -61,7 +69,7 @@ class BedParameters(Model):
     handler_count: int = Field(10, ge=1)
     prefetch_blocks: int = Field(10, ge=1)
     close_committed_allowed: int = Field(1, ge=0)
-    complete_retry_delay_s: Seconds = Field("400 ms", validation_alias=_either(
+    complete_retry_delay_s: Delay = Field(0.4, ge=0, validation_alias=_either(
         "complete_retry_delay_s", "complete_retry_delay"))  # fmt: skip
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"

@@ -1,0 +1,117 @@
+"""The page: every section, nothing fetched, nothing unescaped, drawn by a real browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import synthetic
+from playwright.sync_api import sync_playwright
+
+from dfslab import discover
+from dfslab.models import baseline, sequence
+from dfslab.models.regression import Regression
+from dfslab.report import page
+from dfslab.studies.advise import advise
+from dfslab.studies.compare import compare
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+from screenshot import ARGUMENTS, CHROMIUM, open_page  # noqa: E402
+
+HOSTILE = "<script>alert(1)</script></script><img src=x onerror=alert(2)>"
+TRACE = {
+    "spans": 12, "trees": 4, "shapes": 1, "losses": {"duplicates": 0},
+    "roots": [{"name": HOSTILE, "count": 4, "bytes": 0, "total_s": 1.0, "self_s": 0.5,
+               "children": [{"name": "read", "count": 8, "bytes": 4096, "total_s": 0.5,
+                             "self_s": 0.5, "children": []}]}],
+    "ranking": [{"name": "read", "path": f"{HOSTILE}/read", "count": 8, "total_s": 0.5,
+                 "self_s": 0.5, "share": 0.5, "bytes": 4096}],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def study():
+    """A study of planted results with every kind of content."""
+    results = synthetic.planted(noise=0.05)
+    scenario = synthetic.scenario().model_copy(update={"title": HOSTILE})
+    fitted = [result for result in results if not result.point.held_out]
+    models = [sequence.make("sequence"), Regression(), *map(baseline.make, ("mean", "ideal"))]
+    points = {result.point_id: result.point for result in results}.values()
+    for model in models:
+        model.fit(fitted)
+        results += [model.run(point) for point in points]
+    calibration = models[0].calibration
+    advice = [one for point in points for one in advise(point, calibration)[:1]]
+    comparison = compare(results)
+    return page.ReportInput(scenario, results, comparison, comparison.fitted, TRACE, advice)
+
+
+def test_every_section_is_there_and_full(study):
+    found = page.sections(study)
+    assert [s.name for s in found] == [
+        "summary", "throughput", "latency", "steps", "predictions", "model_error", "advice",
+        "trace", "provenance"]  # fmt: skip
+    assert all(section.body for section in found)
+    assert {s.name for s in found} == set(discover.members("report/sections"))
+
+
+def test_an_empty_study_says_so_in_every_section():
+    empty = page.ReportInput(synthetic.scenario(), [])
+    for section in page.sections(empty):
+        assert section.body is None
+        assert section.empty.endswith(".")
+    assert "Nothing was measured" in page.render(empty)
+
+
+def test_a_single_configuration_without_models_is_shown():
+    results = synthetic.planted(sizes=["1 MiB"], clients=(1,), hold_out=())[:1]
+    text = page.render(page.ReportInput(synthetic.scenario(), results))
+    assert "1 MiB" in text
+
+
+def test_text_is_never_markup(study):
+    text = page.render(study)
+    assert HOSTILE not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_the_summary_tells_when_a_model_is_no_better_than_the_mean(study):
+    worse = study.comparison.model_copy(deep=True)
+    for name in ("sequence", "regression"):
+        worse.held_out[name].median_abs_error = worse.held_out["mean"].median_abs_error + 1
+    changed = page.ReportInput(study.scenario, study.results, worse)
+    summary = next(s for s in page.sections(changed) if s.name == "summary")
+    assert "no better than the mean" in summary.body
+
+
+@pytest.mark.browser
+def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
+    path = tmp_path / "report.html"
+    page.write(study, path)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        tab = browser.new_page(viewport={"width": 1280, "height": 1600})
+        complaints = open_page(tab, path)
+        assert complaints == []
+        for section in page.sections(study):
+            box = tab.locator(f"#{section.name}").bounding_box()
+            assert box is not None
+            assert box["height"] > 60, section.name
+        charts = tab.locator(".chart").count()
+        assert charts >= 8
+        assert tab.locator(".chart svg.main-svg").count() >= charts
+        assert tab.evaluate("window.alerted === undefined")
+        browser.close()
+
+
+@pytest.mark.browser
+def test_the_browser_check_can_fail(tmp_path):
+    path = tmp_path / "bad.html"
+    path.write_text("<script>console.error('planted')</script><img src='http://127.0.0.1:9/x'>")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        complaints = open_page(browser.new_page(), path)
+        browser.close()
+    assert "planted" in complaints
+    assert any(text.startswith("http://127.0.0.1:9") for text in complaints)
