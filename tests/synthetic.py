@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario

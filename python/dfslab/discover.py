@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
@@ -80,7 +81,7 @@ def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
     return module
 
 
-def _required(module: ModuleType, path: Path, names: tuple[str, ...]) -> list[object]:
+def _required(module: ModuleType, path: Path, names: tuple[str, ...]) -> list[Any]:
     missing = [name for name in names if not hasattr(module, name)]
     if missing:
         raise DiscoveryError(f"{path}: lacks {', '.join(missing)}")
@@ -99,7 +100,7 @@ def _file_system(name: str, folder: Path) -> FileSystem:
     (trees,) = _required(operations, folder / "operations.py", ("OPERATIONS",))
     try:
         return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
-                          folder)  # type: ignore[arg-type]  # fmt: skip
+                          folder)  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 
@@ -116,7 +117,7 @@ def file_system(name: str) -> FileSystem:
 def _workload(name: str, path: Path) -> Workload:
     module = load(path)
     title, parameters, stream = _required(module, path, ("TITLE", "Parameters", "stream"))
-    return Workload(name, title, parameters, stream, path)  # type: ignore[arg-type]
+    return Workload(name, title, parameters, stream, path)
 
 
 def workload(name: str) -> Workload:

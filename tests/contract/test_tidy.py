@@ -98,7 +98,9 @@ def test_no_dead_python_file():
         relative = path.relative_to(package)
         if path.stem.startswith("__") or str(relative).startswith(rooms):
             continue
-        if not re.search(rf"(?:import|from)\s[^\n]*\b{path.stem}\b|{path.stem},?\n", text):
+        dotted = "dfslab." + ".".join(relative.with_suffix("").parts)
+        imported = rf"(?:import|from)\s[^\n]*\b{path.stem}\b|{path.stem},?\n|\"{dotted}\""
+        if not re.search(imported, text):
             dead.append(str(relative))
     assert not dead, dead
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import tomlkit
-
 from dfslab.cli import main
 
 DFSLAB = Path(sys.executable).with_name("dfslab")

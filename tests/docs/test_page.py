@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from playwright.sync_api import sync_playwright
-
 from dfslab import discover
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import page
 from dfslab.studies.advise import advise
 from dfslab.studies.compare import compare
+from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 from screenshot import ARGUMENTS, CHROMIUM, open_page  # noqa: E402

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dfslab.models.queueing import asymptotic_bounds, mean_value_analysis
 from hypothesis import given
 from hypothesis import strategies as st
-
-from dfslab.models.queueing import asymptotic_bounds, mean_value_analysis
 
 # Four network stations of 0.635 ms and four disks of 1.15 ms, a quarter of the visits each.
 PVFS = [0.635 / 4] * 4 + [1.15 / 4] * 4

@@ -231,6 +231,7 @@ def test_a_strange_folder_among_the_beds_is_left_alone():
 def test_ports_that_are_taken_or_reserved_are_not_given():
     first, second = free_ports(2)
     with socket.socket() as busy:
+        busy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         busy.bind((LOOPBACK, first))
         busy.listen()
         assert not can_listen(first)

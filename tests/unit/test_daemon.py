@@ -100,7 +100,7 @@ def test_a_missing_program_is_a_typed_error(tmp_path):
 def test_pause_and_resume(ticker, tmp_path):
     ticker.start()
     ticker.pause()
-    wait_for(lambda: ticker.state() == "paused")
+    assert ticker.state() == "paused"
     before = (tmp_path / "ready").read_text()
     time.sleep(0.2)
     assert (tmp_path / "ready").read_text() == before

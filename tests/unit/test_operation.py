@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import sympy
-
 from dfslab import discover
 from dfslab.models.cost import Reader
 from dfslab.models.formula import formula

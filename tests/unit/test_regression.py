@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import synthetic
-
 from dfslab.method import RunFailed
 from dfslab.models import baseline
 from dfslab.models.regression import Regression

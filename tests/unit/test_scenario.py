@@ -6,14 +6,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from dfslab import discover
 from dfslab.spec import units
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario, read
+from hypothesis import given
+from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))

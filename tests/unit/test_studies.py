@@ -14,7 +14,6 @@ import duckdb
 import numpy as np
 import pytest
 import synthetic
-
 from dfslab.method import RunFailed
 from dfslab.studies import crossval, store
 from dfslab.studies.compare import compare, score

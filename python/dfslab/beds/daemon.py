@@ -104,23 +104,29 @@ class Daemon:
 
     def kill(self) -> None:
         """SIGKILL at once, as a crash would."""
-        self.stop_signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self.reap()
 
     def pause(self) -> None:
-        """Stop it from running (SIGSTOP), as a hung machine would."""
-        self.stop_signal(signal.SIGSTOP)
+        """Stop it from running (SIGSTOP), as a hung machine would; it stands still on return."""
+        self.signal(signal.SIGSTOP)
+        # The signal is only queued until each of its threads leaves the kernel.
+        deadline = time.monotonic() + STOP_GRACE_S
+        while self.state() == "running":
+            if time.monotonic() > deadline:
+                raise BedError("failed", f"pausing {self.name}", "it runs on after SIGSTOP")
+            time.sleep(0.001)
 
     def resume(self) -> None:
         """Let a paused daemon run on."""
-        self.stop_signal(signal.SIGCONT)
+        self.signal(signal.SIGCONT)
 
     def restart(self) -> None:
         """Stop it if it still runs, start it again, wait until ready; the log goes on."""
         self.stop()
         self.start()
 
-    def stop_signal(self, number: signal.Signals) -> None:
+    def signal(self, number: signal.Signals) -> None:
         """Send one signal; nothing when it does not run."""
         if self.process is not None:
             self.process.signal(number)

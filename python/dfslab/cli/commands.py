@@ -61,7 +61,7 @@ SHOW_FORMS = "table, formula, mermaid, plantuml, net"
 def main() -> None:
     """Entry point: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted."""
     try:
-        app(standalone_mode=False)
+        app(standalone_mode=False, prog_name="dfslab")
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
     except (RunFailed, discover.DiscoveryError, BedError) as error:

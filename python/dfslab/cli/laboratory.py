@@ -67,9 +67,7 @@ class Done:
         found["points"] = rows.pop("rows")
         found.update(rows)
         found["cross_validated"] = {k: s.model_dump() for k, s in self.crossval.items()}
-        found["held_out_large_files"] = {
-            k: s.model_dump() for k, s in self._large_files().items()
-        }
+        found["held_out_large_files"] = {k: s.model_dump() for k, s in self._large_files().items()}
         return found
 
     def _large_files(self) -> dict[str, Score]:
@@ -259,4 +257,3 @@ def bed_status(name: str) -> list[dict[str, Any]]:
     """The beds of this machine."""
     beds = registry.list_beds()
     return [bed for bed in beds if not name or bed["name"] == name]
-

@@ -71,7 +71,7 @@ def run_load(
 
 
 def _warm_up(target: Mapping[str, Any], session: access.Session) -> None:
-    """A load whose result is thrown away, so that a fresh bed's first run is like its later ones."""
+    """A load whose result is thrown away: a fresh bed's first run is then like its later ones."""
     session.notify("warming up the daemons")
     mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
     stream = {

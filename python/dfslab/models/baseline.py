@@ -66,8 +66,8 @@ class Ideal:
     """The highest rate that the declared hardware allows: its busiest resource never waits.
 
     Nothing that must be calibrated counts, so this is a roofline of disks and adapters; where an
-    operation touches neither, latency and processors being unknown, there is no bound. The value is
-    the bound itself; the interval says where measurements lay below it on the fitted configurations.
+    operation touches neither, latency and processors being unknown, there is no bound. The value
+    is the bound itself; the interval says where measurements lay on the fitted configurations.
     """
 
     name = "ideal"

@@ -57,8 +57,9 @@ class Cost:
     def absorb(self, other: Cost) -> None:
         """Add the other's work and steps, not its time."""
         for mine, theirs in (
-            (self.demands, other.demands), (self.background, other.background),
-        ):  # fmt: skip
+            (self.demands, other.demands),
+            (self.background, other.background),
+        ):
             for station, demand in theirs.items():
                 mine[station] = mine.get(station, 0.0) + demand
         for name, step in other.steps.items():
@@ -121,8 +122,8 @@ class Reader:
         }  # fmt: skip
         cost = kinds[type(node)](node, role)
         if node.name and not isinstance(node, Later):
-            cost.steps = {node.name: Cost(
-                cost.latency_s, cost.busy_s, dict(cost.demands), dict(cost.background))}  # fmt: skip
+            work = dict(cost.demands), dict(cost.background)
+            cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work)}
         return cost
 
     def _use(self, node: Use, role: str) -> Cost:

@@ -152,7 +152,7 @@ def _calibrate(results: Sequence[Result]) -> Calibration:
     system = observed[0].situation.system
     declared = system.parameters.of_origin("calibrated")
     keys = sorted({key for one in observed for key in one.situation.constants})
-    prior = np.array([np.log(declared[key].default) for key in keys])
+    prior = np.array([np.log(float(declared[key].default or 0.0)) for key in keys])
     spread = np.array([declared[key].spread for key in keys])
 
     def residuals(logs: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ from dfslab import discover
 from dfslab.models.prediction import Situation
 from dfslab.spec.scenario import Point
 
-
 # How many files there are follows from their size; what is a name here is not a number, too.
 FOLLOWS_FROM_OTHERS = ("entries", "direct", "cold", "fsync")
 

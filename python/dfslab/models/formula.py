@@ -102,7 +102,6 @@ class _Reader:
             role = lands_at(body, role)
         return first + (node.units - 1) * _largest(stages)
 
-
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
         """How long a stage keeps the next unit out: what is under way on the wire does not."""
         if isinstance(node, Call) and node.one_way:

@@ -40,8 +40,8 @@ class Amounts:
         """(turns to make, how many each stands for) of a count, gathered to `most`."""
         count = self.of(expression)
         if isinstance(count, str):
-            turns = f"min({most}, max(1, ceil({count})))"
-            return turns, f"({count}) / {turns}"
+            written = f"min({most}, max(1, ceil({count})))"
+            return written, f"({count}) / {written}"
         turns = min(most, max(1, math.ceil(count - 1e-9)))
         return turns, count / turns
 

@@ -104,14 +104,16 @@ class Stations:
     ) -> Entry:  # fmt: skip
         """Through the adapters of two roles; `sent` goes on where the sender is free again."""
         leaving, arriving = self._site() if sent else 0, self._site()
-        for (role, direction), site, name, entry in (
-            ((roles[0], OUT), leaving, "sent", sent), ((roles[1], IN), arriving, "received", then),
-        ):  # fmt: skip
+        ends = (
+            ((roles[0], OUT), leaving, "sent", sent),
+            ((roles[1], IN), arriving, "received", then),
+        )
+        for (role, direction), site, name, onward in ends:
             for station, _ in self._placement.adapters(role, direction):
                 self._make(station)
-                if entry is not None:
+                if onward is not None:
                     free = Arc(f"{station} servers", {"node": "a.node"})
-                    arcs = [free, *entry({}, 0.0)]
+                    arcs = [free, *onward({}, 0.0)]
                     self._leave(station, site, (step[0], f"{step[1]} {name}"), arcs)
 
         def entry(row: Row, delay: Amount) -> list[Arc]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dfslab.models.net_amount import MOST_UNITS
 from dfslab.models.net_build import Amount, Arc, Entry, Row, after, substituted, times
@@ -33,7 +33,7 @@ def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Ent
             then = trees.visit(stage, where, then)
         return then
     counter, key = f"n{context.loops + 1}", f"k{context.forks + 1}"
-    deeper = {"loops": context.loops + 1, "forks": context.forks + 1, "key": key}
+    deeper: dict[str, Any] = {"loops": context.loops + 1, "forks": context.forks + 1, "key": key}
     name = trees.unique(f"{context.page}/{node.name or 'pipeline'}")
     deliver = trees.branch(
         f"{name} unit done", context.page,

@@ -153,6 +153,7 @@ class Trees:
         return kind == "cpu" and context.called and not context.overlapping
 
     def _hold(self, node: Use, context: Context, count: int | None, then: Entry) -> Entry:
+        assert node.body is not None, "what is held is held around something"
         if count is None:
             return self.visit(node.body, context, then)
         where = context.stack[-1][1]
@@ -191,7 +192,10 @@ class Trees:
 
         if same == 1.0:
             return inside
-        nodes = tuple(self.stations.node(*context.stack[-1]) for context in (sender, receiver))
+        nodes = (
+            self.stations.node(*sender.stack[-1]),
+            self.stations.node(*receiver.stack[-1]),
+        )
         message = self.message(roles, times(size, sender.scale), between)
         step = (sender.page, name)
         outside = self.stations.send(roles, nodes, message, step, then, sent)
@@ -303,7 +307,8 @@ class Trees:
         return lambda row, delay: body(after(row, {counter: "0"}), delay)
 
     def _choice(self, node: Choice, context: Context, then: Entry) -> Entry:
-        ways, before = [], 0.0
+        ways: list[tuple[str, Entry]] = []
+        before: Amount = 0.0
         for probability, branch in node.branches:
             share = self.amounts.of(probability)
             if share == 0.0:

@@ -118,10 +118,13 @@ class _Solver:
     def _loaded_s(self, cost: Cost) -> float:
         """Latency with the waiting that this cost's own visits meet."""
         waiting = 0.0
-        for station, own, total, wait in zip(
-            self.expanded, self._vector(cost.demands), self._vector(self.mean.demands),
-            self.closed.waiting_s, strict=True,
-        ):  # fmt: skip
+        own_and_all = zip(
+            self._vector(cost.demands),
+            self._vector(self.mean.demands),
+            self.closed.waiting_s,
+            strict=True,
+        )
+        for own, total, wait in own_and_all:
             if total:
                 waiting += own / total * wait
         return cost.latency_s + waiting

@@ -34,8 +34,9 @@ def mean_value_analysis(
     """Exact MVA of a closed network with FIFO (or PS) stations of one or several servers.
 
     `demands_s`: seconds at each station for one operation. `latency_s`: unloaded latency of the
-    operation; None: the sum of the demands, for which the answer is exact. A smaller latency (overlap inside the operation) or a larger one (waits that occupy
-    nothing) keeps the waiting of MVA and replaces the service. `background_s`: load at each station
+    operation; None: the sum of the demands, for which the answer is exact. A smaller latency
+    (overlap inside the operation) or a larger one (waits that occupy nothing) keeps the waiting of
+    MVA and replaces the service. `background_s`: load at each station
     that nobody waits for.
     """
     demand = np.asarray(demands_s, dtype=float)
@@ -58,7 +59,7 @@ def mean_value_analysis(
 
 
 class _BusyServers:
-    """Probabilities that j < m servers of each station are busy, from one population to the next."""
+    """Probabilities that j < m servers of a station are busy, from one population to the next."""
 
     def __init__(self, demand: np.ndarray, servers: np.ndarray) -> None:
         self._demand, self._servers = demand, servers
@@ -95,4 +96,7 @@ def asymptotic_bounds(
     total, largest = float(sum(demands_s)), max(demands_s, default=0.0)
     lower = clients / (think_s + latency_s + (clients - 1) * max(total, largest))
     upper = clients / (think_s + latency_s)
-    return lower, min(upper, 1.0 / largest) if largest else upper
+    if largest:
+        upper = min(upper, 1.0 / largest)
+    # Work that nobody waits for can fill a station before the first client does.
+    return min(lower, upper), upper

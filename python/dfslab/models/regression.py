@@ -1,13 +1,15 @@
 """Ordinary least squares over measured runs (Kumar 2018, section 3; corrected R² after the errata).
 
 The default form is log-linear: the logarithm of the rate over logarithms of the quantities, so that
-no rate is ever negative. `scale="linear"` is the paper's own form, which may go negative and says so.
+no rate is ever negative. `scale="linear"` is the paper's own form, which may go negative and says
+so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import statsmodels.api as sm
@@ -30,11 +32,11 @@ def make(name: str) -> Regression:
 class Fit:
     """A fitted model: statsmodels' results, the columns, the paper's figures.
 
-    R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the paper's list swaps the labels).
+    R² = 1 - SSE / TSS, SSE being the sum of squared *errors* (the paper's list swaps the labels).
     """
 
     columns: Columns
-    results: object
+    results: Any
     r_squared: float
     adjusted_r_squared: float
     coefficients: dict[str, tuple[float, float]]
@@ -52,9 +54,7 @@ class Regression:
 
     def fit(self, results: Sequence[Result]) -> Regression:
         """Fit on measured results. RunFailed when there are fewer than three configurations."""
-        measured = [
-            r for r in results if r.method == "measure" and r.complete and r.value() > 0
-        ]
+        measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
         if len({result.point_id for result in measured}) < 3:
             raise RunFailed("regression: needs at least three measured configurations")
         points = [result.point for result in measured]
@@ -82,7 +82,7 @@ class Regression:
         if self.fitted is None:
             raise RunFailed("regression: needs measured results to learn from (--from RUN)")
         row = self.fitted.columns.matrix([point])
-        frame = self.fitted.results.get_prediction(row).summary_frame(alpha=1 - CONFIDENCE)  # type: ignore[attr-defined]
+        frame = self.fitted.results.get_prediction(row).summary_frame(alpha=1 - CONFIDENCE)
         middle, low, high = (
             float(frame[key].iloc[0]) for key in ("mean", "obs_ci_lower", "obs_ci_upper")
         )

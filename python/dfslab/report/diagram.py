@@ -125,8 +125,9 @@ def _head(role: Role) -> str:
 def deployment_mermaid(system: FileSystem) -> str:
     """The roles and who speaks to whom."""
     lines = ["flowchart LR"]
-    for role in system.roles:
-        lines.append(f'  {role.name}["«{NODE_STEREOTYPES[role.kind]}»<br/>{role.uml}"]')
+    lines += [
+        f'  {role.name}["«{NODE_STEREOTYPES[role.kind]}»<br/>{role.uml}"]' for role in system.roles
+    ]
     lines += [f'  {a} -- "«HwMedia»" --> {b}' for a, b in sorted(_links(system))]
     return "\n".join(lines) + "\n"
 
@@ -134,8 +135,10 @@ def deployment_mermaid(system: FileSystem) -> str:
 def deployment_plantuml(system: FileSystem) -> str:
     """The roles and who speaks to whom."""
     lines = ["@startuml"]
-    for role in system.roles:
-        lines.append(f'node "{role.uml}" <<{NODE_STEREOTYPES[role.kind]}>> as {role.name}')
+    lines += [
+        f'node "{role.uml}" <<{NODE_STEREOTYPES[role.kind]}>> as {role.name}'
+        for role in system.roles
+    ]
     lines += [f"{a} --> {b} : <<HwMedia>>" for a, b in sorted(_links(system))]
     return "\n".join([*lines, "@enduml"]) + "\n"
 

@@ -47,9 +47,9 @@ def _table(system: FileSystem) -> tuple[Any, list[Any]]:
 
 def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any, list[Any]]:
     draw = diagram.mermaid if form == "mermaid" else diagram.plantuml
-    deployment = (
-        diagram.deployment_mermaid if form == "mermaid" else diagram.deployment_plantuml
-    )(system)
+    deployment = (diagram.deployment_mermaid if form == "mermaid" else diagram.deployment_plantuml)(
+        system
+    )
     pictures = {"deployment": deployment, **{one: draw(system, one) for one in operations}}
     return pictures, list(pictures.values())
 

@@ -55,8 +55,8 @@ def _check_point(scenario: Scenario) -> None:
     workload = discover.workload(scenario.workload.name)
     own = workload_parameters(scenario, workload)
     if scenario.workload.cache == "direct" and (own.transfer_size % 4096 or own.file_size % 4096):
-        raise InputError("workload.transfer_size", own.transfer_size,
-                         "direct I/O needs file and transfer sizes in multiples of 4096 B")  # fmt: skip
+        allowed = "direct I/O needs file and transfer sizes in multiples of 4096 B"
+        raise InputError("workload.transfer_size", own.transfer_size, allowed)
     for operation in workload.mix(own):
         if operation not in system.operations:
             raise InputError("workload.name", scenario.workload.name,

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from dfslab.spec.model import Model
-from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds
+from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, quantity
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Positive = Field(gt=0)
@@ -16,28 +16,30 @@ Positive = Field(gt=0)
 class Disk(Model):
     """The disks of one node, as one."""
 
-    read_rate: Annotated[BytesPerSecond, Positive] = Field("500 MB/s", description="Read rate")
-    write_rate: Annotated[BytesPerSecond, Positive] = Field("500 MB/s", description="Write rate")
-    latency: Seconds = Field("100 us", description="Seek or access time of a request")
+    read_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Read rate")
+    write_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Write rate")
+    latency: Seconds = quantity("100 us", description="Seek or access time of a request")
     count: Count = Field(1, description="Disks that serve side by side")
 
 
 class Adapter(Model):
     """The network adapter of one node."""
 
-    bandwidth: Annotated[BytesPerSecond, Positive] = Field("10 Gbit/s", description="Each way")
-    latency: Seconds = Field("0 s", description="Added to each message")
+    bandwidth: Annotated[BytesPerSecond, Positive] = quantity("10 Gbit/s", description="Each way")
+    latency: Seconds = quantity("0 s", description="Added to each message")
 
 
 class NodeGroup(Model):
     """Equal nodes; `roles` says how many instances of each role every one of them carries."""
 
-    name: Annotated[str, Field(min_length=1)] = Field("node", description="What the group is called")
+    name: Annotated[str, Field(min_length=1)] = Field(
+        "node", description="What the group is called"
+    )
     count: Count = Field(1, description="Nodes in the group")
     processors: Count = Field(1, description="Processors of a node")
     cores: Count = Field(2, description="Cores of a processor")
-    frequency: Annotated[Hertz, Positive] = Field("2.5 GHz", description="Clock of a core")
-    memory: Annotated[Bytes, Positive] = Field("8 GiB", description="Memory of a node")
+    frequency: Annotated[Hertz, Positive] = quantity("2.5 GHz", description="Clock of a core")
+    memory: Annotated[Bytes, Positive] = quantity("8 GiB", description="Memory of a node")
     roles: dict[str, Annotated[int, Field(ge=0, le=10_000)]] = Field(
         default_factory=dict, description="Instances of each role on each node of the group"
     )
@@ -48,8 +50,8 @@ class NodeGroup(Model):
 class Network(Model):
     """What lies between the nodes."""
 
-    latency: Seconds = Field("50 us", description="One way, between two nodes")
-    loopback_latency: Seconds = Field("15 us", description="One way, inside a node")
+    latency: Seconds = quantity("50 us", description="One way, between two nodes")
+    loopback_latency: Seconds = quantity("15 us", description="One way, inside a node")
 
 
 class Deployment(Model):

@@ -52,9 +52,7 @@ def _number(parameter: Parameter, written: Any) -> float:
     return number
 
 
-def environment(
-    scenario: Scenario, system: FileSystem, workload: Workload
-) -> dict[str, float]:
+def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> dict[str, float]:
     """Symbol name -> SI value for all symbols that are not calibrated."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)

@@ -1,4 +1,4 @@
-"""The base of everything read from a scenario file, and errors that say file, key, value, allowed."""
+"""The base of everything read from a scenario; errors that say file, key, value, allowed."""
 
 from __future__ import annotations
 

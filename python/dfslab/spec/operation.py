@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import sympy
 
 from dfslab.spec.parameters import symbol
 
-Expression = sympy.Expr | int | float
+Expression: TypeAlias = sympy.Expr | int | float
 RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
 
 

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, model_serializer, model_validator
 
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, Model, build
-from dfslab.spec.units import Seconds
+from dfslab.spec.units import Seconds, quantity
 
 Value = str | int | float | bool
 
@@ -49,7 +49,7 @@ class WorkloadChoice(Model):
     model_config = ConfigDict(extra="allow")
     name: str = Field(description="A name that `dfslab list` shows")
     clients: Annotated[int, Field(ge=1, le=4096)] = Field(1, description="Concurrent clients")
-    think_time: Seconds = Field("0 s", description="Pause of a client between operations")
+    think_time: Seconds = quantity("0 s", description="Pause of a client between operations")
     cache: Literal["warm", "cold", "direct"] = Field(
         "warm", description="Page cache used, emptied before the run, or bypassed (O_DIRECT)"
     )
@@ -75,7 +75,7 @@ class Run(Model):
     verify: Literal["none", "after", "inline"] = Field(
         "none", description="Check the content read: not, after the timed part, or as it is read"
     )
-    time_limit: Seconds = Field("60 s", description="Longest time of one measured run")
+    time_limit: Seconds = quantity("60 s", description="Longest time of one measured run")
     max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import pint
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 _EXAMPLES = {
     "B": '"64 MiB" or "4 kB"',
@@ -59,7 +59,7 @@ def _convert(quantity: Any, unit: str) -> float:
     return quantity.to(target[unit]).magnitude
 
 
-_STEPS = {
+_STEPS: dict[str, list[tuple[str, float]]] = {
     "B": [("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)],
     "B/s": [("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1)],
     "s": [("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
@@ -113,6 +113,11 @@ def _quantity(unit: str):
         PlainSerializer(lambda value: exact(value, unit), when_used="unless-none"),
         unit,
     )
+
+
+def quantity(written: str, description: str) -> Any:
+    """A field whose default is written with its unit and read like input."""
+    return Field(written, description=description)
 
 
 _bytes, _seconds, _rate, _hertz = map(_quantity, ("B", "s", "B/s", "Hz"))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.model import Model
-from dfslab.spec.units import Bytes
+from dfslab.spec.units import Bytes, quantity
 
 Size = Annotated[Bytes, Field(ge=1)]
 
@@ -18,9 +18,9 @@ Size = Annotated[Bytes, Field(ge=1)]
 class FileParameters(Model):
     """What every workload over files has; a workload's own parameters extend it."""
 
-    file_size: Size = Field("1 MiB", description="Bytes of a file")
-    transfer_size: Size = Field("128 KiB", description="Bytes of one read or write call")
-    data_per_client: Size = Field(
+    file_size: Size = quantity("1 MiB", description="Bytes of a file")
+    transfer_size: Size = quantity("128 KiB", description="Bytes of one read or write call")
+    data_per_client: Size = quantity(
         "64 MiB", description="Bytes each client moves, when operations_per_client is 0"
     )
     operations_per_client: Annotated[int, Field(ge=0, le=10_000_000)] = Field(

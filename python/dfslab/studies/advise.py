@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from dfslab.models.demand import Calibration
 from dfslab.models.prediction import Situation
-from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.scenario import Point, Scenario, Value
 
 DRAWS = 60
 WORTH_SAYING = 1.02
@@ -64,7 +64,7 @@ def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
     """One thing changed at a time: twice the hardware, or half the latency."""
     for group in scenario.deployment.node:
         place = f"deployment.node.{group.name}"
-        changes = {
+        changes: dict[str, dict[str, Value]] = {
             f"{group.name}: {group.cores * 2} cores instead of {group.cores}":
                 {f"{place}.cores": group.cores * 2},
             f"{group.name}: cores 1.5 times as fast":

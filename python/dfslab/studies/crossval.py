@@ -35,7 +35,7 @@ def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]
 def crossval(
     results: Sequence[Result], models: Sequence[str], folds: int, seed: int, report: Report
 ) -> dict[str, Score]:
-    """Score of each model on configurations it was not fitted on; models that cannot are left out."""
+    """Score of each model on configurations it was not fitted on; who cannot fit is left out."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     parts = folds_of(measured, folds, seed)
     if len(parts) < 2:

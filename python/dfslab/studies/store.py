@@ -1,7 +1,7 @@
-"""Run folders: a result is on disk as soon as it exists, and a folder is resumed, never overwritten.
+"""Run folders: a result is on disk as soon as it exists; a folder is resumed, never overwritten.
 
-`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, summary.json, results.parquet,
-and `complete` at the end. `<root>/<name>/latest` points to the newest.
+`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, summary.json,
+results.parquet, and `complete` at the end. `<root>/<name>/latest` points to the newest.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Store:
 
 
 def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
-    """The unfinished run of the same scenario, or a new folder. InputError when `root` cannot be."""
+    """The unfinished run of the same scenario, or a new folder; InputError where none can be."""
     home = root / scenario.name
     if not fresh:
         for folder in sorted(home.glob("*/scenario.toml"), reverse=True):

@@ -20,9 +20,7 @@ Report = Callable[[float, float, str], Any]
 FITTED_ON = "measure"
 
 
-def sweep(
-    scenario: Scenario, methods: Sequence[Any], store: Store, report: Report
-) -> list[Result]:
+def sweep(scenario: Scenario, methods: Sequence[Any], store: Store, report: Report) -> list[Result]:
     """Results of every method at every configuration. RunFailed when an instrument always fails."""
     points = scenario.points()
     instruments = [method for method in methods if not hasattr(method, "fit")]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dfslab.spec.units import Bytes
+from dfslab.spec.units import Bytes, quantity
 from dfslab.spec.workload import FileParameters
 
 TITLE = "Metadata operations on empty files"
@@ -18,7 +18,7 @@ class Parameters(FileParameters):
     operation: Literal["create", "stat", "list", "rename", "delete"] = Field(
         "create", description="The operation"
     )
-    file_size: Annotated[Bytes, Field(ge=0)] = Field("0 B", description="Bytes of a file")
+    file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file")
     operations_per_client: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         500, description="Operations of each client"
     )

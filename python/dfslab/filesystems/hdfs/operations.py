@@ -1,7 +1,7 @@
 """Operations of HDFS: calls to the NameNode, streams from one DataNode, pipelines through several.
 
-Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of equations (1) and (6):
-getBlockLocations once per `prefetch_blocks` blocks, one pipeline of `replication` DataNodes a block.
+Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of (1) and (6):
+getBlockLocations once per `prefetch_blocks` blocks, a pipeline of `replication` DataNodes a block.
 """
 
 from __future__ import annotations
@@ -122,4 +122,3 @@ OPERATIONS = {
     "rename": seq(_ask("rename", P.rename_cpu, writes=True), name="rename"),
     "delete": seq(_ask("delete", P.delete_cpu, writes=True), name="delete"),
 }
-

@@ -34,7 +34,9 @@ def _rows(result: Result) -> list[list[str]]:
     for key in result.metrics:
         if key.startswith("latency_s_mean."):
             operation = key.split(".", 1)[1]
-            quantiles = [f"latency_s_{q}.{operation}" for q in ("mean", "p50", "p90", "p99", "p999")]
+            quantiles = [
+                f"latency_s_{q}.{operation}" for q in ("mean", "p50", "p90", "p99", "p999")
+            ]
             values = [seconds(result.value(q)) if q in result.metrics else "–" for q in quantiles]
             found.append([labels_text(dict(result.labels)), operation, *values])
     return found

@@ -31,8 +31,8 @@ def render(study: ReportInput) -> Markup | None:
             cells += [interval(row.predictions.get(method)), signed(row.errors.get(method))]
         rows.append(cells)
     note = Markup(
-        '<p class="soft">Operations per second, with 90 % intervals. Marked rows (*) were held out: '
-        "no model was fitted on them. Errors are predicted / measured − 1.</p>"
+        '<p class="soft">Operations per second, with 90 % intervals. Marked rows (*) were held '
+        "out: no model was fitted on them. Errors are predicted / measured − 1.</p>"
     )
     held = [row.held_out for row in comparison.rows]
     body = table(["configuration", "measured", *heads], rows, held)

@@ -19,7 +19,7 @@ def render(study: ReportInput) -> Markup | None:
         return None
     first = study.results[0].provenance
     versions = {k: v for r in study.results for k, v in r.provenance.versions.items()}
-    rows = [
+    rows: list[list[object]] = [
         ["software", f"{first.software} {first.commit}".strip()],
         ["Python", first.python],
         ["host", f"{first.host}, Linux {first.kernel}"],
@@ -27,8 +27,8 @@ def render(study: ReportInput) -> Markup | None:
         ["started", first.started],
         ["seed", study.scenario.run.seed],
         ["repetitions", study.scenario.run.repetitions],
-        *[[name, version] for name, version in sorted(versions.items())],
     ]
+    rows += [[name, version] for name, version in sorted(versions.items())]
     return Markup("{}<details><summary>The scenario</summary><pre>{}</pre></details>{}").format(
         table(["what", ""], rows), study.scenario.toml(), _results(study)
     )

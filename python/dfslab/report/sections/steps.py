@@ -63,7 +63,9 @@ def _cells(row: Row, methods: list[str]) -> list[list[str]]:
 def _charts(study: ReportInput, methods: list[str]) -> Markup:
     """The first, middle and last configurations of every kind of operation."""
     rows = _rows(study)
-    chosen = [rows[round(i * (len(rows) - 1) / max(1, MOST_CHARTS - 1))] for i in range(MOST_CHARTS)]
+    chosen = [
+        rows[round(i * (len(rows) - 1) / max(1, MOST_CHARTS - 1))] for i in range(MOST_CHARTS)
+    ]
     unique = list({row.point_id: row for row in chosen}.values())
     return Markup('<div class="charts">{}</div>').format(
         Markup("").join(_chart(row, methods) for row in unique)

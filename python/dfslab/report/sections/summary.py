@@ -19,7 +19,7 @@ def render(study: ReportInput) -> Markup | None:
     """A list of sentences."""
     if not study.results:
         return None
-    sentences = [_asked(study)]
+    sentences: list[str] = [_asked(study)]
     if study.comparison and study.comparison.rows:
         sentences += [_fastest(study), _noise(study.comparison)]
         sentences += _judgement(study.comparison)
@@ -56,8 +56,8 @@ def _noise(comparison: Comparison) -> Markup | str:
     if not comparison.noise:
         return ""
     return Markup(
-        "Repeated runs differ by <strong>{:.1%}</strong> (median standard deviation); no prediction "
-        "can be expected to be closer."
+        "Repeated runs differ by <strong>{:.1%}</strong> (median standard deviation); no "
+        "prediction can be expected to be closer."
     ).format(comparison.noise)
 
 
@@ -74,13 +74,11 @@ def _judgement(comparison: Comparison) -> list[Markup]:
     for name, score in models.items():
         low = score.coverage_90 < 0.75 and score.n >= 4
         if low:
-            found.append(
-                Markup("The intervals of {} are too narrow: they hold {:.0%} of {} held-out points.")
-                .format(name, score.coverage_90, score.n)
-            )  # fmt: skip
-    worst = max((row for row in comparison.rows if row.held_out and row.errors),
-                key=lambda row: max(map(abs, _model_errors(row)), default=0.0), default=None)  # fmt: skip
-    if worst and _model_errors(worst):
+            text = "The intervals of {} are too narrow: they hold {:.0%} of {} held-out points."
+            found.append(Markup(text).format(name, score.coverage_90, score.n))
+    judged = [row for row in comparison.rows if row.held_out and _model_errors(row)]
+    worst = max(judged, key=lambda row: max(map(abs, _model_errors(row))), default=None)
+    if worst is not None:
         found.append(Markup("Furthest off among models: {:+.0%} at {}.").format(
             max(_model_errors(worst), key=abs), labels_text(worst.labels)))  # fmt: skip
     return found

@@ -17,7 +17,11 @@ TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
 ALONG = ("file_size", "clients", "transfer_size")
-UNITS = {"file_size": "file size (bytes)", "clients": "clients", "transfer_size": "transfer (bytes)"}
+UNITS = {
+    "file_size": "file size (bytes)",
+    "clients": "clients",
+    "transfer_size": "transfer (bytes)",
+}
 
 
 def render(study: ReportInput) -> Markup | None:
@@ -27,7 +31,9 @@ def render(study: ReportInput) -> Markup | None:
         if "rate_per_s" in result.metrics and result.method != "trace":
             groups.setdefault(str(describe(result.point)["operations"]), []).append(result)
     charts = [_chart(name, group) for name, group in sorted(groups.items())]
-    return Markup('<div class="charts">{}</div>').format(Markup("").join(charts)) if charts else None
+    return (
+        Markup('<div class="charts">{}</div>').format(Markup("").join(charts)) if charts else None
+    )
 
 
 def _chart(operations: str, results: Sequence[Result]) -> Markup:

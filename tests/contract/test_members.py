@@ -1,0 +1,117 @@
+"""What every file system, workload and method keeps, found by discovery."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from dfslab import _core, discover
+from dfslab.method import Instrument, Model
+from dfslab.models.formula import formula
+from dfslab.models.prediction import Situation
+from dfslab.report import description
+from dfslab.spec.check import check
+from dfslab.spec.model import build
+from dfslab.spec.operation import step_names, walk
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.stream import stream_spec
+
+SYSTEMS = list(discover.members("filesystems", folders=True))
+WORKLOADS = list(discover.members("workloads"))
+METHODS = [(name, kind) for name, kind, _ in discover.methods()]
+
+
+def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
+    """The smallest legal deployment of a file system, each role on nodes of its own or on one."""
+    described = discover.file_system(system)
+    if apart:
+        nodes = [
+            {"name": role.name, "count": role.instances, "roles": {role.name: 1}}
+            for role in described.roles
+        ]
+    else:
+        nodes = [{"name": "one", "roles": {r.name: r.instances for r in described.roles}}]
+    return build(
+        Scenario,
+        {
+            "name": "contract",
+            "deployment": {"node": nodes},
+            "file_system": {"name": system},
+            "workload": {"name": workload, **keys},
+            "run": {"methods": ["sequence"]},
+        },
+    )
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_symbol_of_a_description_is_declared(name):
+    system = discover.file_system(name)
+    for row in description.parameter_rows(system):
+        assert row.parameter.meaning
+        assert row.parameter.unit
+        assert row.acts_in
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_no_declared_parameter_is_idle(name):
+    system = discover.file_system(name)
+    acting = {key for operation in system.operations for key in system.acting(operation)}
+    told = {"close_committed_allowed"}  # acts on the daemons, not in a tree
+    assert {parameter.key for parameter in system.parameters} <= acting | told
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_predictions_are_finite_positive_and_within_bounds(name, apart):
+    for workload in ("sequential_read", "sequential_write", "append"):
+        rates = []
+        for size in ("1 B", "64 KiB", "1 MiB", "300 MiB"):
+            for clients in (1, 3, 40):
+                given = scenario(name, workload, apart, file_size=size, clients=clients)
+                check(given)
+                situation = Situation(given)
+                prediction = situation.predict(situation.constants)
+                low, high = prediction.bounds_per_s
+                assert math.isfinite(prediction.rate_per_s)
+                assert low * 0.999 <= prediction.rate_per_s <= high * 1.001, (workload, size)
+                assert all(time >= 0 for time in prediction.steps.values())
+                assert max(prediction.utilisation.values(), default=0) <= 1 + 1e-9
+                rates.append(prediction.rate_per_s)
+        assert rates[0] >= rates[3] >= rates[6] >= rates[9], f"{workload}: larger is not slower"
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_operation_has_named_steps_and_a_formula(name):
+    system = discover.file_system(name)
+    assert set(system.operations) >= {"read", "write", "create", "stat", "list", "rename",
+                                      "delete", "append"}  # fmt: skip
+    for operation, tree in system.operations.items():
+        assert step_names(tree), operation
+        assert len(list(walk(tree))) < 200
+        assert formula(operation, tree).expanded().free_symbols
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_workload_gives_a_valid_stream_of_described_operations(name):
+    given = scenario("local", name)
+    spec = stream_spec(given)
+    operations = _core.stream_operations(json.dumps(spec), 0, 50)
+    assert operations
+    mix = discover.workload(name).mix(discover.workload(name).parameters())
+    assert {operation[2] for operation in operations} <= set(mix)
+    assert sum(mix.values()) == pytest.approx(1.0)
+    again = _core.stream_bytes(json.dumps(spec), 0)
+    assert again == _core.stream_bytes(json.dumps(stream_spec(given)), 0)
+    assert again != _core.stream_bytes(json.dumps(stream_spec(given, repetition=1)), 0) or all(
+        share == 1.0 for share in mix.values()
+    )
+
+
+@pytest.mark.parametrize(("name", "kind"), METHODS)
+def test_every_method_has_the_one_shape(name, kind):
+    method = discover.method(name)
+    assert method.name == name
+    assert isinstance(method, Model if kind == "model" else Instrument)
+    assert hasattr(method, "fit") == (kind == "model")

@@ -1,0 +1,84 @@
+"""Calibration: planted constants are found again, as surely as it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import synthetic
+
+from dfslab.method import RunFailed
+from dfslab.models.demand import calibrate
+from dfslab.models.prediction import Situation
+from dfslab.models.sequence import SequenceModel
+from dfslab.result import Step
+
+PLANTED = {
+    "open_cpu": 2e-5, "create_cpu": 9e-5, "close_cpu": 4e-6, "call_cpu": 3e-6,
+    "read_byte_cpu": 3e-10, "write_byte_cpu": 8e-10,
+}  # fmt: skip
+
+
+def results(noise: float, seed: int, repetitions: int = 3):
+    """What a machine with the planted constants would show, steps and all."""
+    random = np.random.default_rng(seed)
+    found = []
+    for point in synthetic.scenario().points():
+        prediction = Situation(point.scenario).predict(PLANTED | {"fsync_delay": 1e-3})
+        for repetition in range(repetitions):
+            factor = float(np.exp(noise * random.normal()))
+            result = synthetic.measured(point, prediction.rate_per_s / factor, repetition)
+            steps = [
+                Step(operation=operation, step=step, time_s_mean=time * factor, count=100)
+                for (operation, step), time in prediction.steps.items()
+                if time > 0
+            ]
+            found.append(result.model_copy(update={"steps": steps}))
+    return found
+
+
+def test_exact_data_give_back_the_planted_constants():
+    calibration = calibrate(results(0.0, 1))
+    for constant in calibration.constants:
+        # The priors, a factor of e wide, still pull where a constant is a small part of all.
+        if constant.key in PLANTED:
+            off = abs(np.log(constant.value / PLANTED[constant.key]))
+            assert off <= 2 * constant.log_standard_error, constant
+    for key in ("read_byte_cpu", "write_byte_cpu", "create_cpu"):
+        assert calibration.values[key] == pytest.approx(PLANTED[key], rel=0.1), key
+
+
+def test_what_the_data_cannot_tell_keeps_its_prior_and_says_so():
+    constants = {c.key: c for c in calibrate(results(0.02, 2)).constants}
+    assert constants["fsync_delay"].learnt == pytest.approx(0.0, abs=1e-6)
+    assert constants["fsync_delay"].value == pytest.approx(1e-3)
+    assert constants["write_byte_cpu"].learnt > 0.9
+
+
+def test_standard_errors_hold():
+    """Planted constants lie within 2 standard errors in at least the expected share of draws."""
+    inside = total = 0
+    for seed in range(8):
+        for constant in calibrate(results(0.1, seed)).constants:
+            if constant.key in PLANTED and constant.learnt > 0.5:
+                off = abs(np.log(constant.value / PLANTED[constant.key]))
+                inside += off <= 2 * constant.log_standard_error
+                total += 1
+    assert total >= 24
+    assert inside / total >= 0.85
+
+
+def test_held_out_points_lie_in_their_intervals():
+    everything = results(0.1, 4)
+    model = SequenceModel().fit([r for r in everything if not r.point.held_out])
+    held = {r.point_id: r.point for r in everything if r.point.held_out}
+    for point_id, point in held.items():
+        rate = model.run(point).metrics["rate_per_s"]
+        measured = np.exp(np.mean([np.log(r.value()) for r in everything
+                                   if r.point_id == point_id]))  # fmt: skip
+        assert rate.low < measured < rate.high
+        assert rate.value == pytest.approx(measured, rel=0.35)
+
+
+def test_nothing_measured_is_said():
+    with pytest.raises(RunFailed, match="no complete measurement"):
+        calibrate([])
