@@ -1,0 +1,86 @@
+"""A real HDFS through the whole flow: measured, traced, computed, simulated, learnt, compared."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+import tomlkit
+
+ROOT = Path(__file__).parents[2]
+DFSLAB = Path(sys.executable).with_name("dfslab")
+
+pytestmark = pytest.mark.bed
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """`scenarios/hdfs.toml`, with fewer sizes, clients and repetitions."""
+    folder = tmp_path_factory.mktemp("hdfs")
+    table = tomlkit.parse((ROOT / "scenarios" / "hdfs.toml").read_text()).unwrap()
+    table["run"]["repetitions"] = 1
+    table["run"]["verify"] = "after"
+    table["workload"]["data_per_client"] = "16 MiB"
+    files, metadata = table["sweep"]
+    files["workload.file_size"] = ["256 kB", "1 MB", "4 MB", "16 MB", "64 MB"]
+    files["workload.clients"] = [1, 2]
+    metadata["workload.clients"] = [1, 2]
+    metadata["workload.operations_per_client"] = [40]
+    table["judge"]["hold_out"] = [
+        {"workload.file_size": ["4 MB"]},
+        {"workload.operation": ["create", "stat", "delete"], "workload.clients": 2},
+    ]
+    (folder / "scenario.toml").write_text(tomlkit.dumps(table))
+    before = java_processes()
+    answer = subprocess.run(
+        [DFSLAB, "run", "scenario.toml", "--json"], cwd=folder, capture_output=True, text=True,
+        timeout=900, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert java_processes() == before
+    return folder, json.loads(answer.stdout)
+
+
+def java_processes():
+    return {p.pid for p in psutil.process_iter(["name"]) if p.info["name"] == "java"}
+
+
+def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
+    _, document = outcome
+    for method in ("sequence", "petri", "regression", "mean"):
+        score = document["held_out"][method]
+        assert score["n"] == 7
+        assert 0 <= score["median_abs_error"]
+        assert 0 <= score["coverage_90"] <= 1
+    for point in document["points"]:
+        assert point["measured"]["value"] > 0
+        assert {"sequence", "petri", "regression", "mean"} <= set(point["predictions"])
+        for metric in point["predictions"].values():
+            assert metric["low"] <= metric["value"] <= metric["high"]
+
+
+def test_the_description_is_not_far_off(outcome):
+    """Correctness, not speed: held-out whole files within a factor, better than the mean."""
+    _, document = outcome
+    large = document["held_out_large_files"]
+    for method in ("sequence", "petri"):
+        assert large[method]["median_abs_error"] < 0.6, large
+        assert large[method]["median_abs_error"] < large["mean"]["median_abs_error"] + 0.3
+
+
+def test_steps_traces_and_versions_are_told(outcome):
+    folder, document = outcome
+    run = folder / document["folder"]
+    assert list((run / "traces").glob("*.otlp"))
+    write = next(p for p in document["points"] if p["operations"] == ["write"])
+    steps = {step["step"] for step in write["steps"]["measure"]}
+    assert steps == {"create", "write", "close"}
+    assert steps == {step["step"] for step in write["steps"]["sequence"]}
+    result = json.loads(next((run / "results").glob("measure-*.json")).read_text())
+    assert any("3.4" in version for version in result["provenance"]["versions"].values())
+    assert (run / "results.parquet").stat().st_size > 1000
+    assert (run / "report.html").stat().st_size > 1_000_000
