@@ -6,7 +6,6 @@ import json
 import math
 
 import pytest
-
 from dfslab import _core, discover
 from dfslab.method import Instrument, Model
 from dfslab.models.formula import formula

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from dfslab.cli import main
 
 HERE = Path(__file__).parent

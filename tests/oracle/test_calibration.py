@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import synthetic
-
 from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
 from dfslab.models.prediction import Situation

@@ -151,13 +151,6 @@ def test_a_root_that_cannot_be_written_is_an_input_error(tmp_path):
         _core.run_load(plan(posix(tmp_path)))
 
 
-def test_direct_io_where_it_is_refused_is_an_input_error():
-    root = Path("/proc/self/fd")
-    changes = {"file_size": {"fixed": 8192}}
-    with pytest.raises(_core.InputError):
-        _core.run_load(plan(posix(root, direct=True), ["write"], changes))
-
-
 def test_progress_is_told_and_may_stop_the_run(tmp_path):
     told = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Collection
 from pathlib import Path
@@ -16,12 +17,15 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 def free_ports(count: int, taken: Collection[int] = (), address: str = LOOPBACK) -> list[int]:
     """`count` ports that can be listened on now and are not in `taken`.
 
-    The search is from below in a fixed window, so that no outgoing connection takes a port between
-    now and the daemon's start. BedError when there are too few.
+    The search is in a window where no outgoing connection takes a port between now and the
+    daemon's start, from a random place in it, so that two who search at the same time rarely meet.
+    BedError when there are too few.
     """
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
+    window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
+    start = random.randrange(len(window))
     found: list[int] = []
-    for port in range(max(1024, first_ephemeral - WINDOW), first_ephemeral):
+    for port in window[start:] + window[:start]:
         if len(found) == count:
             break
         if port not in taken and can_listen(port, address):

@@ -1,0 +1,171 @@
+"""Two solvers, one description: the net and the formula agree where theory says they must."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+from dfslab import _core, discover
+from dfslab.models.net_job import BEGINS, ENTERING, Job
+from dfslab.models.petri import _Seen, fire, job_of, net_of, simulate, streams
+from dfslab.models.placement import Placement
+from dfslab.models.prediction import Situation
+from dfslab.models.queueing import mean_value_analysis
+from dfslab.spec import operation as op
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.stream import stream_spec
+
+KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
+METADATA = ("create", "stat", "list", "rename", "delete")
+CODES = ("read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir")
+
+
+def situation(system, operation="read", clients=1, apart=True, **keys):
+    """One operation of one file system, each role on nodes of its own or all on one."""
+    described = discover.file_system(system)
+    nodes = [{"name": r.name, "count": r.instances, "roles": {r.name: 1}} for r in described.roles]
+    if not apart:
+        nodes = [{"name": "one", "roles": {r.name: r.instances for r in described.roles}}]
+    workload = {"name": KINDS.get(operation, "metadata"), "clients": clients,
+                "operations_per_client": 12, **keys}  # fmt: skip
+    if operation in METADATA:
+        workload["operation"] = operation
+    return Situation(build(Scenario, {
+        "name": "agreement", "deployment": {"node": nodes}, "file_system": {"name": system},
+        "workload": workload,
+    }))  # fmt: skip
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
+@pytest.mark.parametrize("operation", [*KINDS, *METADATA])
+@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
+def test_without_contention_both_give_the_same_latency(system, operation, apart):
+    """One client and fixed service times: the same number, but for units gathered in pipelines."""
+    given = situation(system, operation, apart=apart)
+    formula = given.predict(given.constants)
+    net = simulate(given, given.constants, service="deterministic")
+    # At most 64 units a pipeline are simulated: filling it takes one unit, so 1/64 a stage.
+    assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=0.05)
+    if operation in METADATA:
+        assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=1e-3)
+
+
+@pytest.mark.parametrize("operation", METADATA)
+@pytest.mark.parametrize("system", ["local", "hdfs"])
+def test_without_contention_random_times_agree_within_three_standard_errors(system, operation):
+    given = situation(system, operation, operations_per_client=400)
+    formula = given.predict(given.constants)
+    net = simulate(given, given.constants, service="exponential", replications=30)
+    assert net.errors["rate"] > 0
+    off = net.rate_per_s / formula.rate_per_s - 1
+    # The rate is a ratio, so its mean lies a little above: by about its relative variance.
+    bias = 30 * net.errors["rate"] ** 2
+    assert abs(off) <= 3 * net.errors["rate"] + bias
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
+@pytest.mark.parametrize("operation", ["read", "write", "create", "stat"])
+@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
+def test_with_contention_the_net_lies_within_the_bounds(system, operation, apart):
+    for clients in (2, 8):
+        given = situation(system, operation, clients, apart, operations_per_client=40)
+        low, high = given.predict(given.constants).bounds_per_s
+        net = simulate(given, given.constants)
+        slack = 3 * net.errors["rate"] + 0.05
+        assert low * (1 - slack) <= net.rate_per_s <= high * (1 + slack)
+        assert max(net.utilisation.values()) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("clients", [1, 8, 32])
+def test_a_closed_network_has_its_product_form_answer(clients):
+    """Four network and four disk stations, a quarter of the visits each, exponential service."""
+    roles = ["client", *(f"n{i}" for i in range(4)), *(f"d{i}" for i in range(4))]
+    nodes = [{"name": role, "cores": 1, "roles": {role: 1}} for role in roles]
+    deployment = build(Deployment, {"node": nodes})
+    times = {f"n{i}": 0.635 for i in range(4)} | {f"d{i}": 1.15 for i in range(4)}
+    ways = [(0.25, op.cpu(f"{kind}{i}", times[f"{kind}{i}"])) for kind in "nd" for i in range(4)]
+    tree = op.seq(op.choice(*ways[:4]), op.choice(*ways[4:]), name="read")
+    environment = {f"{role}.frequency": 2.5e9 for role in roles} | {
+        "network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}  # fmt: skip
+    job = Job({"read": tree}, Placement(deployment), environment, service="exponential")
+    each = 6000 // clients + 200
+    stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
+    document, watched = job.net("closed", clients, stream)
+    reports = fire(document, watched.monitors, seed=11, replications=8)
+    exact = mean_value_analysis([0.635 / 4] * 4 + [1.15 / 4] * 4, clients).rate_per_s
+    # Counted while all clients are at work: their own streams end at different times.
+    rates = [_Seen(report, watched, clients, 0.0, whole=False).rate_per_s for report in reports]
+    mean = sum(rates) / len(rates)
+    error = (sum((r - mean) ** 2 for r in rates) / 7 / 8) ** 0.5
+    assert abs(mean - exact) <= 3 * error
+
+
+@pytest.mark.parametrize("workload", ["mixture", "sequential_read", "metadata"])
+def test_the_net_is_given_the_same_bytes_as_the_real_target(workload):
+    given = situation("local")
+    given.scenario = given.scenario.with_values(
+        {"workload.name": workload, "workload.clients": 3, "workload.operations_per_client": 25}
+    )
+    given = Situation(given.scenario)
+    spec = stream_spec(given.scenario)
+    stream = streams(spec, 25, 3)
+    document, watched = job_of(given, given.constants, stream).net("bytes", 3, stream)
+    names = watched.operations
+    log = {"kind": "log", "transition": BEGINS, "fields": list(ENTERING), "limit": 10_000}
+    (report,) = fire(document, [log], seed=1, replications=1)
+    entered: dict[int, bytes] = {}
+    for _, client, index, kind, file, size, transfer in report["monitors"][0]["rows"]:
+        code = CODES.index(names[int(kind)])
+        row = struct.pack("<IIQQQQ", int(client), code, int(index), int(file), int(size),
+                          int(transfer))  # fmt: skip
+        entered[int(client)] = entered.get(int(client), b"") + row
+    for client in range(3):
+        assert entered[client] == _core.stream_bytes(json.dumps(spec), client)
+
+
+def test_the_real_target_did_the_same_bytes(tmp_path):
+    spec = stream_spec(situation("local", file_size="4 KiB").scenario)
+    plan = {"stream": spec, "target": {"kind": "posix", "root": str(tmp_path)},
+            "run_directory": "run", "record": True}  # fmt: skip
+    _, _, done = _core.run_load(json.dumps(plan))
+    assert done == _core.stream_bytes(json.dumps(spec), 0)
+
+
+def test_a_replica_costs_the_clients_adapter_twice():
+    """256 MiB at 1 Gbit/s: one copy at most 119 MiB/s, two copies half of it."""
+    rates = {}
+    for copies in (1, 2):
+        nodes = [
+            {"name": "brick", "count": 2, "cores": 16, "roles": {"brick": 1},
+             "adapter": {"bandwidth": "1 Gbit/s"}},
+            {"name": "client", "cores": 16, "roles": {"client": 1},
+             "adapter": {"bandwidth": "1 Gbit/s"}},
+        ]  # fmt: skip
+        given = Situation(build(Scenario, {
+            "name": "nic", "deployment": {"node": nodes},
+            "file_system": {"name": "glusterfs", "copies": copies},
+            "workload": {"name": "sequential_write", "file_size": "256 MiB",
+                         "operations_per_client": 4},
+        }))  # fmt: skip
+        constants = dict.fromkeys(given.constants, 1e-12)
+        rates[copies] = simulate(given, constants).rate_per_s * 2**28
+        assert rates[copies] <= 1.25e8 / copies * 1.001
+    assert rates[1] == pytest.approx(1.25e8, rel=0.05)
+    assert rates[2] == pytest.approx(1.25e8 / 2, rel=0.05)
+
+
+def test_the_same_seed_gives_the_same_answer():
+    given = situation("hdfs", "write", clients=3, apart=False)
+    first = simulate(given, given.constants)
+    assert simulate(given, given.constants) == first
+
+
+@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
+def test_the_net_of_every_operation_is_sound(system):
+    described = discover.file_system(system)
+    for operation in described.operations:
+        sizes = json.loads(_core.net_check(json.dumps(net_of(described, operation))))
+        assert sizes["transitions"] > 1
