@@ -15,12 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from dfslab import _core
 from dfslab.models.prediction import Situation
 from dfslab.spec.scenario import read
+from rich.console import Console
+from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 5

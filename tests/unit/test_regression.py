@@ -8,6 +8,7 @@ import synthetic
 from dfslab.method import RunFailed
 from dfslab.models import baseline
 from dfslab.models.regression import Regression
+from scipy import stats
 
 
 def fitted_on(results):
@@ -36,8 +37,9 @@ def test_standard_errors_and_intervals_are_honest():
                 twice = [r.value() for r in results if r.point_id == result.point_id]
                 hits += rate.low <= float(np.exp(np.mean(np.log(twice)))) <= rate.high
                 total += 1
-    # 180 intervals: 90 % ± 3 standard errors.
-    assert 0.90 - 3 * 0.0224 <= hits / total <= 1.0
+    assert total == 180
+    # 90 % ± 4 standard errors: intervals that are too wide are as wrong as narrow ones.
+    assert 0.90 - 4 * 0.0224 <= hits / total <= 0.90 + 4 * 0.0224
 
 
 def test_r_squared_is_one_minus_error_over_total():
@@ -65,13 +67,12 @@ def test_the_linear_form_goes_negative_and_says_so():
 
 
 def test_replicates_do_not_count_as_evidence():
-    few, many = (Regression().fit(fitted_on(synthetic.planted(0.2, repetitions=n))) for n in (1, 1))
-    doubled = fitted_on(synthetic.planted(0.2, repetitions=1))
-    copies = [r.model_copy(update={"repetition": k}) for r in doubled for k in range(5)]
-    copied = Regression().fit(copies)
-    error = few.fitted.coefficients["file_size"][1]
+    single = fitted_on(synthetic.planted(0.2, repetitions=1))
+    copies = [r.model_copy(update={"repetition": k}) for r in single for k in range(5)]
+    once, copied = Regression().fit(single), Regression().fit(copies)
+    error = once.fitted.coefficients["file_size"][1]
+    assert error > 0
     assert copied.fitted.coefficients["file_size"][1] == pytest.approx(error)
-    assert many.fitted.coefficients["file_size"][1] == pytest.approx(error)
 
 
 def test_too_little_to_learn_from_is_said():
@@ -80,6 +81,39 @@ def test_too_little_to_learn_from_is_said():
         Regression().fit(results)
     with pytest.raises(RunFailed, match="needs measured results"):
         Regression().run(results[0].point)
+
+
+def test_what_is_left_out_is_named():
+    wide = Regression().fit(fitted_on(synthetic.planted(0.1)))
+    assert "transfer_size" in wide.fitted.columns.dropped["constant"]
+    # Which workload runs and which operation it does are one thing here.
+    assert "workload=sequential_write" in wide.fitted.columns.dropped["collinear"]
+    assert not wide.run(synthetic.scenario().points()[0]).notes
+    narrow = Regression().fit(
+        synthetic.planted(0.1, sizes=["64 KiB", "1 MiB"], clients=(1,), hold_out=())
+    )
+    answer = narrow.run(synthetic.scenario().points()[0])
+    assert answer.detail["dropped"]["too few configurations"]
+    assert any("too few configurations for" in note for note in answer.notes)
+    assert len(answer.detail["coefficients"]) == 2
+
+
+def test_equal_rates_explain_nothing_and_break_nothing():
+    points = synthetic.scenario(hold_out=()).points()
+    model = Regression().fit([synthetic.measured(point, 100.0) for point in points])
+    assert model.fitted.r_squared == model.fitted.adjusted_r_squared == 0.0
+    assert model.run(points[0]).value() == pytest.approx(100.0)
+
+
+def test_latency_follows_from_rate_by_littles_law():
+    results = fitted_on(synthetic.planted(0.1))
+    answer = Regression().fit(results).run(results[0].point)
+    rate, latency = answer.metrics["rate_per_s"], answer.metrics["latency_s_mean.read"]
+    clients = results[0].point.scenario.workload.clients
+    assert latency.value == pytest.approx(clients / rate.value)
+    assert (latency.low, latency.high) == pytest.approx((clients / rate.high, clients / rate.low))
+    size = answer.metrics["throughput_bytes_per_s"].value / rate.value
+    assert size == pytest.approx(65536)
 
 
 def test_the_mean_is_the_geometric_mean_of_its_operation():
@@ -102,3 +136,40 @@ def test_the_ideal_bound_is_the_declared_disk():
     answer = baseline.make("ideal").run(direct)
     assert answer.metrics["rate_per_s"].value == pytest.approx(1 / (1e-4 + 65536 / 5e8))
     assert not baseline.make("ideal").run(point).metrics
+
+
+def direct_point():
+    """64 KiB direct reads: the declared disk binds."""
+    point = synthetic.scenario(hold_out=()).points()[0]
+    values = {"workload.cache": "direct", "workload.transfer_size": "64 KiB"}
+    return point.model_copy(update={"scenario": point.scenario.with_values(values)})
+
+
+def test_the_ideal_interval_is_fitted_and_its_value_is_not():
+    base = direct_point()
+    bound = baseline.make("ideal").run(base).metrics["rate_per_s"].value
+    results = []
+    for clients, share in ((1, 0.4), (2, 0.5), (3, 0.6)):
+        changed = base.scenario.with_values({"workload.clients": clients})
+        point = base.model_copy(update={"scenario": changed})
+        own = baseline.make("ideal").run(point).metrics["rate_per_s"].value
+        results.append(synthetic.measured(point, own * share))
+    answer = baseline.make("ideal").fit(results).run(base)
+    rate = answer.metrics["rate_per_s"]
+    assert rate.value == pytest.approx(bound)
+    assert rate.high == pytest.approx(bound)
+    logs = np.log([0.4, 0.5, 0.6])
+    reach = stats.t.ppf(0.95, 2) * logs.std(ddof=1) * np.sqrt(1 + 1 / 3)
+    assert rate.low == pytest.approx(bound * np.exp(logs.mean() - reach))
+    assert not answer.notes
+
+
+def test_baselines_say_what_they_never_saw():
+    reads = [r for r in synthetic.planted() if synthetic.operation(r.point) == "read"]
+    write = next(r for r in synthetic.planted() if synthetic.operation(r.point) == "write").point
+    answer = baseline.make("mean").fit(reads).run(write)
+    assert any("write was never seen" in note for note in answer.notes)
+    assert any("never seen" in note for note in baseline.make("ideal").run(direct_point()).notes)
+    unbound = baseline.make("ideal").run(reads[0].point)
+    assert unbound.metrics == {}
+    assert any("nothing declared limits read" in note for note in unbound.notes)

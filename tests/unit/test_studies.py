@@ -14,10 +14,11 @@ import duckdb
 import numpy as np
 import pytest
 import synthetic
+from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.studies import crossval, store
 from dfslab.studies.compare import compare, score
-from dfslab.studies.sweep import sweep
+from dfslab.studies.sweep import is_failure, sweep
 
 SILENT = lambda *_: None  # noqa: E731
 
@@ -97,12 +98,83 @@ def test_some_failures_are_borne_and_many_are_not(tmp_path):
     scenario = synthetic.scenario()
     points = scenario.points()
     opened = store.open_run(scenario, tmp_path)
-    results = sweep(scenario, [Instrument(fails={points[0].id})], opened, SILENT)
-    assert points[0].id not in {result.point_id for result in results}
-    everything = {point.id for point in points}
+    spy = Spy()
+    results = sweep(scenario, [Instrument(fails={points[0].id}), spy], opened, SILENT)
+    failed = [result for result in results if is_failure(result)]
+    assert [(r.point_id, r.notes) for r in failed] == [
+        (points[0].id, ["measure: made to fail"])
+    ] * 2
+    assert points[0].id not in {result.point_id for result in spy.shown}
+    assert points[0].id not in {row.point_id for row in compare(results).rows}
+    # What failed is tried again, what succeeded is not.
+    again = Instrument()
+    sweep(scenario, [again], store.open_run(scenario, tmp_path), SILENT)
+    assert again.ran == [(points[0].id, 0), (points[0].id, 1)]
+    everything = Instrument(fails={point.id for point in points})
+    with pytest.raises(RunFailed, match="measure: made to fail"):
+        sweep(scenario, [everything], store.open_run(scenario, tmp_path, fresh=True), SILENT)
+    # One pass over all configurations is enough to know.
+    assert len(everything.ran) == len(points)
+
+
+class Choosy(Spy):
+    """A model that cannot learn from so little."""
+
+    name = "choosy"
+
+    def fit(self, results):
+        raise RunFailed("choosy: needs more")
+
+
+def test_a_model_that_cannot_be_fitted_costs_nobody_else_anything(tmp_path):
+    scenario = synthetic.scenario()
+    methods = [Instrument(), Choosy(), Spy()]
+    results = sweep(scenario, methods, store.open_run(scenario, tmp_path), SILENT)
+    notes = {note for r in results if r.method == "choosy" for note in r.notes}
+    assert notes == {"choosy: needs more"}
+    assert set(compare(results).held_out) == {"spy"}
+    alone = store.open_run(scenario, tmp_path, fresh=True)
     with pytest.raises(RunFailed, match="made to fail"):
-        sweep(scenario, [Instrument(fails=everything)],
-              store.open_run(scenario, tmp_path, fresh=True), SILENT)  # fmt: skip
+        sweep(scenario, [Instrument(fails={p.id for p in scenario.points()}), Choosy()],
+              alone, SILENT)  # fmt: skip
+
+
+def test_an_interrupted_sweep_leaves_what_was_finished(tmp_path):
+    class Interrupted(Instrument):
+        def run(self, point, repetition=0):
+            if len(self.ran) == 5:
+                raise KeyboardInterrupt
+            return super().run(point, repetition)
+
+    scenario = synthetic.scenario()
+    opened = store.open_run(scenario, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(scenario, [Interrupted()], opened, SILENT)
+    assert len(store.load_results(opened.folder)) == 5
+
+
+def test_progress_tells_what_is_left(tmp_path):
+    told = []
+    scenario = synthetic.scenario()
+    opened = store.open_run(scenario, tmp_path)
+    sweep(scenario, [Instrument()], opened, lambda *part: told.append(part))
+    jobs = 2 * len(scenario.points())
+    assert [part[:2] for part in told] == [(number, jobs) for number in range(jobs + 1)]
+    assert all(part[3] > 0 for part in told[1:-1])
+
+
+def test_a_store_leaves_what_it_did_not_make(tmp_path):
+    scenario = synthetic.scenario()
+    home = tmp_path / scenario.name
+    (home / "mine").mkdir(parents=True)
+    (home / "mine" / "notes.txt").write_text("kept")
+    (home / "latest").write_text("kept")
+    opened = store.open_run(scenario, tmp_path)
+    opened.finish({})
+    assert (home / "mine" / "notes.txt").read_text() == (home / "latest").read_text() == "kept"
+    assert not list(opened.folder.rglob("*.tmp"))
+    other = synthetic.scenario(clients=(1,))
+    assert store.open_run(other, tmp_path).folder != opened.folder
 
 
 PROGRAM = """
@@ -185,3 +257,37 @@ def test_cross_validation_finds_the_better_model():
     found = crossval.crossval(synthetic.planted(0.05), ["regression", "mean"], 5, 1, SILENT)
     assert found["regression"].median_abs_error < 0.1 < found["mean"].median_abs_error
     assert found["regression"].n == 30
+
+
+def test_no_fold_ever_shows_a_replicate_of_what_it_judges(monkeypatch):
+    class Watched(Spy):
+        def fit(self, results):
+            self.seen = {result.point_id for result in results}
+            return self
+
+        def run(self, point):
+            assert point.id not in self.seen
+            judged.append(point.id)
+            return super().run(point)
+
+    judged = []
+    monkeypatch.setattr(discover, "method", lambda name: Watched())
+    results = synthetic.planted(0.1, repetitions=3)
+    found = crossval.crossval(results, ["spy"], 4, 1, SILENT)
+    assert sorted(judged) == sorted({result.point_id for result in results})
+    assert found["spy"].n == len(judged)
+
+
+def test_folds_spread_every_operation():
+    results = synthetic.planted()
+    kind = {result.point_id: synthetic.operation(result.point) for result in results}
+    for fold in crossval.folds_of(results, 5, 2):
+        assert sorted(kind[point_id] for point_id in fold) == ["read"] * 3 + ["write"] * 3
+
+
+def test_a_model_that_cannot_be_validated_is_left_out_and_said():
+    told = []
+    few = synthetic.planted(sizes=["1 MiB"], clients=(1, 2), hold_out=())
+    found = crossval.crossval(few, ["regression", "mean"], 2, 1, lambda *p: told.append(p[2]))
+    assert set(found) == {"mean"}
+    assert any("regression is not cross-validated" in text for text in told)

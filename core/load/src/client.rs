@@ -1,7 +1,7 @@
 //! One client: prepares its files, does its operations one after the other, checks and cleans up.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dfslab_workload::{prepared_files, Operation, OperationKind};
 
@@ -9,16 +9,22 @@ use crate::content::Content;
 use crate::plan::{Plan, Verify};
 use crate::record::{Done, Record, Step};
 use crate::target::{File, Target};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, Status};
 
 /// Buffers are aligned to this, as direct I/O demands.
 const ALIGNMENT: usize = 4096;
+
+/// A pausing client looks this often whether it is to stop.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// A file this client made.
 #[derive(Clone, Copy)]
 struct Made {
     bytes: u64,
     renamed: bool,
+    /// False while a call that changes it is under way, and after one that failed: then its bytes
+    /// and its name may be those of before or after.
+    certain: bool,
 }
 
 /// A client with its connection and the files it made; it touches nothing else.
@@ -33,15 +39,12 @@ pub struct Client<'a> {
     buffer: Vec<u8>,
     buffer_start: usize,
     done: Vec<Done>,
+    /// When the last call ended, which is when the next step begins.
+    clock: Instant,
 }
 
 impl<'a> Client<'a> {
-    pub fn new(
-        number: u32,
-        plan: &'a Plan,
-        content: &'a Content,
-        target: Box<dyn Target>,
-    ) -> Self {
+    pub fn new(number: u32, plan: &'a Plan, content: &'a Content, target: Box<dyn Target>) -> Self {
         let buffer = vec![0; plan.stream.transfer_size_bytes as usize + ALIGNMENT];
         let buffer_start = buffer.as_ptr().align_offset(ALIGNMENT);
         Client {
@@ -55,6 +58,7 @@ impl<'a> Client<'a> {
             buffer,
             buffer_start,
             done: Vec::with_capacity(64),
+            clock: Instant::now(),
         }
     }
 
@@ -64,11 +68,25 @@ impl<'a> Client<'a> {
 
     fn path(&self, file: u64) -> String {
         let renamed = self.files.get(&file).is_some_and(|made| made.renamed);
+        self.path_by_name(file, renamed)
+    }
+
+    fn path_by_name(&self, file: u64, renamed: bool) -> String {
         format!("c{}/{}{file}", self.number, if renamed { 'r' } else { 'f' })
     }
 
+    /// The path of a file that is to be changed, which this client must have made.
+    fn path_of_own(&self, operation: &'static str, file: u64) -> Result<String> {
+        let path = self.path(file);
+        if self.files.contains_key(&file) {
+            return Ok(path);
+        }
+        let reason = "making it failed before";
+        Err(Error::new(ErrorKind::NotFound, operation, &path, reason))
+    }
+
     /// Make the client's directory and the files that its stream starts with.
-    pub fn prepare(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
+    pub fn prepare(&mut self, stop: &dyn Fn() -> bool, prepared: &dyn Fn()) -> Result<()> {
         let directory = self.directory();
         self.target.mkdir(&directory)?;
         self.has_directory = true;
@@ -76,9 +94,10 @@ impl<'a> Client<'a> {
             if stop() {
                 return Ok(());
             }
+            self.done.clear();
             self.write_file(file, bytes, false)?;
+            prepared();
         }
-        self.done.clear();
         Ok(())
     }
 
@@ -91,15 +110,35 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Do one operation and record it.
-    pub fn execute(&mut self, operation: &Operation, record: &mut Record) {
+    /// Do one operation and record it; true when it succeeded.
+    pub fn execute(&mut self, operation: &Operation, record: &mut Record) -> bool {
         self.done.clear();
         let start = Instant::now();
-        let outcome = self.perform(operation, record);
-        let end = self.done.last().map_or(start, |last| last.end);
-        match outcome {
-            Ok(()) => record.succeeded(operation, start, end, &self.done),
-            Err(error) => record.failed(operation, &error),
+        self.clock = start;
+        match self.perform(operation, record) {
+            Ok(()) => {
+                record.succeeded(operation, start, self.clock, &self.done);
+                true
+            }
+            Err(error) => {
+                record.failed(operation, &error);
+                false
+            }
+        }
+    }
+
+    /// When the last call or pause ended.
+    pub fn now(&self) -> Instant {
+        self.clock
+    }
+
+    /// Sleep in short stretches, so that a long pause does not outlive the run.
+    pub fn pause(&mut self, length: Duration, over: &dyn Fn(Instant) -> bool) {
+        self.clock = Instant::now();
+        let until = self.clock + length;
+        while self.clock < until && !over(self.clock) {
+            std::thread::sleep((until - self.clock).min(LONGEST_SLEEP));
+            self.clock = Instant::now();
         }
     }
 
@@ -114,15 +153,17 @@ impl<'a> Client<'a> {
             OperationKind::Append => self.append_file(file, operation.size_bytes),
             OperationKind::Stat => {
                 let path = self.path(file);
-                self.timed(Step::Stat, 0, |target| target.stat(&path)).map(|_| ())
+                self.timed(Step::Stat, 0, |target| target.stat(&path))
+                    .map(|_| ())
             }
             OperationKind::List => {
                 let path = self.directory();
-                self.timed(Step::List, 0, |target| target.list(&path)).map(|_| ())
+                self.timed(Step::List, 0, |target| target.list(&path))
+                    .map(|_| ())
             }
             OperationKind::Rename => self.rename_file(file),
             OperationKind::Delete => {
-                let path = self.path(file);
+                let path = self.path_of_own("delete", file)?;
                 self.timed(Step::Delete, 0, |target| target.delete(&path))?;
                 self.files.remove(&file);
                 Ok(())
@@ -143,34 +184,70 @@ impl<'a> Client<'a> {
         bytes: u64,
         call: impl FnOnce(&mut dyn Target) -> Result<T>,
     ) -> Result<T> {
-        let start = self.done.last().map_or_else(Instant::now, |last| last.end);
-        let value = call(self.target.as_mut())?;
-        self.done.push(Done { step, start, end: Instant::now(), bytes });
+        let start = self.clock;
+        let outcome = call(self.target.as_mut());
+        self.clock = Instant::now();
+        let end = self.clock;
+        let value = outcome?;
+        self.done.push(Done {
+            step,
+            start,
+            end,
+            bytes,
+        });
         Ok(value)
     }
 
     fn write_file(&mut self, file: u64, bytes: u64, fsync: bool) -> Result<()> {
         let path = self.path(file);
+        let made = Made {
+            bytes: 0,
+            renamed: false,
+            certain: true,
+        };
         // Known as ours before it is made, so that a failure half way is cleaned up, too.
-        self.files.insert(file, Made { bytes: 0, renamed: false });
-        let open = self.timed(Step::Create, 0, |target| target.create(&path))?;
-        self.fill(open, file, bytes, fsync)
+        let doubtful = Made {
+            certain: false,
+            ..made
+        };
+        self.files.insert(file, doubtful);
+        match self.timed(Step::Create, 0, |target| target.create(&path)) {
+            Ok(open) => self.fill(open, file, made, bytes, fsync),
+            Err(error) => {
+                if error.kind == ErrorKind::Exists {
+                    // Somebody else made it: it is not ours to remove.
+                    self.files.remove(&file);
+                }
+                Err(error)
+            }
+        }
     }
 
     fn append_file(&mut self, file: u64, bytes: u64) -> Result<()> {
-        let path = self.path(file);
+        let path = self.path_of_own("append", file)?;
         let open = self.timed(Step::Append, 0, |target| target.append(&path))?;
-        self.fill(open, file, bytes, self.plan.target.wants_fsync())
+        let made = self.files[&file];
+        self.doubt(file);
+        self.fill(open, file, made, bytes, self.plan.target.wants_fsync())
     }
 
-    /// Write `bytes` more to an open file and close it.
-    fn fill(&mut self, mut open: Box<dyn File>, file: u64, bytes: u64, fsync: bool) -> Result<()> {
-        let from = self.files.get(&file).map_or(0, |made| made.bytes);
+    /// Write `bytes` more to an open file that was `made`, and close it.
+    fn fill(
+        &mut self,
+        mut open: Box<dyn File>,
+        file: u64,
+        made: Made,
+        bytes: u64,
+        fsync: bool,
+    ) -> Result<()> {
+        let from = made.bytes;
         let transfer = self.plan.stream.transfer_size_bytes;
         let mut written = 0;
         while written < bytes {
             let length = transfer.min(bytes - written);
-            let chunk = self.content.slice(self.number, file, from + written, length as usize);
+            let chunk = self
+                .content
+                .slice(self.number, file, from + written, length as usize);
             self.timed(Step::Write, length, |_| open.write(chunk))?;
             written += length;
         }
@@ -178,9 +255,13 @@ impl<'a> Client<'a> {
             self.timed(Step::Fsync, 0, |_| open.fsync())?;
         }
         self.timed(Step::Close, 0, |_| open.close())?;
-        if let Some(made) = self.files.get_mut(&file) {
-            made.bytes += bytes;
-        }
+        self.files.insert(
+            file,
+            Made {
+                bytes: made.bytes + bytes,
+                ..made
+            },
+        );
         Ok(())
     }
 
@@ -198,6 +279,9 @@ impl<'a> Client<'a> {
             });
             self.buffer = buffer;
             let got = got?;
+            if let Some(done) = self.done.last_mut() {
+                done.bytes = got as u64;
+            }
             if got == 0 {
                 let reason = format!("ends at {offset} of {} bytes", operation.size_bytes);
                 return Err(Error::new(ErrorKind::Corruption, "read", &path, reason));
@@ -213,7 +297,10 @@ impl<'a> Client<'a> {
 
     fn check(&self, file: u64, path: &str, offset: u64, length: usize) -> Result<()> {
         let seen = &self.buffer[self.buffer_start..self.buffer_start + length];
-        match self.content.first_difference(self.number, file, offset, seen) {
+        match self
+            .content
+            .first_difference(self.number, file, offset, seen)
+        {
             None => Ok(()),
             Some(place) => {
                 let reason = format!("byte {place} is not what was written");
@@ -223,59 +310,99 @@ impl<'a> Client<'a> {
     }
 
     fn rename_file(&mut self, file: u64) -> Result<()> {
-        let from = self.path(file);
-        let mut made = self.files.get(&file).copied().unwrap_or(Made { bytes: 0, renamed: false });
-        made.renamed = !made.renamed;
-        let to = format!("c{}/{}{file}", self.number, if made.renamed { 'r' } else { 'f' });
+        let from = self.path_of_own("rename", file)?;
+        let made = self.files[&file];
+        let renamed = !made.renamed;
+        let to = self.path_by_name(file, renamed);
+        self.doubt(file);
         self.timed(Step::Rename, 0, |target| target.rename(&from, &to))?;
-        self.files.insert(file, made);
+        self.files.insert(file, Made { renamed, ..made });
         Ok(())
     }
 
-    /// Read back every file that is left and compare its content.
-    pub fn verify_all(&mut self, record: &mut Record) -> Result<()> {
-        let transfer = self.plan.stream.transfer_size_bytes as usize;
-        for (file, made) in self.files.clone() {
-            let path = self.path(file);
-            let mut open = self.target.open(&path)?;
-            let mut offset = 0;
-            loop {
-                let from = self.buffer_start;
-                let got = open.read(&mut self.buffer[from..from + transfer])?;
-                if got == 0 {
-                    break;
-                }
-                self.check(file, &path, offset, got)?;
-                offset += got as u64;
+    /// Mark a file as one whose state is not known until the call at hand has succeeded.
+    fn doubt(&mut self, file: u64) {
+        if let Some(made) = self.files.get_mut(&file) {
+            made.certain = false;
+        }
+    }
+
+    /// Read back every file that is left and compare its content; files that a failed operation
+    /// left half way are skipped.
+    pub fn verify_all(&mut self, stop: &dyn Fn() -> bool, record: &mut Record) -> Result<()> {
+        let files: Vec<(u64, Made)> = self
+            .files
+            .iter()
+            .map(|(file, made)| (*file, *made))
+            .collect();
+        for (file, made) in files.into_iter().filter(|(_, made)| made.certain) {
+            if stop() {
+                return Ok(());
             }
-            open.close()?;
-            if offset != made.bytes {
-                let reason = format!("has {offset} bytes, {} were written", made.bytes);
-                return Err(Error::new(ErrorKind::Corruption, "verify", &path, reason));
-            }
-            record.verified_bytes += offset;
+            record.verified_bytes += self.verify(file, made.bytes)?;
         }
         Ok(())
     }
 
-    /// Remove what this client made, and nothing else; the first error is told, the rest tried.
+    /// Bytes of one file, all as written and no more or less than `bytes`.
+    fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
+        let transfer = self.plan.stream.transfer_size_bytes as usize;
+        let path = self.path(file);
+        let mut open = self.target.open(&path)?;
+        let mut offset = 0;
+        loop {
+            let from = self.buffer_start;
+            let got = open.read(&mut self.buffer[from..from + transfer])?;
+            if got == 0 {
+                break;
+            }
+            self.check(file, &path, offset, got)?;
+            offset += got as u64;
+        }
+        open.close()?;
+        if offset != bytes {
+            let reason = format!("has {offset} bytes, {bytes} were written");
+            return Err(Error::new(ErrorKind::Corruption, "verify", &path, reason));
+        }
+        Ok(offset)
+    }
+
+    /// Remove what this client made, and nothing else. The first error is told and the rest tried,
+    /// unless nobody answers any more.
     pub fn clean_up(&mut self) -> Result<()> {
         let mut first = Ok(());
-        let mut keep = |outcome: Result<()>| match outcome {
-            Err(error) if error.kind != ErrorKind::NotFound && first.is_ok() => first = Err(error),
-            _ => {}
-        };
-        for file in self.files.keys().copied().collect::<Vec<_>>() {
-            let path = self.path(file);
-            keep(self.target.delete(&path));
+        for (file, made) in std::mem::take(&mut self.files) {
+            let mut outcome = self.target.delete(&self.path_by_name(file, made.renamed));
+            if !made.certain && is_missing(&outcome) {
+                outcome = self.target.delete(&self.path_by_name(file, !made.renamed));
+            }
+            keep_first(&mut first, outcome)?;
         }
-        for directory in &self.directories {
-            keep(self.target.rmdir(&format!("c{}/d{directory}", self.number)));
+        for directory in std::mem::take(&mut self.directories) {
+            let path = format!("c{}/d{directory}", self.number);
+            keep_first(&mut first, self.target.rmdir(&path))?;
         }
         if self.has_directory {
-            let directory = self.directory();
-            keep(self.target.rmdir(&directory));
+            keep_first(&mut first, self.target.rmdir(&self.directory()))?;
         }
         first
+    }
+}
+
+fn is_missing(outcome: &Result<()>) -> bool {
+    outcome
+        .as_ref()
+        .is_err_and(|error| error.kind == ErrorKind::NotFound)
+}
+
+/// Keep the first error that matters; an error where nobody answers ends the work.
+fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(error) if error.status() == Status::Temporary => Err(error),
+        Err(error) if error.kind != ErrorKind::NotFound && first.is_ok() => {
+            *first = Err(error);
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }

@@ -19,6 +19,10 @@ pub enum ErrorKind {
     Corruption,
     /// Nobody answers, or the connection broke.
     Unreachable,
+    /// A call took longer than the target allows any call.
+    Timeout,
+    /// The client of a file system, or the generator itself, broke down.
+    Crash,
     /// Anything else that the target says.
     Other,
 }
@@ -34,9 +38,20 @@ impl ErrorKind {
             ErrorKind::NoSpace => "no_space",
             ErrorKind::Corruption => "corruption",
             ErrorKind::Unreachable => "unreachable",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Crash => "crash",
             ErrorKind::Other => "other",
         }
     }
+}
+
+/// Whether trying again can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The same call would fail again.
+    Permanent,
+    /// The same call may succeed later.
+    Temporary,
 }
 
 /// An error of one operation on one path.
@@ -63,12 +78,25 @@ impl Error {
         path: &str,
         context: impl fmt::Display,
     ) -> Self {
-        Error { kind, operation, path: path.to_string(), context: context.to_string() }
+        Error {
+            kind,
+            operation,
+            path: path.to_string(),
+            context: context.to_string(),
+        }
     }
 
     /// An error of the input.
     pub fn input(key: &str, context: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Input, "check", key, context)
+    }
+
+    /// Whether trying again can help: only where somebody may come back.
+    pub fn status(&self) -> Status {
+        match self.kind {
+            ErrorKind::Unreachable | ErrorKind::Timeout => Status::Temporary,
+            _ => Status::Permanent,
+        }
     }
 
     /// From the operating system.
@@ -79,9 +107,15 @@ impl Error {
             Io::AlreadyExists => ErrorKind::Exists,
             Io::PermissionDenied | Io::ReadOnlyFilesystem => ErrorKind::Permission,
             Io::StorageFull | Io::QuotaExceeded => ErrorKind::NoSpace,
-            Io::ConnectionRefused | Io::ConnectionReset | Io::TimedOut | Io::NotConnected => {
-                ErrorKind::Unreachable
-            }
+            Io::ConnectionRefused
+            | Io::ConnectionReset
+            | Io::ConnectionAborted
+            | Io::BrokenPipe
+            | Io::HostUnreachable
+            | Io::NetworkUnreachable
+            | Io::StaleNetworkFileHandle
+            | Io::NotConnected => ErrorKind::Unreachable,
+            Io::TimedOut => ErrorKind::Timeout,
             _ => ErrorKind::Other,
         };
         Error::new(kind, operation, path, error)

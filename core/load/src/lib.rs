@@ -2,17 +2,21 @@
 
 mod client;
 pub mod content;
+mod control;
 mod error;
+mod outcome;
 mod plan;
 mod record;
 mod report;
 mod runner;
 mod target;
 
-pub use error::{Error, ErrorKind, Result};
+pub use control::Control;
+pub use error::{Error, ErrorKind, Result, Status};
+pub use outcome::Outcome;
 pub use plan::{Plan, Spans, Verify};
 pub use report::{ClientReport, ErrorCount, OperationReport, Report, SpanRecord, StepReport};
-pub use runner::{run, Control, Outcome};
+pub use runner::run;
 pub use target::{capabilities_of, Capabilities, TargetSpec};
 
 /// The content that a plan's files have, for checks from outside.

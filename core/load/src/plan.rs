@@ -6,6 +6,9 @@ use serde::Deserialize;
 use crate::target::{capabilities_of, TargetSpec};
 use crate::{Error, Result};
 
+/// A year.
+const LONGEST_LIMIT_S: f64 = 31_557_600.0;
+
 /// When the content of files is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,16 +63,23 @@ pub struct Plan {
 impl Plan {
     /// Read and check a plan; nothing is touched.
     pub fn parse(text: &str) -> Result<Plan> {
-        let plan: Plan =
-            serde_json::from_str(text).map_err(|error| Error::input("plan", error))?;
-        plan.stream.validate().map_err(|error| Error::input("plan", error))?;
+        let plan: Plan = serde_json::from_str(text).map_err(|error| Error::input("plan", error))?;
+        plan.stream
+            .validate()
+            .map_err(|error| Error::input("plan", error))?;
         let name = &plan.run_directory;
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0', '\n']) {
-            return Err(Error::input("run_directory", format!("{name:?} is no plain name")));
+            return Err(Error::input(
+                "run_directory",
+                format!("{name:?} is no plain name"),
+            ));
         }
-        if plan.time_limit_s.is_some_and(|limit| !(limit.is_finite() && limit > 0.0)) {
-            return Err(Error::input("time_limit_s", "must be finite and above 0"));
+        let limit = plan.time_limit_s.unwrap_or(1.0);
+        if !(limit > 0.0 && limit <= LONGEST_LIMIT_S) {
+            let reason = format!("{limit} is not above 0 and at most {LONGEST_LIMIT_S}");
+            return Err(Error::input("time_limit_s", reason));
         }
+        plan.target.check()?;
         plan.check_capabilities()?;
         Ok(plan)
     }
@@ -79,18 +89,28 @@ impl Plan {
         for share in &self.stream.mix {
             if !can.supports(share.operation) {
                 let wanted = share.operation.name();
-                return Err(Error::input("mix", format!("target {name} cannot {wanted}")));
+                return Err(Error::input(
+                    "mix",
+                    format!("target {name} cannot {wanted}"),
+                ));
             }
         }
         let wants = [
             (self.target.wants_direct(), can.direct_io, "direct I/O"),
             (self.target.wants_fsync(), can.fsync, "fsync"),
             (self.verify != Verify::None, can.verify, "verify content"),
-            (self.target.wants_cold() == Some("files"), can.drop_file_cache, "drop file caches"),
+            (
+                self.target.wants_cold() == Some("files"),
+                can.drop_file_cache,
+                "drop file caches",
+            ),
         ];
         for (wanted, possible, what) in wants {
             if wanted && !possible {
-                return Err(Error::input("target", format!("target {name} cannot {what}")));
+                return Err(Error::input(
+                    "target",
+                    format!("target {name} cannot {what}"),
+                ));
             }
         }
         if self.target.wants_direct() {

@@ -55,6 +55,7 @@ pub struct Done {
     pub bytes: u64,
 }
 
+type Steps = [Option<Box<Counted>>; Step::COUNT];
 type Errors = BTreeMap<(String, ErrorKindName), (u64, String)>;
 type ErrorKindName = &'static str;
 
@@ -64,8 +65,8 @@ pub struct Record {
     zero: Instant,
     zero_unix_ns: u64,
     operations: [Option<Box<Counted>>; OperationKind::ALL.len()],
-    steps: [Option<Box<[Option<Box<Counted>>; Step::COUNT]>>; OperationKind::ALL.len()],
-    pub spans: Vec<SpanRecord>,
+    steps: [Option<Box<Steps>>; OperationKind::ALL.len()],
+    spans: Vec<Kept>,
     span_limit: usize,
     pub spans_dropped: u64,
     pub errors: Errors,
@@ -73,8 +74,20 @@ pub struct Record {
     pub first_start: Option<Instant>,
     pub last_end: Option<Instant>,
     pub verified_bytes: u64,
-    /// End of every successful operation and its number so far, for the stonewall.
-    pub ends_ns: Vec<u64>,
+    /// Operations that succeeded, and those of them that ended before the first client had done all
+    /// its own.
+    pub count: u64,
+    pub count_before_wall: u64,
+}
+
+/// A span as it is kept while the clock runs: no text, no allocation of its own.
+struct Kept {
+    kind: OperationKind,
+    step: Option<Step>,
+    start: Instant,
+    end: Instant,
+    parent: u64,
+    bytes: u64,
 }
 
 impl Record {
@@ -93,12 +106,19 @@ impl Record {
             first_start: None,
             last_end: None,
             verified_bytes: 0,
-            ends_ns: Vec::new(),
+            count: 0,
+            count_before_wall: 0,
         }
     }
 
     /// Count one successful operation and its steps.
-    pub fn succeeded(&mut self, operation: &Operation, start: Instant, end: Instant, done: &[Done]) {
+    pub fn succeeded(
+        &mut self,
+        operation: &Operation,
+        start: Instant,
+        end: Instant,
+        done: &[Done],
+    ) {
         let kind = operation.kind as usize;
         let counted = self.operations[kind].get_or_insert_default();
         counted.histogram.record(nanoseconds(start, end));
@@ -111,20 +131,36 @@ impl Record {
         }
         self.first_start.get_or_insert(start);
         self.last_end = Some(end);
-        self.ends_ns.push(nanoseconds(self.zero, end));
+        self.count += 1;
         self.keep_spans(operation, start, end, done);
+    }
+
+    /// Count the operation that has just succeeded when it ended before the first client had done
+    /// all its own, `wall_ns` after zero as far as known: late by at most one operation a client.
+    pub fn before_wall(&mut self, wall_ns: u64) {
+        if self
+            .last_end
+            .is_some_and(|end| nanoseconds(self.zero, end) <= wall_ns)
+        {
+            self.count_before_wall += 1;
+        }
     }
 
     /// Count one failed operation.
     pub fn failed(&mut self, operation: &Operation, error: &Error) {
-        self.operations[operation.kind as usize].get_or_insert_default().errors += 1;
+        self.operations[operation.kind as usize]
+            .get_or_insert_default()
+            .errors += 1;
         self.note(operation.kind.name(), error);
     }
 
     /// Count an error outside the timed operations.
     pub fn note(&mut self, during: &str, error: &Error) {
         let key = (format!("{during}/{}", error.operation), error.kind.name());
-        self.errors.entry(key).or_insert_with(|| (0, error.to_string())).0 += 1;
+        self.errors
+            .entry(key)
+            .or_insert_with(|| (0, error.to_string()))
+            .0 += 1;
     }
 
     /// Errors that count against the run: all of them.
@@ -140,30 +176,46 @@ impl Record {
             self.spans_dropped += 1 + done.len() as u64;
             return;
         }
-        let name = operation.kind.name();
-        let parent_id = self.next_span_id();
-        self.push(name.to_string(), start, end, parent_id, 0, operation.size_bytes);
-        for one in done {
-            let id = self.next_span_id();
-            self.push(one.step.name().to_string(), one.start, one.end, id, parent_id, one.bytes);
-        }
-    }
-
-    /// Unique over all clients: the client above, a count below.
-    fn next_span_id(&self) -> u64 {
-        (u64::from(self.client) + 1) << 40 | (self.spans.len() as u64 + 1)
-    }
-
-    fn push(&mut self, name: String, start: Instant, end: Instant, id: u64, of: u64, bytes: u64) {
-        self.spans.push(SpanRecord {
-            name,
-            start_unix_ns: self.zero_unix_ns + nanoseconds(self.zero, start),
-            end_unix_ns: self.zero_unix_ns + nanoseconds(self.zero, end),
-            span_id: id,
-            parent_id: of,
-            thread: self.client,
-            bytes,
+        let kind = operation.kind;
+        self.spans.push(Kept {
+            kind,
+            step: None,
+            start,
+            end,
+            parent: 0,
+            bytes: operation.size_bytes,
         });
+        let parent = self.spans.len() as u64;
+        self.spans.extend(done.iter().map(|one| Kept {
+            kind,
+            step: Some(one.step),
+            start: one.start,
+            end: one.end,
+            parent,
+            bytes: one.bytes,
+        }));
+    }
+
+    /// The spans that were kept; their ids are unique over all clients: the client above, a count
+    /// from 1 below.
+    pub fn spans(&self) -> impl Iterator<Item = SpanRecord> + '_ {
+        let unix = |at: Instant| self.zero_unix_ns + nanoseconds(self.zero, at);
+        let id = |place: u64| (u64::from(self.client) + 1) << 40 | place;
+        self.spans.iter().zip(1u64..).map(move |(span, place)| {
+            let name = span.kind.name();
+            SpanRecord {
+                name: match span.step {
+                    None => name.to_string(),
+                    Some(step) => format!("{name}/{}", step.name()),
+                },
+                start_unix_ns: unix(span.start),
+                end_unix_ns: unix(span.end),
+                span_id: id(place),
+                parent_id: if span.parent == 0 { 0 } else { id(span.parent) },
+                thread: self.client,
+                bytes: span.bytes,
+            }
+        })
     }
 
     /// (name, counted) of every kind of operation seen.
@@ -191,7 +243,9 @@ impl Record {
         ];
         let mut found = Vec::new();
         for kind in OperationKind::ALL {
-            let Some(steps) = &self.steps[kind as usize] else { continue };
+            let Some(steps) = &self.steps[kind as usize] else {
+                continue;
+            };
             for step in STEPS {
                 if let Some(counted) = &steps[step as usize] {
                     found.push((format!("{}/{}", kind.name(), step.name()), &**counted));
@@ -206,4 +260,3 @@ impl Record {
 pub fn nanoseconds(start: Instant, end: Instant) -> u64 {
     end.saturating_duration_since(start).as_nanos() as u64
 }
-

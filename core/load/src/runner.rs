@@ -1,89 +1,67 @@
 //! Runs a plan: prepare, empty caches, start together, closed loop, check, clean up.
 
-use std::collections::BTreeMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use dfslab_workload::{encode, Stream};
+use dfslab_workload::{prepared_files, Stream};
 
 use crate::client::Client;
 use crate::content::Content;
+use crate::control::{Control, Phase};
+use crate::outcome::{outcome, Outcome, Timing};
 use crate::plan::{Plan, Verify};
 use crate::record::{nanoseconds, Record};
-use crate::report::{
-    CacheReport, ClientReport, Counted, CpuReport, ErrorCount, Report, SpanRecord,
-};
+use crate::report::CpuReport;
 use crate::target::{factory, Factory};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
-/// What others see and say while a run goes on.
-#[derive(Default)]
-pub struct Control {
-    stop: AtomicBool,
-    done: AtomicU64,
-    phase: AtomicU64,
-}
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+/// A counter that all clients write to with every operation would slow them down.
+const TELL_EVERY: Duration = Duration::from_millis(10);
 
-const PHASES: [&str; 4] = ["preparing", "running", "verifying", "cleaning up"];
-
-impl Control {
-    /// No further operation starts; what was done is reported and cleaned up.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Operations done, and the phase in words.
-    pub fn progress(&self) -> (u64, &'static str) {
-        let phase = self.phase.load(Ordering::Relaxed) as usize;
-        (self.done.load(Ordering::Relaxed), PHASES[phase])
-    }
-
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn enter(&self, phase: u64) {
-        self.phase.store(phase, Ordering::Relaxed);
-    }
-}
-
-/// A report with what is too large for it.
-pub struct Outcome {
-    /// The report.
-    pub report: Report,
-    /// Spans, when asked for.
-    pub spans: Vec<SpanRecord>,
-    /// The executed operations of all clients in order of clients, encoded, when asked for.
-    pub recorded: Vec<u8>,
-}
-
-/// Run a plan. Errors of operations are counted in the report; an error here means that the run
-/// could not begin or could not be cleaned up.
+/// Run a plan. Errors of operations, of checks and of cleaning up are counted in the report; an
+/// error here means that the run could not begin.
 pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let began = Instant::now();
+    if plan.target.wants_cold() == Some("system") {
+        check_system_caches()?;
+    }
     let factory = factory(&plan.target, &plan.run_directory)?;
     factory.begin()?;
     let content = Content::new(plan.stream.seed, plan.stream.transfer_size_bytes as usize);
     let ran = run_clients(plan, control, factory.as_ref(), &content);
-    let removed = if plan.keep { Ok(()) } else { factory.finish() };
-    let (records, timing) = ran?;
-    removed?;
-    Ok(outcome(plan, records, &timing, began))
+    let removed = match plan.keep {
+        true => Ok(()),
+        false => factory.finish(),
+    };
+    let (mut records, mut timing, refused) = ran?;
+    if let (Err(error), Some(record)) = (removed, records.first_mut()) {
+        timing.complete = false;
+        record.note("clean_up", &error);
+    }
+    let outcome = outcome(plan, &records, &timing, began);
+    match refused {
+        None => Ok(outcome),
+        Some(error) => Err(with_what_is_left(error, &outcome)),
+    }
 }
 
-/// When the timed part was, and what the process spent in it.
-struct Timing {
-    zero: Instant,
-    zero_unix_ns: u64,
-    cpu: CpuReport,
-    complete: bool,
+/// Why a run did not start, and what of its preparation could not be removed.
+fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
+    for left in &outcome.report.errors {
+        error.context = format!("{}; {}: {}", error.context, left.operation, left.first);
+    }
+    error
 }
 
 /// The clients' common ground.
 struct Together<'a> {
     plan: &'a Plan,
     control: &'a Control,
+    /// Held until every thread is there; false when one could not be had and nothing may begin.
+    go: Mutex<bool>,
     prepared: Barrier,
     started: Barrier,
     finished: Barrier,
@@ -91,7 +69,39 @@ struct Together<'a> {
     /// Preparation failed somewhere: nobody starts.
     broken: AtomicBool,
     refused: Mutex<Option<Error>>,
-    zero: std::sync::OnceLock<(Instant, u64)>,
+    zero: OnceLock<(Instant, u64)>,
+    /// When the first client had done all its operations, ns after zero.
+    wall_ns: AtomicU64,
+}
+
+impl<'a> Together<'a> {
+    fn new(plan: &'a Plan, control: &'a Control) -> Self {
+        let parties = plan.stream.clients as usize + 1;
+        Together {
+            plan,
+            control,
+            go: Mutex::new(false),
+            prepared: Barrier::new(parties),
+            started: Barrier::new(parties),
+            finished: Barrier::new(parties),
+            errors: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+            refused: Mutex::new(None),
+            zero: OnceLock::new(),
+            wall_ns: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    fn zero(&self) -> (Instant, u64) {
+        *self.zero.get().expect("set before the common start")
+    }
+
+    /// Nobody starts, and this is why.
+    fn refuse(&self, error: Error) {
+        self.broken.store(true, Ordering::Relaxed);
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.get_or_insert(error);
+    }
 }
 
 fn run_clients(
@@ -99,209 +109,215 @@ fn run_clients(
     control: &Control,
     factory: &dyn Factory,
     content: &Content,
-) -> Result<(Vec<Record>, Timing)> {
-    let clients = plan.stream.clients;
-    let parties = clients as usize + 1;
-    let together = Together {
-        plan,
-        control,
-        prepared: Barrier::new(parties),
-        started: Barrier::new(parties),
-        finished: Barrier::new(parties),
-        errors: AtomicU64::new(0),
-        broken: AtomicBool::new(false),
-        refused: Mutex::new(None),
-        zero: std::sync::OnceLock::new(),
-    };
+) -> Result<(Vec<Record>, Timing, Option<Error>)> {
+    let together = Together::new(plan, control);
     let mut connections = Vec::new();
-    for number in 0..clients {
+    for number in 0..plan.stream.clients {
         connections.push(Client::new(number, plan, content, factory.connect()?));
     }
-    control.enter(0);
-    std::thread::scope(|scope| {
-        let together = &together;
-        let threads: Vec<_> = connections
-            .into_iter()
-            .map(|client| scope.spawn(move || one_client(client, together)))
-            .collect();
-        let cpu = conduct(together);
-        let mut records = Vec::new();
-        let mut first = Ok(());
-        for thread in threads {
-            match thread.join().expect("a client thread does not panic") {
-                Ok(record) => records.push(record),
-                Err(error) if first.is_ok() => first = Err(error),
-                Err(_) => {}
-            }
+    control.enter(Phase::Preparing, files_to_prepare(plan));
+    let mut cpu = CpuReport::default();
+    let mut records = std::thread::scope(|scope| {
+        let mut go = together.go.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = Vec::new();
+        for client in connections {
+            let work = || one_client(client, &together);
+            let thread = std::thread::Builder::new().spawn_scoped(scope, work);
+            threads.push(thread.map_err(|error| Error::io("start a thread", "client", &error))?);
         }
-        first?;
-        if let Some(error) = together.refused.lock().expect("no thread panics with it").take() {
-            return Err(error);
-        }
-        let (zero, zero_unix_ns) = *together.zero.get().expect("set before the start");
-        let errors = together.errors.load(Ordering::Relaxed);
-        let complete = !control.stopped() && errors <= plan.max_errors && all_done(plan, &records);
-        Ok((records, Timing { zero, zero_unix_ns, cpu, complete }))
-    })
+        *go = true;
+        drop(go);
+        cpu = conduct(&together);
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Option<Record>>| {
+            thread.join().expect("panics are caught where work is done")
+        };
+        Ok(threads.into_iter().filter_map(join).collect::<Vec<_>>())
+    })?;
+    records.sort_by_key(|record| record.client);
+    let (zero, zero_unix_ns) = together.zero();
+    let errors = together.errors.load(Ordering::Relaxed);
+    let timing = Timing {
+        zero,
+        zero_unix_ns,
+        cpu,
+        wall_ns: together.wall_ns.load(Ordering::Relaxed),
+        complete: !control.stopped() && errors <= plan.max_errors && all_done(plan, &records),
+    };
+    let refused = together
+        .refused
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    Ok((records, timing, refused))
+}
+
+fn files_to_prepare(plan: &Plan) -> u64 {
+    // Every client has the same number; only their sizes differ.
+    prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.stream.clients)
 }
 
 fn all_done(plan: &Plan, records: &[Record]) -> bool {
     let wanted = plan.stream.operations_per_client;
-    let seen = |r: &Record| -> u64 {
-        r.operations().map(|(_, counted)| counted.histogram.count() + counted.errors).sum()
-    };
-    records.iter().all(|record| seen(record) == wanted)
+    let failed = |record: &Record| -> u64 { record.operations().map(|(_, c)| c.errors).sum() };
+    records
+        .iter()
+        .all(|record| record.count + failed(record) == wanted)
 }
 
 /// The conductor's part: caches emptied once all are prepared, a common zero, the CPU time.
 fn conduct(together: &Together) -> CpuReport {
+    let plan = together.plan;
     together.prepared.wait();
-    if together.plan.target.wants_cold() == Some("system") {
+    if plan.target.wants_cold() == Some("system") {
         if let Err(error) = drop_system_caches() {
             // Refused by the kernel: a run that says "cold" and is not is worse than none.
-            together.broken.store(true, Ordering::Relaxed);
-            *together.refused.lock().expect("no thread panics with it") = Some(error);
+            together.refuse(error);
         }
     }
-    let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    let operations = plan.stream.operations_per_client * u64::from(plan.stream.clients);
+    together.control.enter(Phase::Running, operations);
+    let unix = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as u64);
     together.zero.set((Instant::now(), unix)).expect("set once");
-    together.control.enter(1);
     let before = cpu_time();
     together.started.wait();
     together.finished.wait();
     let after = cpu_time();
-    together.control.enter(if together.plan.verify == Verify::After { 2 } else { 3 });
-    CpuReport { user: after.user - before.user, system: after.system - before.system }
+    together.control.enter(Phase::Verifying, 0);
+    CpuReport {
+        user: after.user - before.user,
+        system: after.system - before.system,
+    }
 }
 
-fn one_client(mut client: Client, together: &Together) -> Result<Record> {
-    let control = together.control;
-    let mut prepared = client.prepare(&|| control.stopped());
-    if prepared.is_ok() && together.plan.target.wants_cold() == Some("files") {
-        prepared = client.drop_caches();
+/// A broken client library must not leave the other clients waiting for this one for ever.
+fn guarded<T>(doing: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(Error::new(
+            ErrorKind::Crash,
+            doing,
+            "client",
+            text.unwrap_or("panic"),
+        ))
+    })
+}
+
+/// All that one client does; nothing when its fellows could not be started.
+fn one_client(mut client: Client, together: &Together) -> Option<Record> {
+    if !*together.go.lock().unwrap_or_else(PoisonError::into_inner) {
+        return None;
     }
-    if prepared.is_err() {
-        together.broken.store(true, Ordering::Relaxed);
+    let (plan, control) = (together.plan, together.control);
+    let stop = || control.stopped();
+    let prepared = guarded("prepare", || {
+        client.prepare(&stop, &|| control.count(1))?;
+        if plan.target.wants_cold() == Some("files") {
+            client.drop_caches()?;
+        }
+        Ok(())
+    });
+    if let Err(error) = prepared {
+        together.refuse(error);
     }
     together.prepared.wait();
     together.started.wait();
-    let (zero, unix) = *together.zero.get().expect("set before the start");
-    let limit = together.plan.spans.limit / together.plan.stream.clients as usize;
+    let (zero, unix) = together.zero();
+    let limit = plan.spans.limit / plan.stream.clients as usize;
     let mut record = Record::new(client.number, zero, unix, limit);
+    let count = |during: &str, outcome: Result<()>, record: &mut Record| {
+        if let Err(error) = outcome {
+            together.errors.fetch_add(1, Ordering::Relaxed);
+            record.note(during, &error);
+        }
+    };
     if !together.broken.load(Ordering::Relaxed) {
-        timed_part(&mut client, &mut record, together);
+        let ran = guarded("run", || timed_part(&mut client, &mut record, together));
+        count("run", ran, &mut record);
     }
     together.finished.wait();
-    let whole = prepared.is_ok() && !control.stopped();
-    if whole && together.plan.verify == Verify::After {
-        if let Err(error) = client.verify_all(&mut record) {
-            together.errors.fetch_add(1, Ordering::Relaxed);
-            record.note("verify", &error);
-        }
+    let whole = !together.broken.load(Ordering::Relaxed) && !control.stopped();
+    if whole && plan.verify == Verify::After {
+        let verified = guarded("verify", || client.verify_all(&stop, &mut record));
+        count("verify", verified, &mut record);
     }
-    let cleaned = if together.plan.keep { Ok(()) } else { client.clean_up() };
-    prepared?;
-    cleaned?;
-    Ok(record)
+    control.enter(Phase::CleaningUp, 0);
+    if !plan.keep {
+        count(
+            "clean_up",
+            guarded("clean_up", || client.clean_up()),
+            &mut record,
+        );
+    }
+    Some(record)
 }
 
 /// The closed loop: the next operation starts when the last has ended and the pause is over.
-fn timed_part(client: &mut Client, record: &mut Record, together: &Together) {
+fn timed_part(client: &mut Client, record: &mut Record, together: &Together) -> Result<()> {
     let plan = together.plan;
+    let zero = together.zero().0;
     let deadline = plan
         .time_limit_s
-        .map(|limit| together.zero.get().expect("set").0 + Duration::from_secs_f64(limit));
+        .map(|limit| zero + Duration::from_secs_f64(limit));
     let think = Duration::from_secs_f64(plan.stream.think_time_s);
+    let over = |now: Instant| {
+        together.control.stopped()
+            || together.errors.load(Ordering::Relaxed) > plan.max_errors
+            || deadline.is_some_and(|at| now >= at)
+    };
+    let (mut failed, mut told, mut untold) = (record.error_count(), zero, 0);
     for operation in Stream::new(&plan.stream, client.number) {
-        if together.control.stopped() || deadline.is_some_and(|at| Instant::now() >= at) {
-            return;
+        if over(client.now()) {
+            break;
         }
-        if together.errors.load(Ordering::Relaxed) > plan.max_errors {
-            return;
-        }
-        let before = record.error_count();
-        client.execute(&operation, record);
         if plan.record {
             record.executed.push(operation);
         }
-        together.errors.fetch_add(record.error_count() - before, Ordering::Relaxed);
-        together.control.done.fetch_add(1, Ordering::Relaxed);
+        if client.execute(&operation, record) {
+            record.before_wall(together.wall_ns.load(Ordering::Relaxed));
+        } else {
+            let now = record.error_count();
+            together.errors.fetch_add(now - failed, Ordering::Relaxed);
+            failed = now;
+        }
+        untold += 1;
+        if client.now().saturating_duration_since(told) >= TELL_EVERY {
+            together.control.count(untold);
+            (told, untold) = (client.now(), 0);
+        }
         if !think.is_zero() {
-            std::thread::sleep(think);
+            client.pause(think, &over);
         }
     }
+    together.control.count(untold);
+    let last_end = record.last_end.unwrap_or_else(Instant::now);
+    together
+        .wall_ns
+        .fetch_min(nanoseconds(zero, last_end), Ordering::Relaxed);
+    Ok(())
 }
 
-fn outcome(plan: &Plan, records: Vec<Record>, timing: &Timing, began: Instant) -> Outcome {
-    let mut operations: BTreeMap<&'static str, Counted> = BTreeMap::new();
-    let mut steps: BTreeMap<String, Counted> = BTreeMap::new();
-    let mut errors: BTreeMap<(String, &'static str), (u64, String)> = BTreeMap::new();
-    for record in &records {
-        for (name, counted) in record.operations() {
-            operations.entry(name).or_default().merge(counted);
-        }
-        for (name, counted) in record.steps() {
-            steps.entry(name).or_default().merge(counted);
-        }
-        for (key, (count, first)) in &record.errors {
-            errors.entry(key.clone()).or_insert_with(|| (0, first.clone())).0 += count;
-        }
-    }
-    let per_client: Vec<ClientReport> = records.iter().map(|r| per_client(r, timing.zero)).collect();
-    let ends = per_client.iter().map(|client| client.last_end_s);
-    let window_s = ends.clone().fold(0.0, f64::max);
-    let stonewall_s = ends.fold(f64::INFINITY, f64::min);
-    let before_wall = |r: &Record| {
-        r.ends_ns.iter().filter(|end| **end as f64 * 1e-9 <= stonewall_s).count() as f64
-    };
-    let stonewall_count: f64 = records.iter().map(before_wall).sum();
-    let count: u64 = per_client.iter().map(|client| client.count).sum();
-    let bytes: u64 = per_client.iter().map(|client| client.bytes).sum();
-    let over = |value: f64, seconds: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
-    let report = Report {
-        complete: timing.complete,
-        wall_s: began.elapsed().as_secs_f64(),
-        start_unix_ns: timing.zero_unix_ns,
-        clients: plan.stream.clients,
-        window_s,
-        stonewall_s,
-        rate_per_s: over(count as f64, window_s),
-        throughput_bytes_per_s: over(bytes as f64, window_s),
-        stonewall_rate_per_s: over(stonewall_count, stonewall_s),
-        operations: operations.iter().map(|(name, c)| (*name, c.operation())).collect(),
-        steps: steps.iter().map(|(name, counted)| (name.clone(), counted.step())).collect(),
-        per_client,
-        errors: errors.into_iter().map(error_count).collect(),
-        verified_bytes: records.iter().map(|record| record.verified_bytes).sum(),
-        cache: CacheReport { dropped: plan.target.wants_cold().unwrap_or("none") },
-        cpu_s: timing.cpu,
-        spans_dropped: records.iter().map(|record| record.spans_dropped).sum(),
-    };
-    let recorded = records.iter().flat_map(|record| encode(&record.executed)).collect();
-    let spans = records.into_iter().flat_map(|record| record.spans).collect();
-    Outcome { report, spans, recorded }
-}
-
-fn error_count(((operation, kind), (count, first)): ((String, &'static str), (u64, String))) -> ErrorCount {
-    ErrorCount { operation, kind, count, first }
-}
-
-fn per_client(record: &Record, zero: Instant) -> ClientReport {
-    let since = |at: Option<Instant>| at.map_or(0.0, |at| nanoseconds(zero, at) as f64 * 1e-9);
-    ClientReport {
-        client: record.client,
-        first_start_s: since(record.first_start),
-        last_end_s: since(record.last_end),
-        count: record.operations().map(|(_, counted)| counted.histogram.count()).sum(),
-        bytes: record.operations().map(|(_, counted)| counted.bytes).sum(),
-    }
+fn check_system_caches() -> Result<()> {
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(DROP_CACHES)
+        .map_or_else(
+            |error| {
+                let reason =
+                    format!("\"system\" needs {DROP_CACHES} to be writable (root): {error}");
+                Err(Error::input("target.drop_caches", reason))
+            },
+            |_| Ok(()),
+        )
 }
 
 fn drop_system_caches() -> Result<()> {
-    let path = "/proc/sys/vm/drop_caches";
     // SAFETY: sync takes no arguments and cannot fail.
     unsafe { libc::sync() };
-    std::fs::write(path, "3").map_err(|error| Error::io("drop_caches", path, &error))
+    std::fs::write(DROP_CACHES, "3").map_err(|error| Error::io("drop_caches", DROP_CACHES, &error))
 }
 
 fn cpu_time() -> CpuReport {
@@ -312,5 +328,8 @@ fn cpu_time() -> CpuReport {
         usage
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    CpuReport { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) }
+    CpuReport {
+        user: seconds(usage.ru_utime),
+        system: seconds(usage.ru_stime),
+    }
 }

@@ -162,6 +162,27 @@ impl TargetSpec {
         }
     }
 
+    /// Values that no file system of this kind takes.
+    pub fn check(&self) -> Result<()> {
+        let TargetSpec::Hdfs {
+            replication,
+            block_size_bytes,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        if !(1..=512).contains(replication) {
+            let reason = format!("{replication}; allowed: 1 to 512");
+            return Err(Error::input("target.replication", reason));
+        }
+        if *block_size_bytes == 0 || block_size_bytes % 512 != 0 || *block_size_bytes > 1 << 40 {
+            let reason = format!("{block_size_bytes}; allowed: multiples of 512 up to 1 TiB");
+            return Err(Error::input("target.block_size_bytes", reason));
+        }
+        Ok(())
+    }
+
     /// Whether direct I/O is asked for.
     pub fn wants_direct(&self) -> bool {
         matches!(
@@ -202,7 +223,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
         "null" => Ok(null::CAPABILITIES),
         "posix" => Ok(posix::CAPABILITIES),
         "hdfs" => Ok(hdfs::CAPABILITIES),
-        _ => Err(Error::input("target.kind", format!("{name:?}; allowed: null, posix, hdfs"))),
+        _ => Err(Error::input(
+            "target.kind",
+            format!("{name:?}; allowed: null, posix, hdfs"),
+        )),
     }
 }
 
@@ -256,16 +280,30 @@ pub trait Factory: Send + Sync {
 pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory>> {
     match spec {
         TargetSpec::Null { .. } => Ok(Box::new(null::NullFactory)),
-        TargetSpec::Posix { root, direct, .. } => {
-            Ok(Box::new(posix::PosixFactory::new(root, run_directory, *direct)?))
-        }
-        TargetSpec::Hdfs { uri, root, replication, block_size_bytes, shared_client, .. } => {
+        TargetSpec::Posix { root, direct, .. } => Ok(Box::new(posix::PosixFactory::new(
+            root,
+            run_directory,
+            *direct,
+        )?)),
+        TargetSpec::Hdfs {
+            uri,
+            root,
+            replication,
+            block_size_bytes,
+            shared_client,
+            ..
+        } => {
             let options = hdfs::Options {
                 replication: *replication,
                 block_size_bytes: *block_size_bytes,
                 shared_client: *shared_client,
             };
-            Ok(Box::new(hdfs::HdfsFactory::new(uri, root, run_directory, options)?))
+            Ok(Box::new(hdfs::HdfsFactory::new(
+                uri,
+                root,
+                run_directory,
+                options,
+            )?))
         }
     }
 }

@@ -4,8 +4,18 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(_core, InputError, PyException, "The input is wrong: key, value, what is allowed.");
-create_exception!(_core, RunError, PyException, "The run failed for a reason outside the input.");
+create_exception!(
+    _core,
+    InputError,
+    PyException,
+    "The input is wrong: key, value, what is allowed."
+);
+create_exception!(
+    _core,
+    RunError,
+    PyException,
+    "The run failed for a reason outside the input."
+);
 
 /// Errors of the load generator.
 pub fn from_load(error: dfslab_load::Error) -> PyErr {

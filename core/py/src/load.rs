@@ -1,5 +1,6 @@
 //! Streams and load runs across the border: JSON and plain tuples.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ type SpanTuple = (String, u64, u64, u64, u64, u32, u64);
 fn spec_of(text: &str) -> PyResult<StreamSpec> {
     let spec: StreamSpec = serde_json::from_str(text)
         .map_err(|error| InputError::new_err(format!("stream: {error}")))?;
-    spec.validate().map_err(|error| InputError::new_err(error.to_string()))?;
+    spec.validate()
+        .map_err(|error| InputError::new_err(error.to_string()))?;
     Ok(spec)
 }
 
@@ -30,12 +32,24 @@ fn capabilities(target: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
+/// A specification's client, checked to be one of its clients.
+fn stream_of(text: &str, client: u32) -> PyResult<StreamSpec> {
+    let spec = spec_of(text)?;
+    if client >= spec.clients {
+        let last = spec.clients - 1;
+        return Err(InputError::new_err(format!(
+            "client = {client}: 0 to {last}"
+        )));
+    }
+    Ok(spec)
+}
+
 /// The canonical bytes of one client's stream.
 #[pyfunction]
 fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound<'py, PyBytes>> {
-    let spec = spec_of(spec)?;
-    let operations: Vec<Operation> = Stream::new(&spec, client).collect();
-    Ok(PyBytes::new(py, &encode(&operations)))
+    let spec = stream_of(spec, client)?;
+    let bytes = py.detach(|| encode(&Stream::new(&spec, client).collect::<Vec<Operation>>()));
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// One client's stream as tuples (client, index, operation, file, size, transfer size), at most
@@ -43,23 +57,39 @@ fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound
 #[pyfunction]
 #[pyo3(signature = (spec, client, limit=None))]
 fn stream_operations(
+    py: Python<'_>,
     spec: &str,
     client: u32,
     limit: Option<usize>,
 ) -> PyResult<Vec<OperationTuple>> {
-    let spec = spec_of(spec)?;
+    let spec = stream_of(spec, client)?;
     let tuple = |o: Operation| {
-        (o.client, o.index, o.kind.name(), o.file, o.size_bytes, o.transfer_size_bytes)
+        let kind = o.kind.name();
+        (
+            o.client,
+            o.index,
+            kind,
+            o.file,
+            o.size_bytes,
+            o.transfer_size_bytes,
+        )
     };
-    Ok(Stream::new(&spec, client).take(limit.unwrap_or(usize::MAX)).map(tuple).collect())
+    let limit = limit.unwrap_or(usize::MAX);
+    Ok(py.detach(|| Stream::new(&spec, client).take(limit).map(tuple).collect()))
 }
 
-/// Bytes that preparing a run writes, all clients together.
+/// Bytes that preparing a run writes, all clients together; the largest number when there are more.
 #[pyfunction]
-fn prepared_bytes(spec: &str) -> PyResult<u64> {
+fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
-    let of = |client| prepared_files(&spec, client).iter().map(|(_, bytes)| bytes).sum::<u64>();
-    Ok((0..spec.clients).map(of).sum())
+    let add = |sum: u64, bytes: u64| sum.saturating_add(bytes);
+    let of = |client| {
+        prepared_files(&spec, client)
+            .iter()
+            .map(|file| file.1)
+            .fold(0, add)
+    };
+    Ok(py.detach(|| (0..spec.clients).map(of).fold(0, add)))
 }
 
 /// Run a plan: (report as JSON, spans, executed operations). `progress(share, phase)` is called now
@@ -72,19 +102,24 @@ fn run_load<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(String, Vec<SpanTuple>, Bound<'py, PyBytes>)> {
     let plan = Plan::parse(plan).map_err(from_load)?;
-    let total = plan.stream.operations_per_client * u64::from(plan.stream.clients);
     let control = Arc::new(Control::default());
+    let over = Arc::new(AtomicBool::new(false));
+    let waiting = std::thread::current();
     let worker = {
-        let control = Arc::clone(&control);
-        std::thread::spawn(move || run(&plan, &control))
+        let (control, over) = (Arc::clone(&control), Arc::clone(&over));
+        std::thread::spawn(move || {
+            let outcome = run(&plan, &control);
+            over.store(true, Ordering::Release);
+            waiting.unpark();
+            outcome
+        })
     };
-    let mut interrupted = None;
-    while !worker.is_finished() {
-        py.detach(|| std::thread::sleep(POLL));
+    let mut interrupted: Option<PyErr> = None;
+    while !over.load(Ordering::Acquire) && !worker.is_finished() {
+        py.detach(|| std::thread::park_timeout(POLL));
         let told = py.check_signals().and_then(|()| match &progress {
             Some(progress) if interrupted.is_none() => {
-                let (done, phase) = control.progress();
-                progress.call1((done as f64 / total as f64, phase)).map(|_| ())
+                progress.call1(control.progress()).map(|_| ())
             }
             _ => Ok(()),
         });
@@ -93,17 +128,51 @@ fn run_load<'py>(
             interrupted.get_or_insert(error);
         }
     }
-    let outcome = worker.join().map_err(|_| RunError::new_err("the load generator crashed"))?;
+    let outcome = worker
+        .join()
+        .map_err(|_| RunError::new_err("the load generator crashed"))?;
     match interrupted {
-        Some(error) => Err(error),
+        Some(error) => Err(with_what_is_left(py, error, outcome)?),
         None => Ok(tuples(py, outcome.map_err(from_load)?)),
     }
+}
+
+/// What stopped the run, with a note where files could not be removed.
+fn with_what_is_left(
+    py: Python<'_>,
+    error: PyErr,
+    outcome: dfslab_load::Result<Outcome>,
+) -> PyResult<PyErr> {
+    let left = match outcome {
+        Err(error) => vec![error.to_string()],
+        Ok(outcome) => {
+            let errors = outcome.report.errors.into_iter();
+            errors
+                .filter(|e| e.operation.starts_with("clean_up"))
+                .map(|e| e.first)
+                .collect()
+        }
+    };
+    for text in left {
+        error
+            .value(py)
+            .call_method1("add_note", (format!("cleaning up: {text}"),))?;
+    }
+    Ok(error)
 }
 
 fn tuples(py: Python<'_>, outcome: Outcome) -> (String, Vec<SpanTuple>, Bound<'_, PyBytes>) {
     let report = serde_json::to_string(&outcome.report).expect("plain data");
     let spans = outcome.spans.into_iter().map(|s| {
-        (s.name, s.start_unix_ns, s.end_unix_ns, s.span_id, s.parent_id, s.thread, s.bytes)
+        (
+            s.name,
+            s.start_unix_ns,
+            s.end_unix_ns,
+            s.span_id,
+            s.parent_id,
+            s.thread,
+            s.bytes,
+        )
     });
     (report, spans.collect(), PyBytes::new(py, &outcome.recorded))
 }

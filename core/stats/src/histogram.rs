@@ -92,7 +92,11 @@ impl Histogram {
 
     /// Smallest value, 0 when empty.
     pub fn min_ns(&self) -> u64 {
-        if self.count == 0 { 0 } else { self.minimum }
+        if self.count == 0 {
+            0
+        } else {
+            self.minimum
+        }
     }
 
     /// Largest value, 0 when empty.
@@ -102,7 +106,10 @@ impl Histogram {
 
     /// The value below which a share `q` of the counted ones lies (nearest rank), within 0.4 %.
     pub fn quantile_ns(&self, q: f64) -> u64 {
-        assert!((0.0..=1.0).contains(&q), "a quantile lies between 0 and 1, not {q}");
+        assert!(
+            (0.0..=1.0).contains(&q),
+            "a quantile lies between 0 and 1, not {q}"
+        );
         if self.count == 0 {
             return 0;
         }
@@ -193,7 +200,9 @@ mod tests {
     fn values(seed: u64, count: usize) -> Vec<u64> {
         let mut state = seed;
         let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             state >> 11
         };
         (0..count).map(|_| next() >> (next() % 50)).collect()
@@ -207,7 +216,10 @@ mod tests {
 
     #[test]
     fn every_value_is_within_its_error() {
-        for value in values(1, 100_000).into_iter().chain([0, 1, 127, 128, 129, u64::MAX]) {
+        for value in values(1, 100_000)
+            .into_iter()
+            .chain([0, 1, 127, 128, 129, u64::MAX])
+        {
             let middle = middle_of(index_of(value));
             let error = value.abs_diff(middle) as f64 / (value.max(1)) as f64;
             assert!(error <= 0.004, "{value} is shown as {middle}");
@@ -224,7 +236,10 @@ mod tests {
             let rank = ((q * sorted.len() as f64).ceil() as usize).max(1);
             let exact = sorted[rank - 1] as f64;
             let shown = histogram.quantile_ns(q) as f64;
-            assert!((shown - exact).abs() <= 0.004 * exact + 1.0, "{q}: {shown} is not {exact}");
+            assert!(
+                (shown - exact).abs() <= 0.004 * exact + 1.0,
+                "{q}: {shown} is not {exact}"
+            );
         }
     }
 
@@ -238,6 +253,29 @@ mod tests {
         parts.iter().rev().for_each(|part| backwards.merge(part));
         assert_eq!(forwards, of(&all));
         assert_eq!(backwards, of(&all));
+    }
+
+    #[test]
+    fn merging_is_associative_and_commutative() {
+        let merged = |a: &Histogram, b: &Histogram| {
+            let mut sum = a.clone();
+            sum.merge(b);
+            sum
+        };
+        for seed in 0..100 {
+            // Lengths 0 to 99, so that empty histograms take part.
+            let [a, b, c] = [0, 1, 2].map(|part| {
+                let seed = 3 * seed + part + 10;
+                of(&values(seed, (seed * 37 % 100) as usize))
+            });
+            assert_eq!(merged(&a, &b), merged(&b, &a), "seed {seed}");
+            assert_eq!(
+                merged(&merged(&a, &b), &c),
+                merged(&a, &merged(&b, &c)),
+                "seed {seed}"
+            );
+            assert_eq!(merged(&a, &Histogram::new()), a, "seed {seed}");
+        }
     }
 
     #[test]

@@ -91,11 +91,23 @@ pub struct SpecError {
 
 /// More operations than this for one client are a mistake.
 const MOST_OPERATIONS: u64 = 1_000_000_000;
+/// Every client remembers its files: 10 million take about 1 GB.
+const MOST_FILES: u64 = 10_000_000;
+const MOST_FILES_TOGETHER: u64 = 100_000_000;
+const LONGEST_THINK_TIME_S: f64 = 86_400.0;
+/// 1 PiB: no file of a test is larger, and sums of sizes cannot overflow.
+const MOST_BYTES: u64 = 1 << 50;
 
 impl StreamSpec {
     /// Check every value; the first that is wrong is named.
     pub fn validate(&self) -> Result<(), SpecError> {
-        let wrong = |key, value: String, allowed| Err(SpecError { key, value, allowed });
+        let wrong = |key, value: String, allowed| {
+            Err(SpecError {
+                key,
+                value,
+                allowed,
+            })
+        };
         if self.clients == 0 || self.clients > 65_536 {
             return wrong("clients", self.clients.to_string(), "1 to 65536");
         }
@@ -106,30 +118,43 @@ impl StreamSpec {
         if self.mix.is_empty() {
             return wrong("mix", "[]".into(), "at least one operation");
         }
-        if self.mix.iter().any(|s| !(s.weight.is_finite() && s.weight > 0.0)) {
+        if self
+            .mix
+            .iter()
+            .any(|s| !(s.weight.is_finite() && s.weight > 0.0))
+        {
             return wrong("mix", format!("{:?}", self.mix), "positive, finite weights");
         }
         let needs_files = self.mix.iter().any(|share| share.operation.needs_file());
         if needs_files && self.files_per_client == 0 {
             return wrong("files_per_client", "0".into(), "at least 1 for this mix");
         }
+        let together = self
+            .files_per_client
+            .saturating_mul(u64::from(self.clients));
+        if self.files_per_client > MOST_FILES || together > MOST_FILES_TOGETHER {
+            let value = self.files_per_client.to_string();
+            let allowed = "at most 10000000, and 100000000 over all clients";
+            return wrong("files_per_client", value, allowed);
+        }
         if self.transfer_size_bytes == 0 || self.transfer_size_bytes > 1 << 30 {
             let value = self.transfer_size_bytes.to_string();
             return wrong("transfer_size_bytes", value, "1 byte to 1 GiB");
         }
-        if !(self.think_time_s.is_finite() && self.think_time_s >= 0.0) {
+        if !(0.0..=LONGEST_THINK_TIME_S).contains(&self.think_time_s) {
             let value = self.think_time_s.to_string();
-            return wrong("think_time_s", value, "finite and not negative");
+            return wrong("think_time_s", value, "0 to 86400");
         }
         self.validate_distributions()
     }
 
     fn validate_distributions(&self) -> Result<(), SpecError> {
         let size_is_right = match self.file_size {
-            FileSize::Fixed(_) => true,
-            FileSize::Uniform { low, high } => low <= high,
-            FileSize::Lognormal { median, sigma, .. } => {
-                median.is_finite() && median > 0.0 && sigma.is_finite() && sigma >= 0.0
+            FileSize::Fixed(bytes) => bytes <= MOST_BYTES,
+            FileSize::Uniform { low, high } => low <= high && high <= MOST_BYTES,
+            FileSize::Lognormal { median, sigma, max } => {
+                let moments = median.is_finite() && median > 0.0 && sigma.is_finite();
+                moments && sigma >= 0.0 && max <= MOST_BYTES
             }
         };
         if !size_is_right {
@@ -137,7 +162,7 @@ impl StreamSpec {
             return Err(SpecError {
                 key: "file_size",
                 value,
-                allowed: "low <= high; positive median, sigma not negative",
+                allowed: "at most 1 PiB; low <= high; positive median, sigma not negative",
             });
         }
         if let FileChoice::Zipf(exponent) = self.file_choice {

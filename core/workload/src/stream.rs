@@ -1,5 +1,7 @@
 //! A specification and a client become a valid, reproducible sequence of operations.
 
+use std::collections::VecDeque;
+
 use crate::random::{normal, unit};
 use crate::{draw, FileChoice, FileSize, Operation, OperationKind, StreamSpec};
 
@@ -31,7 +33,9 @@ pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
 pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     let needed = spec.mix.iter().any(|share| share.operation.needs_file());
     let count = if needed { spec.files_per_client } else { 0 };
-    (0..count).map(|file| (file, size_of(spec, client, file))).collect()
+    (0..count)
+        .map(|file| (file, size_of(spec, client, file)))
+        .collect()
 }
 
 /// The operations of one client, in order. Every operation is possible when it is reached: files
@@ -42,7 +46,7 @@ pub struct Stream<'a> {
     client: u32,
     index: u64,
     /// Files that exist, with their bytes.
-    live: Vec<(u64, u64)>,
+    live: VecDeque<(u64, u64)>,
     next_file: u64,
     turn: usize,
     cumulative: Vec<f64>,
@@ -52,7 +56,7 @@ impl<'a> Stream<'a> {
     /// The stream of `client`; the specification must be valid.
     pub fn new(spec: &'a StreamSpec, client: u32) -> Self {
         debug_assert!(spec.validate().is_ok());
-        let live = prepared_files(spec, client);
+        let live = VecDeque::from(prepared_files(spec, client));
         let mut total = 0.0;
         let cumulative = match spec.file_choice {
             FileChoice::Zipf(exponent) => (1..=live.len())
@@ -64,7 +68,15 @@ impl<'a> Stream<'a> {
             _ => Vec::new(),
         };
         let next_file = live.len() as u64;
-        Stream { spec, client, index: 0, live, next_file, turn: 0, cumulative }
+        Stream {
+            spec,
+            client,
+            index: 0,
+            live,
+            next_file,
+            turn: 0,
+            cumulative,
+        }
     }
 
     fn kind(&self) -> OperationKind {
@@ -76,11 +88,20 @@ impl<'a> Stream<'a> {
                 return share.operation;
             }
         }
-        self.spec.mix.last().expect("a valid mix is not empty").operation
+        self.spec
+            .mix
+            .last()
+            .expect("a valid mix is not empty")
+            .operation
     }
 
     fn bits(&self, purpose: Purpose) -> u64 {
-        draw(self.spec.seed, u64::from(self.client) | 1 << 32, self.index, purpose as u64)
+        draw(
+            self.spec.seed,
+            u64::from(self.client) | 1 << 32,
+            self.index,
+            purpose as u64,
+        )
     }
 
     /// Position in the live set of the file to take.
@@ -103,16 +124,14 @@ impl<'a> Stream<'a> {
     fn new_file(&mut self, bytes: u64) -> (u64, u64) {
         let file = self.next_file;
         self.next_file += 1;
-        self.live.push((file, bytes));
+        self.live.push_back((file, bytes));
         (file, bytes)
     }
 
     /// The file that `kind` takes, and the bytes it moves.
     fn file_for(&mut self, kind: OperationKind) -> (u64, u64) {
         match kind {
-            OperationKind::Write => {
-                self.new_file(size_of(self.spec, self.client, self.next_file))
-            }
+            OperationKind::Write => self.new_file(size_of(self.spec, self.client, self.next_file)),
             OperationKind::Create => self.new_file(0),
             OperationKind::Mkdir => {
                 // Directories share the numbers of files but are never read or deleted.
@@ -121,21 +140,38 @@ impl<'a> Stream<'a> {
             }
             OperationKind::List => (0, 0),
             OperationKind::Delete => {
-                let first = self.spec.file_choice == FileChoice::Sequential;
-                let position = if first { 0 } else { self.position() };
-                (self.live.swap_remove(position).0, 0)
+                // Both take constant time; the oldest first is what "sequential" means here.
+                let removed = if self.spec.file_choice == FileChoice::Sequential {
+                    self.live.pop_front()
+                } else {
+                    let position = self.position();
+                    self.live.swap_remove_back(position)
+                };
+                (
+                    removed
+                        .expect("a deletion is drawn only while files live")
+                        .0,
+                    0,
+                )
             }
             OperationKind::Append => {
                 let position = self.position();
                 let file = self.live[position].0;
                 let added = size_of(self.spec, self.client, file);
-                self.live[position].1 += added;
+                self.live[position].1 = self.live[position].1.saturating_add(added);
                 (file, added)
             }
             OperationKind::Read | OperationKind::Stat | OperationKind::Rename => {
                 let position = self.position();
                 let (file, bytes) = self.live[position];
-                (file, if kind == OperationKind::Read { bytes } else { 0 })
+                (
+                    file,
+                    if kind == OperationKind::Read {
+                        bytes
+                    } else {
+                        0
+                    },
+                )
             }
         }
     }
@@ -179,8 +215,18 @@ mod tests {
             clients: 3,
             operations_per_client: 4_000,
             files_per_client: 20,
-            mix: mix.iter().map(|(operation, weight)| Share { operation: *operation, weight: *weight }).collect(),
-            file_size: FileSize::Lognormal { median: 1e5, sigma: 1.0, max: 1 << 22 },
+            mix: mix
+                .iter()
+                .map(|(operation, weight)| Share {
+                    operation: *operation,
+                    weight: *weight,
+                })
+                .collect(),
+            file_size: FileSize::Lognormal {
+                median: 1e5,
+                sigma: 1.0,
+                max: 1 << 22,
+            },
             transfer_size_bytes: 65_536,
             file_choice: FileChoice::Uniform,
             think_time_s: 0.0,
@@ -199,7 +245,10 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
         let first = everything();
-        let other = StreamSpec { seed: 43, ..first.clone() };
+        let other = StreamSpec {
+            seed: 43,
+            ..first.clone()
+        };
         assert_eq!(encode(&run(&first, 1)), encode(&run(&first, 1)));
         assert_ne!(encode(&run(&first, 1)), encode(&run(&other, 1)));
         assert_ne!(run(&first, 0)[0].size_bytes, run(&first, 1)[0].size_bytes);
@@ -246,16 +295,81 @@ mod tests {
     #[test]
     fn the_mix_is_as_asked() {
         let spec = spec(&[(OperationKind::Read, 4.0), (OperationKind::Write, 1.0)]);
-        let reads = run(&spec, 0).iter().filter(|o| o.kind == OperationKind::Read).count() as f64;
+        let reads = run(&spec, 0)
+            .iter()
+            .filter(|o| o.kind == OperationKind::Read)
+            .count() as f64;
         // 4000 draws with p = 0.8: standard deviation 25.3; five of them allow one in two million.
         assert!((reads - 3200.0).abs() < 5.0 * 25.3, "{reads} reads of 3200");
+    }
+
+    #[test]
+    fn all_kinds_come_as_often_as_weighed() {
+        let weights = |kind: OperationKind| 1.0 + f64::from(kind as u32);
+        let mut spec = spec(&OperationKind::ALL.map(|kind| (kind, weights(kind))));
+        // Enough files that no deletion has to become a creation.
+        spec.files_per_client = 4_000;
+        let all: Vec<Operation> = (0..3).flat_map(|client| run(&spec, client)).collect();
+        let chi_square: f64 = OperationKind::ALL
+            .iter()
+            .map(|kind| {
+                let seen = all.iter().filter(|o| o.kind == *kind).count() as f64;
+                let expected = all.len() as f64 * weights(*kind) / 45.0;
+                (seen - expected).powi(2) / expected
+            })
+            .sum();
+        // Eight degrees of freedom: 26.1 is exceeded once in a thousand.
+        assert!(chi_square < 26.1, "{chi_square}");
+    }
+
+    #[test]
+    fn sizes_follow_their_distribution() {
+        let mut spec = everything();
+        let sizes = |spec: &StreamSpec| -> Vec<u64> {
+            let mut sizes: Vec<u64> = (0..10_001).map(|file| size_of(spec, 0, file)).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        let lognormal = sizes(&spec);
+        assert!(
+            (lognormal[5_000] as f64 / 1e5).ln().abs() < 0.06,
+            "{}",
+            lognormal[5_000]
+        );
+        // Of 10001 values 159 per mille lie above one standard deviation, 100 kB times e.
+        let above = lognormal.iter().filter(|size| **size > 271_828).count() as f64;
+        assert!((above - 1586.7).abs() < 5.0 * 36.6, "{above}");
+        assert!(lognormal[10_000] <= 1 << 22);
+        spec.file_size = FileSize::Uniform { low: 10, high: 19 };
+        let uniform = sizes(&spec);
+        assert_eq!((uniform[0], uniform[10_000]), (10, 19));
+        let chi_square: f64 = (10..20)
+            .map(|size| uniform.iter().filter(|seen| **seen == size).count() as f64)
+            .map(|seen| (seen - 1000.1).powi(2) / 1000.1)
+            .sum();
+        // Nine degrees of freedom: 27.9 is exceeded once in a thousand.
+        assert!(chi_square < 27.9, "{chi_square}");
+    }
+
+    #[test]
+    fn sequential_choice_takes_files_in_order() {
+        let mut reading = spec(&[(OperationKind::Read, 1.0)]);
+        reading.file_choice = FileChoice::Sequential;
+        let files: Vec<u64> = run(&reading, 0).iter().take(25).map(|o| o.file).collect();
+        assert_eq!(files, (0..25).map(|n| n % 20).collect::<Vec<_>>());
+        let mut deleting = spec(&[(OperationKind::Delete, 1.0)]);
+        deleting.file_choice = FileChoice::Sequential;
+        let files: Vec<u64> = run(&deleting, 0).iter().take(20).map(|o| o.file).collect();
+        assert_eq!(files, (0..20).collect::<Vec<_>>());
     }
 
     #[test]
     fn deleting_more_than_there_is_creates() {
         let spec = spec(&[(OperationKind::Delete, 1.0)]);
         let kinds: Vec<_> = run(&spec, 0).iter().take(22).map(|o| o.kind).collect();
-        assert!(kinds[..20].iter().all(|kind| *kind == OperationKind::Delete));
+        assert!(kinds[..20]
+            .iter()
+            .all(|kind| *kind == OperationKind::Delete));
         assert_eq!(kinds[20..], [OperationKind::Create, OperationKind::Delete]);
     }
 
@@ -280,12 +394,65 @@ mod tests {
     fn wrong_specifications_name_the_key() {
         let right = everything();
         for (wrong, key) in [
-            (StreamSpec { clients: 0, ..right.clone() }, "clients"),
-            (StreamSpec { mix: vec![], ..right.clone() }, "mix"),
-            (StreamSpec { files_per_client: 0, ..right.clone() }, "files_per_client"),
-            (StreamSpec { transfer_size_bytes: 0, ..right.clone() }, "transfer_size_bytes"),
-            (StreamSpec { think_time_s: f64::NAN, ..right.clone() }, "think_time_s"),
-            (StreamSpec { file_size: FileSize::Uniform { low: 2, high: 1 }, ..right.clone() }, "file_size"),
+            (
+                StreamSpec {
+                    clients: 0,
+                    ..right.clone()
+                },
+                "clients",
+            ),
+            (
+                StreamSpec {
+                    mix: vec![],
+                    ..right.clone()
+                },
+                "mix",
+            ),
+            (
+                StreamSpec {
+                    files_per_client: 0,
+                    ..right.clone()
+                },
+                "files_per_client",
+            ),
+            (
+                StreamSpec {
+                    files_per_client: u64::MAX,
+                    ..right.clone()
+                },
+                "files_per_client",
+            ),
+            (
+                StreamSpec {
+                    file_size: FileSize::Uniform {
+                        low: 0,
+                        high: u64::MAX,
+                    },
+                    ..right.clone()
+                },
+                "file_size",
+            ),
+            (
+                StreamSpec {
+                    transfer_size_bytes: 0,
+                    ..right.clone()
+                },
+                "transfer_size_bytes",
+            ),
+            (
+                StreamSpec {
+                    think_time_s: f64::NAN,
+                    ..right.clone()
+                },
+                "think_time_s",
+            ),
+            (
+                StreamSpec {
+                    file_size: FileSize::Uniform { low: 2, high: 1 },
+                    ..right.clone()
+                },
+                "file_size",
+            ),
         ] {
             assert_eq!(wrong.validate().unwrap_err().key, key);
         }

@@ -55,19 +55,23 @@ class _Lazy:
 laboratory = _Lazy("dfslab.cli.laboratory")
 show = _Lazy("dfslab.report.show")
 terminal = _Lazy("dfslab.report.terminal")
+INTERRUPTED = 130
 SHOW_FORMS = "table, formula, mermaid, plantuml, net"
 
 
 def main() -> None:
     """Entry point: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted."""
     try:
-        app(standalone_mode=False, prog_name="dfslab")
+        code = app(standalone_mode=False, prog_name="dfslab")
+        if code == INTERRUPTED:
+            # Typer turns Ctrl-C into an exit code of its own.
+            raise KeyboardInterrupt
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
     except (RunFailed, discover.DiscoveryError, BedError) as error:
         _stop(f"dfslab: {error}", 1)
     except (KeyboardInterrupt, typer.Abort):
-        _stop("dfslab: interrupted; what was finished is kept", 130)
+        _stop("dfslab: interrupted; what was finished is kept", INTERRUPTED)
     except Exception as error:
         _stop_for_usage(error)
         raise

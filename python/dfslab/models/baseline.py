@@ -57,9 +57,10 @@ class Mean:
         key = operations_key(Situation(point.scenario))
         everything = [value for group in self._logs.values() for value in group]
         logs = self._logs.get(key, everything)
+        notes = [] if key in self._logs else [f"mean: {key} was never seen, mean of all used"]
         middle, reach = float(np.mean(logs)), _t_reach(logs)
         rate = Metric(value=np.exp(middle), low=np.exp(middle - reach), high=np.exp(middle + reach))
-        return _result(self.name, point, rate, [])
+        return _result(self.name, point, rate, notes)
 
 
 class Ideal:
@@ -95,14 +96,16 @@ class Ideal:
                 method=self.name, point_id=point.id, point=point, metrics={}, notes=[note],
                 provenance=provenance(point.scenario.run.seed),
             )  # fmt: skip
-        logs = self._logs.get(operations_key(situation), [0.0])
+        key = operations_key(situation)
+        logs = self._logs.get(key, [0.0])
+        notes = [] if key in self._logs else [f"ideal: {key} was never seen, interval assumed"]
         middle, reach = float(np.mean(logs)), _t_reach(logs)
         rate = Metric(
             value=bound,
             low=bound * float(np.exp(middle - reach)),
             high=bound * max(1.0, float(np.exp(middle + reach))),
         )
-        return _result(self.name, point, rate, [])
+        return _result(self.name, point, rate, notes)
 
 
 def _bound(situation: Situation) -> float | None:

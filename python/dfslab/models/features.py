@@ -32,9 +32,10 @@ def describe(point: Point) -> dict[str, float | str]:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that a training set supports; constant and collinear ones are left out.
+    """The columns that a training set supports.
 
-    `scale` is "log" (base 2) or "linear" for numbers.
+    `scale` is "log" (base 2) or "linear" for numbers. `dropped` holds the names of what was left
+    out by reason: constant, collinear, or too few configurations to tell it from noise.
     """
 
     numbers: tuple[str, ...]
@@ -42,6 +43,7 @@ class Columns:
     products: tuple[tuple[str, str], ...]
     scale: str
     centre: dict[str, float]
+    dropped: dict[str, tuple[str, ...]]
 
     @property
     def names(self) -> list[str]:
@@ -72,12 +74,12 @@ class Columns:
 def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
     """As many columns as the points can tell apart: constant, numbers, names, then products."""
     described = [describe(point) for point in points]
-    numbers, switches = [], []
+    numbers, switches, constant = [], [], []
     for key in sorted({key for one in described for key in one}):
         seen = {one.get(key, 1.0) for one in described}
         if len(seen) < 2:
-            continue
-        if any(isinstance(value, str) for value in seen):
+            constant.append(key)
+        elif any(isinstance(value, str) for value in seen):
             switches += [(key, str(value)) for value in sorted(map(str, seen))[1:]]
         else:
             numbers.append(key)
@@ -90,7 +92,10 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
     }
     operations = sorted({str(one["operations"]) for one in described})[1:]
     products = [(key, value) for key in numbers for value in operations]
-    wanted = Columns(tuple(numbers), tuple(switches), tuple(products), scale, centre)
+    wanted = Columns(
+        tuple(numbers), tuple(switches), tuple(products), scale, centre,
+        {"constant": tuple(constant)},
+    )  # fmt: skip
     return _independent(wanted, points)
 
 
@@ -99,9 +104,15 @@ def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
     matrix = columns.matrix(points)
     most = max(1, len({point.id for point in points}) * 2 // 3)
     kept: list[int] = []
-    for index in range(matrix.shape[1]):
+    collinear: list[str] = []
+    too_many: list[str] = []
+    for index, name in enumerate(columns.names):
         trial = matrix[:, [*kept, index]]
-        if len(kept) < most and np.linalg.matrix_rank(trial, tol=1e-8) > len(kept):
+        if np.linalg.matrix_rank(trial, tol=1e-8) <= len(kept):
+            collinear.append(name)
+        elif len(kept) >= most:
+            too_many.append(name)
+        else:
             kept.append(index)
     numbers, switches = len(columns.numbers), len(columns.switches)
     return Columns(
@@ -110,4 +121,9 @@ def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
         tuple(p for i, p in enumerate(columns.products, 1 + numbers + switches) if i in kept),
         columns.scale,
         columns.centre,
+        {
+            **columns.dropped,
+            "collinear": tuple(collinear),
+            "too few configurations": tuple(too_many),
+        },
     )

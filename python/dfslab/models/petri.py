@@ -110,7 +110,6 @@ class PetriModel:
         notes = [f"never measured, prior used: {', '.join(missing)}"] if missing else []
         if self.calibration is None:
             notes.append("not calibrated: nothing was measured")
-        notes.append(_note(found, situation))
         factor = calibration.interval_factor(situation, self.residual_sd)
         sure = stats.t.ppf(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
         reach = {name: float(np.exp(np.hypot(np.log(factor), sure * error)))
@@ -118,17 +117,21 @@ class PetriModel:
         factors = {f"latency_s_mean.{name}": reach[name] for name in found.latency_s}
         factors |= dict.fromkeys(("rate_per_s", "throughput_bytes_per_s"), reach["rate"])
         answer = _as_prediction(found, situation.predict(constants))
-        return to_result(self.name, point, answer, factor, notes, calibration, factors)
+        result = to_result(self.name, point, answer, factor, notes, calibration, factors)
+        detail = {**result.detail, "simulated": _simulated(found, situation)}
+        return result.model_copy(update={"detail": detail})
 
 
-def _note(found: Simulation, situation: Situation) -> str:
-    part = "" if found.operations == found.offered else f" of {found.offered}"
-    clients = situation.scenario.workload.clients
-    return (
-        f"simulated: {found.operations}{part} operations of each of {clients} clients, "
-        f"{found.replications} replications, {found.firings} firings, "
-        f"at most {found.units} units a pipeline"
-    )
+def _simulated(found: Simulation, situation: Situation) -> dict[str, int]:
+    """How much of the stream was simulated, and at what grain."""
+    return {
+        "operations_per_client": found.operations,
+        "operations_per_client_offered": found.offered,
+        "clients": situation.scenario.workload.clients,
+        "replications": found.replications,
+        "firings": found.firings,
+        "most_units_of_a_pipeline": found.units,
+    }
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:

@@ -7,7 +7,7 @@ so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,14 @@ import numpy as np
 import statsmodels.api as sm
 
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.features import Columns, columns_for
+from dfslab.models.features import Columns, columns_for, describe
 from dfslab.models.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
 
 NAMES = ("regression",)
+# Beyond this an extrapolated interval says "anything"; the number still fits in JSON.
+LARGEST_LOG = 300.0
 
 
 def make(name: str) -> Regression:
@@ -32,7 +34,9 @@ def make(name: str) -> Regression:
 class Fit:
     """A fitted model: statsmodels' results, the columns, the paper's figures.
 
-    R² = 1 - SSE / TSS, SSE being the sum of squared *errors* (the paper's list swaps the labels).
+    R² = 1 - SSE / TSS, SSE being the sum of squared *errors* (the paper's list swaps the labels);
+    0 where all configurations have the same rate and there is nothing to explain. `first_order`
+    says how much of the variance of the target each quantity explains by itself.
     """
 
     columns: Columns
@@ -40,6 +44,31 @@ class Fit:
     r_squared: float
     adjusted_r_squared: float
     coefficients: dict[str, tuple[float, float]]
+    first_order: dict[str, float]
+
+    def detail(self) -> dict[str, Any]:
+        """What a result carries of the fit."""
+        total = sum(self.first_order.values())
+        return {
+            "value_is": "median" if self.columns.scale == "log" else "mean",
+            "r_squared": self.r_squared,
+            "adjusted_r_squared": self.adjusted_r_squared,
+            "coefficients": {
+                name: {"value": value, "standard_error": error}
+                for name, (value, error) in self.coefficients.items()
+            },
+            # Shares alone would hide how much is interaction: both are given.
+            "importance": {
+                name: {"first_order": index, "share": index / total if total else 0.0}
+                for name, index in self.first_order.items()
+            },
+            "dropped": {reason: list(names) for reason, names in self.columns.dropped.items()},
+        }
+
+    def notes(self) -> list[str]:
+        """What the data did not suffice for."""
+        missing = self.columns.dropped["too few configurations"]
+        return [f"regression: too few configurations for {', '.join(missing)}"] if missing else []
 
 
 class Regression:
@@ -61,20 +90,10 @@ class Regression:
         columns = columns_for(points, self.scale)
         rates = np.array([result.value() for result in measured])
         target = np.log(rates) if self.scale == "log" else rates
-        matrix = columns.matrix(points)
         # Replicates share what their configuration adds, so errors are not independent in them.
         groups = np.unique([result.point_id for result in measured], return_inverse=True)[1]
-        model = sm.OLS(*_means(target, matrix, groups)).fit()
-        self.fitted = Fit(
-            columns,
-            model,
-            float(model.rsquared),
-            float(model.rsquared_adj) if model.df_resid > 0 else float("nan"),
-            {
-                name: (float(value), float(error))
-                for name, value, error in zip(columns.names, model.params, model.bse, strict=True)
-            },
-        )
+        target, matrix, points = _means(target, columns.matrix(points), points, groups)
+        self.fitted = _fit(columns, target, matrix, points)
         return self
 
     def run(self, point: Point) -> Result:
@@ -86,41 +105,74 @@ class Regression:
         middle, low, high = (
             float(frame[key].iloc[0]) for key in ("mean", "obs_ci_lower", "obs_ci_upper")
         )
-        notes = []
+        notes = self.fitted.notes()
         if self.scale == "log":
             # exp of the mean logarithm is the median rate.
-            middle, low, high = (float(np.exp(min(v, 700.0))) for v in (middle, low, high))
+            middle, low, high = (float(np.exp(min(v, LARGEST_LOG))) for v in (middle, low, high))
         elif low < 0:
-            notes.append("the linear form allows a negative rate here")
-        return self._result(point, Metric(value=middle, low=low, high=high), notes)
-
-    def _result(self, point: Point, rate: Metric, notes: list[str]) -> Result:
-        assert self.fitted is not None
+            notes.append("regression: the linear form allows a negative rate here")
         return Result(
             method=self.name,
             point_id=point.id,
             point=point,
-            metrics=metrics_of(point, rate),
+            metrics=metrics_of(point, Metric(value=middle, low=low, high=high)),
             notes=notes,
-            detail={
-                "r_squared": self.fitted.r_squared,
-                "adjusted_r_squared": self.fitted.adjusted_r_squared,
-                "coefficients": {
-                    name: {"value": value, "standard_error": error}
-                    for name, (value, error) in self.fitted.coefficients.items()
-                },
-            },
+            detail=self.fitted.detail(),
             provenance=provenance(point.scenario.run.seed),
         )
 
 
 def _means(
-    target: np.ndarray, matrix: np.ndarray, groups: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    target: np.ndarray, matrix: np.ndarray, points: Sequence[Point], groups: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[Point]]:
     """One row a configuration: the mean over its replicates."""
-    count = groups.max() + 1
-    rows = [np.flatnonzero(groups == group) for group in range(count)]
-    return (np.array([target[r].mean() for r in rows]), np.array([matrix[r[0]] for r in rows]))
+    rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
+    return (
+        np.array([target[r].mean() for r in rows]),
+        np.array([matrix[r[0]] for r in rows]),
+        [points[r[0]] for r in rows],
+    )
+
+
+def _fit(columns: Columns, target: np.ndarray, matrix: np.ndarray, points: Sequence[Point]) -> Fit:
+    model = sm.OLS(target, matrix).fit()
+    # Rounding leaves a little variance in equal rates; there is nothing to explain then.
+    varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
+    described = [describe(point) for point in points]
+    quantities = {
+        key: [one.get(key, 1.0) for one in described]
+        for key in sorted({key for one in described for key in one})
+        if len({one.get(key, 1.0) for one in described}) > 1
+    }
+    return Fit(
+        columns,
+        model,
+        float(model.rsquared) if varies else 0.0,
+        float(model.rsquared_adj) if varies else 0.0,
+        {
+            name: (float(value), float(error))
+            for name, value, error in zip(columns.names, model.params, model.bse, strict=True)
+        },
+        first_order_indices(quantities, target) if varies else {},
+    )
+
+
+def first_order_indices(
+    quantities: Mapping[str, Sequence[float | str]], target: np.ndarray
+) -> dict[str, float]:
+    """S_i = V(E(Y | x_i)) / V(Y) for each quantity, over the rows as they are (Kumar 2018, (6)).
+
+    The paper prints a minus for its second equals sign, which would make every index 0. On a full
+    grid what the indices lack to 1 is interaction and noise; on any other, they overlap.
+    """
+    found = {}
+    for name, values in quantities.items():
+        groups = np.unique(np.array([str(value) for value in values]), return_inverse=True)[1]
+        counts = np.bincount(groups)
+        means = np.bincount(groups, weights=target) / counts
+        spread = float(counts @ (means - target.mean()) ** 2) / len(target)
+        found[name] = spread / float(target.var())
+    return found
 
 
 def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
@@ -133,9 +185,9 @@ def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
     workload = point.scenario.workload
     if len(situation.mix) == 1 and rate.low and rate.low > 0 and rate.high:
         latency = Metric(
-            value=workload.clients / rate.value - workload.think_time,
-            low=workload.clients / rate.high - workload.think_time,
-            high=workload.clients / rate.low - workload.think_time,
+            value=max(0.0, workload.clients / rate.value - workload.think_time),
+            low=max(0.0, workload.clients / rate.high - workload.think_time),
+            high=max(0.0, workload.clients / rate.low - workload.think_time),
         )
         metrics[f"latency_s_mean.{next(iter(situation.mix))}"] = latency
     return metrics

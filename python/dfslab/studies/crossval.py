@@ -9,9 +9,9 @@ from typing import Any
 from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.result import Result
-from dfslab.studies.compare import Score, compare, score
+from dfslab.studies.compare import Row, Score, compare, scores
 
-Report = Callable[[float, float, str], Any]
+Report = Callable[..., Any]
 
 
 def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]:
@@ -45,15 +45,14 @@ def crossval(
         report(number, len(models), f"cross-validating {name}")
         try:
             found[name] = _one(measured, name, parts)
-        except RunFailed:
+        except RunFailed as error:
             # Too few configurations in a fold for this model: no score is better than a wrong one.
-            continue
+            report(number, len(models), f"{name} is not cross-validated: {error}")
     return found
 
 
 def _one(measured: Sequence[Result], name: str, parts: Sequence[set[str]]) -> Score:
-    errors: list[float] = []
-    covered: list[bool] = []
+    rows: list[Row] = []
     for fold in parts:
         training = [result for result in measured if result.point_id not in fold]
         left_out = [result for result in measured if result.point_id in fold]
@@ -61,13 +60,8 @@ def _one(measured: Sequence[Result], name: str, parts: Sequence[set[str]]) -> Sc
         model.fit(training)
         points = {result.point_id: result.point for result in left_out}
         predicted = [model.run(point) for point in points.values()]
-        for row in compare([*left_out, *predicted]).rows:
-            if name not in row.errors:
-                continue
-            metric = row.predictions[name]
-            errors.append(row.errors[name])
-            low, high = metric.low or 0.0, metric.high or 0.0
-            covered.append(low <= row.measured.value <= high)
-    if not errors:
+        rows += compare([*left_out, *predicted]).rows
+    found = scores(rows)
+    if name not in found:
         raise RunFailed(f"{name}: predicted none of the left-out configurations")
-    return score(errors, covered)
+    return found[name]

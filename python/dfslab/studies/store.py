@@ -123,10 +123,13 @@ def write_parquet(results: Sequence[Result], path: Path) -> None:
         return
     table = pa.Table.from_pylist(rows)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with duckdb.connect() as database:
-        database.register("rows", table)
-        database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
-    os.replace(temporary, path)
+    try:
+        with duckdb.connect() as database:
+            database.register("rows", table)
+            database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _quoted(path: Path) -> str:

@@ -1,7 +1,8 @@
 """Runs methods over all configurations: instruments first, in random order, then models.
 
 Every repetition is one pass over all configurations in an order of its own, so that slow drift of
-the machine falls on all alike. What the store has is not run again.
+the machine falls on all alike. What the store has is not run again. What fails at one
+configuration is kept as an incomplete result with a note, and the sweep goes on.
 """
 
 from __future__ import annotations
@@ -12,26 +13,52 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dfslab.method import RunFailed
-from dfslab.result import Result
+from dfslab.result import Result, provenance
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.store import Store
 
-Report = Callable[[float, float, str], Any]
+# report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
+Report = Callable[..., Any]
 FITTED_ON = "measure"
 
 
 def sweep(scenario: Scenario, methods: Sequence[Any], store: Store, report: Report) -> list[Result]:
-    """Results of every method at every configuration. RunFailed when an instrument always fails."""
+    """Results of every method at every configuration. RunFailed when nothing at all succeeds.
+
+    A result with `complete` false and no metrics is a failure; its note says why.
+    """
     points = scenario.points()
     instruments = [method for method in methods if not hasattr(method, "fit")]
     models = [method for method in methods if hasattr(method, "fit")]
     jobs = _jobs(points, instruments, scenario)
     results = _measure(jobs, store, report)
-    training = [r for r in results if r.method == FITTED_ON and not r.point.held_out]
+    training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
         results += _predict(model, training, points, store, report)
+    if results and all(map(is_failure, results)):
+        raise RunFailed(results[0].notes[0])
     return results
+
+
+def is_failure(result: Result) -> bool:
+    """Whether the method gave nothing here (a measurement cut short has metrics)."""
+    return not result.complete and not result.metrics
+
+
+def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Result:
+    """What is kept of a run that failed; a resumed sweep tries it again."""
+    text = str(error)
+    return Result(
+        method=method,
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        complete=False,
+        metrics={},
+        notes=[text if text.startswith(f"{method}:") else f"{method}: {text}"],
+        provenance=provenance(point.scenario.run.seed + repetition),
+    )
 
 
 def _jobs(points: Sequence[Point], instruments: Sequence[Any], scenario: Scenario) -> list[tuple]:
@@ -56,27 +83,27 @@ def _bed_key(point: Point) -> str:
 
 
 def _measure(jobs: Sequence[tuple], store: Store, report: Report) -> list[Result]:
+    """Run what the store lacks. RunFailed as soon as every configuration failed once."""
     results: list[Result] = []
-    failures: list[RunFailed] = []
+    everywhere = {point.id for _, point, _ in jobs}
     began, ran = time.monotonic(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
         known = store.find(instrument.name, point.id, repetition)
         if known is not None:
             results.append(known.model_copy(update={"point": point}))
             continue
-        report(number, len(jobs), f"{instrument.name} {describe(point)}")
+        spent = time.monotonic() - began
+        remaining = [spent / ran * (len(jobs) - number)] if ran else []
+        report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
         try:
             result = instrument.run(point, repetition)
         except RunFailed as error:
-            failures.append(error)
-            if len(failures) > max(3, len(jobs) // 4):
-                raise
-            continue
+            result = failure(instrument.name, point, repetition, error)
         store.add(result)
         results.append(result)
         ran += 1
-    if jobs and not results:
-        raise failures[0]
+        if all(map(is_failure, results)) and {r.point_id for r in results} == everywhere:
+            raise RunFailed(results[0].notes[0])
     report(len(jobs), len(jobs), f"measured in {time.monotonic() - began:.0f} s ({ran} new)")
     return results
 
@@ -91,12 +118,28 @@ def _predict(
 ) -> list[Result]:
     """Fit on configurations that are not held out, predict all."""
     assert not any(result.point.held_out for result in training)
-    if training:
-        model.fit(training)
+    try:
+        if training:
+            model.fit(training)
+        run = model.run
+    except RunFailed as error:
+        run = _always(error)
     predicted = []
     for number, point in enumerate(points):
         report(number, len(points), f"{model.name} {describe(point)}")
-        result = model.run(point)
+        try:
+            result = run(point)
+        except RunFailed as error:
+            result = failure(model.name, point, 0, error)
         store.add(result)
         predicted.append(result)
     return predicted
+
+
+def _always(error: RunFailed) -> Callable[[Point], Result]:
+    """A model that could not be fitted fails everywhere for that one reason."""
+
+    def run(point: Point) -> Result:
+        raise error
+
+    return run

@@ -2,10 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::{Stream, TryStreamExt};
 use hdfs_native::file::{FileReader, FileWriter};
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::Runtime;
@@ -13,11 +14,18 @@ use tokio::runtime::Runtime;
 use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 
-pub const CAPABILITIES: Capabilities =
-    Capabilities { direct_io: false, drop_file_cache: false, ..Capabilities::ALL };
+pub const CAPABILITIES: Capabilities = Capabilities {
+    direct_io: false,
+    drop_file_cache: false,
+    ..Capabilities::ALL
+};
 
 /// Threads that drive connections; the load's own threads wait for them.
 const RUNTIME_THREADS: usize = 2;
+/// The crate waits for a NameNode without end; nobody who measures wants to.
+const CALL_LIMIT: Duration = Duration::from_secs(120);
+/// The crate's own 15 attempts at a single NameNode would hide an outage in minutes of latency.
+const ATTEMPTS: &str = "2";
 const PERMISSION: u32 = 0o755;
 
 pub struct Options {
@@ -38,32 +46,56 @@ pub struct HdfsFactory {
 impl HdfsFactory {
     /// Connects and checks the root; makes nothing yet.
     pub fn new(uri: &str, root: &str, run_directory: &str, options: Options) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(RUNTIME_THREADS)
-            .enable_all()
-            .build()
-            .map_err(|error| Error::io("start", uri, &error))?;
+        let runtime = runtime(uri)?;
         let first = client(uri, &runtime)?;
-        let seen = runtime.block_on(first.get_file_info(root));
         let wrong = |reason: String| Err(Error::input("target.root", reason));
-        match seen {
+        if !root.starts_with('/') || root.split('/').any(|part| part == "..") {
+            return wrong(format!("{root:?} must begin with / and go through no .."));
+        }
+        match wait(&runtime, "stat", root, first.get_file_info(root)) {
             Ok(status) if status.isdir => {}
             Ok(_) => return wrong(format!("{root:?} is no directory")),
-            Err(HdfsError::FileNotFound(_)) => {
+            Err(error) if error.kind == ErrorKind::NotFound => {
                 return wrong(format!("{root:?} must be an existing directory"));
             }
-            Err(error) => return Err(hdfs_error("stat", root, &error)),
+            Err(error) => return Err(error),
         }
         let directory = format!("{}/{run_directory}", root.trim_end_matches('/'));
-        let runtime = Arc::new(runtime);
         let (uri, root) = (uri.to_string(), root.to_string());
-        Ok(HdfsFactory { uri, root, directory, options, runtime, first })
+        Ok(HdfsFactory {
+            uri,
+            root,
+            directory,
+            options,
+            runtime,
+            first,
+        })
     }
 }
 
+/// One runtime for all loads of the process: the crate keeps data connections for later readers,
+/// and they die with the runtime that opened them.
+fn runtime(uri: &str) -> Result<Arc<Runtime>> {
+    static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
+    let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = shared.as_ref() {
+        return Ok(Arc::clone(runtime));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(RUNTIME_THREADS)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::io("start", uri, &error))?;
+    Ok(Arc::clone(shared.insert(Arc::new(runtime))))
+}
+
 fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
+    // A name service has no port and keeps the patience its site configured for failing over.
+    let is_one_namenode = uri.split('/').nth(2).is_some_and(|host| host.contains(':'));
+    let attempts = is_one_namenode.then_some(("dfs.client.failover.max.attempts", ATTEMPTS));
     ClientBuilder::new()
         .with_url(uri)
+        .with_config(attempts)
         .with_io_runtime(runtime.handle().clone())
         .build()
         .map_err(|error| Error::input("target.uri", format!("{uri:?}: {error}")))
@@ -72,22 +104,27 @@ fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
 impl Factory for HdfsFactory {
     fn begin(&self) -> Result<()> {
         // mkdirs succeeds on an existing directory, so what is there is looked at first.
-        match self.runtime.block_on(self.first.get_file_info(&self.directory)) {
-            Err(HdfsError::FileNotFound(_)) => {}
+        let directory = &self.directory;
+        match wait(
+            &self.runtime,
+            "stat",
+            directory,
+            self.first.get_file_info(directory),
+        ) {
+            Err(error) if error.kind == ErrorKind::NotFound => {}
             Ok(_) => {
-                let reason = format!("{} is there already", self.directory);
+                let reason = format!("{directory} is there already");
                 return Err(Error::input("target.root", reason));
             }
-            Err(error) => return Err(hdfs_error("stat", &self.directory, &error)),
+            Err(error) => return Err(error),
         }
-        self.runtime
-            .block_on(self.first.mkdirs(&self.directory, PERMISSION, false))
-            .map_err(|error| match error {
-                HdfsError::RPCError(class, _) if class.contains("AccessControl") => {
-                    Error::input("target.root", format!("{:?} is not writable", self.root))
-                }
-                error => hdfs_error("mkdir", &self.directory, &error),
-            })
+        let made = self.first.mkdirs(directory, PERMISSION, false);
+        wait(&self.runtime, "mkdir", directory, made).map_err(|error| match error.kind {
+            ErrorKind::Permission => {
+                Error::input("target.root", format!("{:?} is not writable", self.root))
+            }
+            _ => error,
+        })
     }
 
     fn connect(&self) -> Result<Box<dyn Target>> {
@@ -101,7 +138,12 @@ impl Factory for HdfsFactory {
             .block_size(self.options.block_size_bytes)
             .create_parent(false);
         let runtime = Arc::clone(&self.runtime);
-        Ok(Box::new(Hdfs { runtime, client, directory: self.directory.clone(), write }))
+        Ok(Box::new(Hdfs {
+            runtime,
+            client,
+            directory: self.directory.clone(),
+            write,
+        }))
     }
 
     fn finish(&self) -> Result<()> {
@@ -110,10 +152,14 @@ impl Factory for HdfsFactory {
 }
 
 fn remove(runtime: &Runtime, client: &Client, operation: &'static str, path: &str) -> Result<()> {
-    match runtime.block_on(client.delete(path, false)) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Error::new(ErrorKind::NotFound, operation, path, "not there")),
-        Err(error) => Err(hdfs_error(operation, path, &error)),
+    match wait(runtime, operation, path, client.delete(path, false))? {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorKind::NotFound,
+            operation,
+            path,
+            "not there",
+        )),
     }
 }
 
@@ -135,12 +181,16 @@ impl Hdfs {
         path: &str,
         future: impl Future<Output = hdfs_native::Result<T>>,
     ) -> Result<T> {
-        self.runtime.block_on(future).map_err(|error| hdfs_error(operation, path, &error))
+        wait(&self.runtime, operation, path, future)
     }
 
     fn writer(&self, path: &str, writer: FileWriter) -> Box<dyn File> {
         let runtime = Arc::clone(&self.runtime);
-        Box::new(HdfsWriter { runtime, writer, path: path.to_string() })
+        Box::new(HdfsWriter {
+            runtime,
+            writer,
+            path: path.to_string(),
+        })
     }
 }
 
@@ -173,7 +223,11 @@ impl Target for Hdfs {
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        self.wait("rename", from, self.client.rename(&self.at(from), &self.at(to), false))
+        self.wait(
+            "rename",
+            from,
+            self.client.rename(&self.at(from), &self.at(to), false),
+        )
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
@@ -181,7 +235,11 @@ impl Target for Hdfs {
     }
 
     fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.wait("mkdir", path, self.client.mkdirs(&self.at(path), PERMISSION, false))
+        self.wait(
+            "mkdir",
+            path,
+            self.client.mkdirs(&self.at(path), PERMISSION, false),
+        )
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
@@ -189,7 +247,12 @@ impl Target for Hdfs {
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {
-        Err(Error::new(ErrorKind::Other, "drop_cache", path, "the pages are the DataNodes'"))
+        Err(Error::new(
+            ErrorKind::Other,
+            "drop_cache",
+            path,
+            "the pages are the DataNodes'",
+        ))
     }
 }
 
@@ -207,7 +270,12 @@ struct HdfsReader {
 impl HdfsReader {
     fn new(runtime: Arc<Runtime>, reader: &FileReader, path: &str) -> Self {
         let stream: ByteStream = Box::pin(reader.read_range_stream(0, reader.file_length()));
-        HdfsReader { runtime, stream, left: Bytes::new(), path: path.to_string() }
+        HdfsReader {
+            runtime,
+            stream,
+            left: Bytes::new(),
+            path: path.to_string(),
+        }
     }
 }
 
@@ -216,10 +284,10 @@ impl File for HdfsReader {
         let mut filled = 0;
         while filled < buffer.len() {
             if self.left.is_empty() {
-                match self.runtime.block_on(self.stream.next()) {
+                let next = self.stream.try_next();
+                match wait(&self.runtime, "read", &self.path, next)? {
                     None => break,
-                    Some(Ok(bytes)) => self.left = bytes,
-                    Some(Err(error)) => return Err(hdfs_error("read", &self.path, &error)),
+                    Some(bytes) => self.left = bytes,
                 }
             }
             let taken = self.left.len().min(buffer.len() - filled);
@@ -230,11 +298,21 @@ impl File for HdfsReader {
     }
 
     fn write(&mut self, _bytes: Bytes) -> Result<()> {
-        Err(Error::new(ErrorKind::Other, "write", &self.path, "opened for reading"))
+        Err(Error::new(
+            ErrorKind::Other,
+            "write",
+            &self.path,
+            "opened for reading",
+        ))
     }
 
     fn fsync(&mut self) -> Result<()> {
-        Err(Error::new(ErrorKind::Other, "fsync", &self.path, "opened for reading"))
+        Err(Error::new(
+            ErrorKind::Other,
+            "fsync",
+            &self.path,
+            "opened for reading",
+        ))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -250,22 +328,47 @@ struct HdfsWriter {
 
 impl File for HdfsWriter {
     fn read(&mut self, _buffer: &mut [u8]) -> Result<usize> {
-        Err(Error::new(ErrorKind::Other, "read", &self.path, "opened for writing"))
+        Err(Error::new(
+            ErrorKind::Other,
+            "read",
+            &self.path,
+            "opened for writing",
+        ))
     }
 
     fn write(&mut self, bytes: Bytes) -> Result<()> {
-        let written = self.runtime.block_on(self.writer.write_bytes(bytes));
-        written.map(|_| ()).map_err(|error| hdfs_error("write", &self.path, &error))
+        wait(
+            &self.runtime,
+            "write",
+            &self.path,
+            self.writer.write_bytes(bytes),
+        )
+        .map(|_| ())
     }
 
     fn fsync(&mut self) -> Result<()> {
-        let synced = self.runtime.block_on(self.writer.hsync());
-        synced.map_err(|error| hdfs_error("fsync", &self.path, &error))
+        wait(&self.runtime, "fsync", &self.path, self.writer.hsync())
     }
 
     fn close(mut self: Box<Self>) -> Result<()> {
-        let closed = self.runtime.block_on(self.writer.close());
-        closed.map_err(|error| hdfs_error("close", &self.path, &error))
+        wait(&self.runtime, "close", &self.path, self.writer.close())
+    }
+}
+
+/// Wait for one call, but not for ever.
+fn wait<T>(
+    runtime: &Runtime,
+    operation: &'static str,
+    path: &str,
+    call: impl Future<Output = hdfs_native::Result<T>>,
+) -> Result<T> {
+    let limited = async { tokio::time::timeout(CALL_LIMIT, call).await };
+    match runtime.block_on(limited) {
+        Ok(outcome) => outcome.map_err(|error| hdfs_error(operation, path, &error)),
+        Err(_) => {
+            let reason = format!("no answer within {} s", CALL_LIMIT.as_secs());
+            Err(Error::new(ErrorKind::Timeout, operation, path, reason))
+        }
     }
 }
 

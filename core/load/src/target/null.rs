@@ -5,8 +5,11 @@ use bytes::Bytes;
 use super::{Capabilities, Factory, File, Target};
 use crate::Result;
 
-pub const CAPABILITIES: Capabilities =
-    Capabilities { direct_io: false, verify: false, ..Capabilities::ALL };
+pub const CAPABILITIES: Capabilities = Capabilities {
+    direct_io: false,
+    verify: false,
+    ..Capabilities::ALL
+};
 
 pub struct NullFactory;
 

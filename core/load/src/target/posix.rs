@@ -23,12 +23,42 @@ impl PosixFactory {
     pub fn new(root: &str, run_directory: &str, direct: bool) -> Result<Self> {
         let path = Path::new(root);
         let seen = fs::metadata(path).map_err(|error| {
-            Error::input("target.root", format!("{root:?} must be an existing directory: {error}"))
+            Error::input(
+                "target.root",
+                format!("{root:?} must be an existing directory: {error}"),
+            )
         })?;
         if !seen.is_dir() {
-            return Err(Error::input("target.root", format!("{root:?} is no directory")));
+            return Err(Error::input(
+                "target.root",
+                format!("{root:?} is no directory"),
+            ));
         }
-        Ok(PosixFactory { directory: path.join(run_directory), direct })
+        Ok(PosixFactory {
+            directory: path.join(run_directory),
+            direct,
+        })
+    }
+
+    /// Some file systems refuse direct I/O only when a file is opened: one file tells.
+    fn probe_direct(&self) -> Result<()> {
+        let path = self.directory.join("probe");
+        let probed = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .custom_flags(libc::O_DIRECT)
+            .open(&path);
+        // Linux leaves the new file behind even when it refuses to open it this way.
+        let removed = match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        if let Err(error) = probed.map(drop).and(removed) {
+            self.finish()?;
+            let reason = format!("the file system of the root refuses direct I/O: {error}");
+            return Err(Error::input("target.direct", reason));
+        }
+        Ok(())
     }
 }
 
@@ -43,11 +73,18 @@ impl Factory for PosixFactory {
                 ErrorKind::Other | ErrorKind::NoSpace => made,
                 _ => Error::input("target.root", reason),
             }
-        })
+        })?;
+        if self.direct {
+            self.probe_direct()?;
+        }
+        Ok(())
     }
 
     fn connect(&self) -> Result<Box<dyn Target>> {
-        Ok(Box::new(Posix { directory: self.directory.clone(), direct: self.direct }))
+        Ok(Box::new(Posix {
+            directory: self.directory.clone(),
+            direct: self.direct,
+        }))
     }
 
     fn finish(&self) -> Result<()> {
@@ -83,13 +120,20 @@ impl Posix {
             .custom_flags(libc::O_NOFOLLOW | direct)
             .open(self.at(path))
             .map_err(|error| Error::io(operation, path, &error))?;
-        Ok(Box::new(PosixFile { file, path: path.to_string() }))
+        Ok(Box::new(PosixFile {
+            file,
+            path: path.to_string(),
+        }))
     }
 }
 
 impl Target for Posix {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
-        self.opened("create", path, OpenOptions::new().write(true).create_new(true))
+        self.opened(
+            "create",
+            path,
+            OpenOptions::new().write(true).create_new(true),
+        )
     }
 
     fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
@@ -102,7 +146,8 @@ impl Target for Posix {
 
     fn stat(&mut self, path: &str) -> Result<u64> {
         let seen = fs::symlink_metadata(self.at(path));
-        seen.map(|m| m.len()).map_err(|error| Error::io("stat", path, &error))
+        seen.map(|m| m.len())
+            .map_err(|error| Error::io("stat", path, &error))
     }
 
     fn list(&mut self, path: &str) -> Result<usize> {
@@ -137,7 +182,8 @@ impl Target for Posix {
         // Dirty pages stay in the cache, so they are written first.
         file.sync_data().map_err(|error| failed(&error))?;
         // SAFETY: the descriptor is open for the length of the call; no memory is involved.
-        let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        let code =
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         match code {
             0 => Ok(()),
             code => Err(failed(&std::io::Error::from_raw_os_error(code))),
@@ -147,15 +193,21 @@ impl Target for Posix {
 
 impl File for PosixFile {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        self.file.read(buffer).map_err(|error| Error::io("read", &self.path, &error))
+        self.file
+            .read(buffer)
+            .map_err(|error| Error::io("read", &self.path, &error))
     }
 
     fn write(&mut self, bytes: Bytes) -> Result<()> {
-        self.file.write_all(&bytes).map_err(|error| Error::io("write", &self.path, &error))
+        self.file
+            .write_all(&bytes)
+            .map_err(|error| Error::io("write", &self.path, &error))
     }
 
     fn fsync(&mut self) -> Result<()> {
-        self.file.sync_all().map_err(|error| Error::io("fsync", &self.path, &error))
+        self.file
+            .sync_all()
+            .map_err(|error| Error::io("fsync", &self.path, &error))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -165,7 +217,11 @@ impl File for PosixFile {
         // drop would swallow the error that some file systems report only at close.
         match unsafe { libc::close(descriptor) } {
             0 => Ok(()),
-            _ => Err(Error::io("close", &self.path, &std::io::Error::last_os_error())),
+            _ => Err(Error::io(
+                "close",
+                &self.path,
+                &std::io::Error::last_os_error(),
+            )),
         }
     }
 }

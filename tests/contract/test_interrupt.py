@@ -1,0 +1,70 @@
+"""Ctrl-C: what was finished is kept and valid, nothing stays behind, the next run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+DFSLAB = Path(sys.executable).with_name("dfslab")
+
+SCENARIO = """
+schema = 1
+name = "interrupted"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+access = { directory = "data" }
+[workload]
+name = "sequential_write"
+file_size = "1 MiB"
+operations_per_client = 200
+[run]
+methods = ["measure", "sequence", "mean"]
+repetitions = 2
+[[sweep]]
+"workload.clients" = [1, 2]
+"workload.file_size" = ["256 KiB", "512 KiB", "1 MiB", "2 MiB", "4 MiB"]
+"""
+
+
+def results(place):
+    return sorted((place / "runs").glob("interrupted/2*/results/measure-*.json"))
+
+
+def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mine").write_text("mine")
+    child = subprocess.Popen(
+        [DFSLAB, "run", "scenario.toml"], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while len(results(tmp_path)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130, said
+    assert "interrupted" in said.strip().splitlines()[-1]
+    assert "Traceback" not in said
+    assert os.listdir(tmp_path / "data") == ["mine"]
+    kept = results(tmp_path)
+    assert 3 <= len(kept) < 20
+    assert all(json.loads(path.read_text())["complete"] for path in kept)
+    stamps = {path: path.stat().st_mtime_ns for path in kept}
+    again = subprocess.run(
+        [DFSLAB, "run", "scenario.toml", "--json"], cwd=tmp_path, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert len(json.loads(again.stdout)["points"]) == 10
+    assert len(results(tmp_path)) == 20
+    assert {path: path.stat().st_mtime_ns for path in kept} == stamps
+    assert os.listdir(tmp_path / "data") == ["mine"]

@@ -1,0 +1,85 @@
+"""Kumar 2018's statistics as corrected: R², adjusted R² and first-order indices, against twins."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import synthetic
+from dfslab.models.features import columns_for
+from dfslab.models.regression import Regression, first_order_indices
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def naive_least_squares(matrix, target):
+    """The normal equations, solved as they stand in a textbook."""
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    coefficients = inverse @ matrix.T @ target
+    errors = target - matrix @ coefficients
+    variance = errors @ errors / (len(target) - matrix.shape[1])
+    return coefficients, np.sqrt(variance * np.diag(inverse)), errors
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_coefficients_and_standard_errors_equal_the_normal_equations(scale):
+    results = synthetic.planted(0.3, repetitions=1, hold_out=())
+    points = [result.point for result in results]
+    rates = np.array([result.value() for result in results])
+    target = np.log(rates) if scale == "log" else rates
+    matrix = columns_for(points, scale).matrix(points)
+    coefficients, errors, left = naive_least_squares(matrix, target)
+    fitted = Regression(scale).fit(results).fitted
+    found = np.array(list(fitted.coefficients.values()))
+    assert found[:, 0] == pytest.approx(coefficients, rel=1e-6)
+    assert found[:, 1] == pytest.approx(errors, rel=1e-6)
+    total = ((target - target.mean()) ** 2).sum()
+    assert fitted.r_squared == pytest.approx(1 - left @ left / total)
+
+
+def test_r_squared_of_held_out_rows_may_be_negative():
+    """Erratum K2: the range [0, 1] holds on the rows that were fitted, no others."""
+    results = synthetic.planted(0.1)
+    reads = [r for r in results if synthetic.operation(r.point) == "read"]
+    writes = [r for r in results if synthetic.operation(r.point) == "write"]
+    model = Regression().fit(reads)
+    assert 0 <= model.fitted.r_squared <= 1
+    target = np.log([result.value() for result in writes])
+    shown = np.log([model.run(result.point).value() for result in writes])
+    total = ((target - target.mean()) ** 2).sum()
+    assert 1 - ((target - shown) ** 2).sum() / total < 0
+
+
+effects = st.floats(-5, 5).filter(lambda value: abs(value) > 0.1)
+
+
+@given(a=effects, b=effects, c=st.floats(-5, 5))
+def test_first_order_indices_are_those_of_the_closed_form(a, b, c):
+    """Erratum K3: y = a x + b z + c x z over x in 1..5, z in -1, 0, 1, by hand; never all zero."""
+    grid = list(itertools.product(range(1, 6), (-1, 0, 1)))
+    x, z = (np.array(column, dtype=float) for column in zip(*grid, strict=True))
+    found = first_order_indices({"x": x.tolist(), "z": z.tolist()}, a * x + b * z + c * x * z)
+    # V(x) = 2, V(z) = 2/3, E(x) = 3, E(z) = 0: the interaction shows in z through the mean of x.
+    own_x, own_z, interaction = 2 * a**2, (b + 3 * c) ** 2 * 2 / 3, c**2 * 2 * 2 / 3
+    total = own_x + own_z + interaction
+    assert found["x"] == pytest.approx(own_x / total)
+    assert found["z"] == pytest.approx(own_z / total)
+    assert sum(found.values()) == pytest.approx(1 - interaction / total)
+    assert found["x"] > 0
+
+
+def test_a_result_gives_index_and_share():
+    """VI_i = S_i / sum S_j hides the interactions, so both are printed."""
+    results = synthetic.planted(hold_out=())
+    importance = Regression().fit(results).run(results[0].point).detail["importance"]
+    # Per quantity: the variance of its part of the planted law over the full grid, no interaction.
+    parts = {
+        "file_size": np.var(0.7 * np.log2([1 / 16, 1 / 4, 1, 4, 16])),
+        "clients": np.var(0.5 * np.log2([1, 2, 4])),
+        "operations": np.var([0, np.log2(3)]),
+    }
+    total = sum(parts.values())
+    for name, part in parts.items():
+        assert importance[name]["first_order"] == pytest.approx(part / total)
+    assert sum(one["share"] for one in importance.values()) == pytest.approx(1)
