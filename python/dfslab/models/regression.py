@@ -139,10 +139,10 @@ def _fit(columns: Columns, target: np.ndarray, matrix: np.ndarray, points: Seque
     # Rounding leaves a little variance in equal rates; there is nothing to explain then.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
     described = [describe(point) for point in points]
+    # Only what has a column: two names of one thing would share its importance twice.
     quantities = {
         key: [one.get(key, 1.0) for one in described]
-        for key in sorted({key for one in described for key in one})
-        if len({one.get(key, 1.0) for one in described}) > 1
+        for key in [*columns.numbers, *dict.fromkeys(key for key, _ in columns.switches)]
     }
     return Fit(
         columns,

@@ -16,6 +16,7 @@ from dfslab.studies.compare import geometric_mean
 TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
+BASELINES = ("mean", "ideal")
 ALONG = ("file_size", "clients", "transfer_size")
 UNITS = {
     "file_size": "file size (bytes)",
@@ -57,7 +58,8 @@ def _chart(operations: str, results: Sequence[Result]) -> Markup:
         "title": {"text": operations},
         "xaxis": axis(UNITS.get(along, along), log=True),
         "yaxis": axis(title, log=True),
-        "height": 460,
+        "height": 420 + 12 * len(data),
+        "legend": {"orientation": "h", "y": -0.2, "yanchor": "top"},
     }
     return chart(data, layout, f"{title} of {operations} against {along}")
 
@@ -87,6 +89,8 @@ def _trace(
     return {
         "type": "scatter",
         "name": label,
+        # Baselines are a click away: drawn at once they would squeeze the rest together.
+        "visible": "legendonly" if results[0].method in BASELINES else True,
         "x": places,
         "y": [metric.value for metric in metrics],
         "error_y": with_interval(metrics) if measured else {"visible": False},
