@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -35,18 +38,22 @@ def outcome(tmp_path_factory):
         {"workload.operation": ["create", "stat", "delete"], "workload.clients": 2},
     ]
     (folder / "scenario.toml").write_text(tomlkit.dumps(table))
-    before = java_processes()
     answer = subprocess.run(
         [DFSLAB, "run", "scenario.toml", "--json"], cwd=folder, capture_output=True, text=True,
-        timeout=900, check=False,
+        timeout=900, check=False, env={**os.environ, "DFSLAB_STATE": str(folder / "state")},
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
-    assert java_processes() == before
+    assert not daemons_of(folder)
+    assert not list((folder / "state").glob("beds/hdfs*"))
     return folder, json.loads(answer.stdout)
 
 
-def java_processes():
-    return {p.pid for p in psutil.process_iter(["name"]) if p.info["name"] == "java"}
+def daemons_of(folder):
+    """Java processes whose command line names a place below `folder`."""
+    return [
+        process.pid for process in psutil.process_iter(["name", "cmdline"])
+        if process.info["name"] == "java" and str(folder) in " ".join(process.info["cmdline"] or [])
+    ]  # fmt: skip
 
 
 def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
@@ -84,3 +91,25 @@ def test_steps_traces_and_versions_are_told(outcome):
     assert any("3.4" in version for version in result["provenance"]["versions"].values())
     assert (run / "results.parquet").stat().st_size > 1000
     assert (run / "report.html").stat().st_size > 1_000_000
+
+
+def test_ctrl_c_leaves_no_daemon(tmp_path):
+    """Interrupted while the bed starts or runs: nothing is left, and the next run works."""
+    text = (ROOT / "scenarios" / "hdfs.toml").read_text()
+    (tmp_path / "scenario.toml").write_text(text)
+    environment = {**os.environ, "DFSLAB_STATE": str(tmp_path / "state")}
+    state, runs = tmp_path / "state" / "beds", tmp_path / "runs" / "hdfs"
+    for place, pattern in ((state, "hdfs*/logs/*"), (runs, "2*/results/*")):
+        child = subprocess.Popen(
+            [DFSLAB, "measure", "scenario.toml"], cwd=tmp_path, env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + 120
+        while not list(place.glob(pattern)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+        assert child.returncode == 130, said
+        assert "Traceback" not in said
+        assert not daemons_of(tmp_path)
+        assert not list((tmp_path / "state").glob("beds/hdfs*"))

@@ -70,8 +70,8 @@ def main() -> None:
         _stop(f"dfslab: {error}", 2)
     except (RunFailed, discover.DiscoveryError, BedError) as error:
         _stop(f"dfslab: {error}", 1)
-    except (KeyboardInterrupt, typer.Abort):
-        _stop("dfslab: interrupted; what was finished is kept", INTERRUPTED)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except Exception as error:
         _stop_for_usage(error)
         raise

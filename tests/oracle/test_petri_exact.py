@@ -1,0 +1,200 @@
+"""With fixed service times and no contention the net's latency is the formula's, to rounding."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab import discover
+from dfslab.models.cost import Reader, station_bound_s
+from dfslab.models.net_amount import MOST_UNITS
+from dfslab.models.net_job import BEGINS, Job
+from dfslab.models.petri import fire
+from dfslab.models.placement import Placement
+from dfslab.models.prediction import Situation
+from dfslab.spec import operation as op
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+
+OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
+# Many cores: the stages of one pipeline must not compete for those of one machine.
+ROOMY = {"cores": 32, "adapter": {"bandwidth": "1 Gbit/s"}}
+BARE = {"loopback_latency": 1e-5, "network_latency": 1e-4, "file_size": 1.0}
+# Times become whole nanoseconds: half of one at each of at most this many steps in a row.
+ROUNDING_S = 1000 * 0.5e-9
+
+
+def situation(system, apart, size="1 MiB", **parameters):
+    """One client of one file system, each role on nodes of its own or all on one."""
+    roles = discover.file_system(system).roles
+    nodes = [{"name": r.name, "count": r.instances, "roles": {r.name: 1}, **ROOMY} for r in roles]
+    if not apart:
+        nodes = [{"name": "one", "roles": {r.name: r.instances for r in roles}, **ROOMY}]
+    return Situation(build(Scenario, {
+        "name": "exact", "deployment": {"node": nodes},
+        "file_system": {"name": system, **parameters},
+        "workload": {"name": "sequential_read", "file_size": size},
+    }))  # fmt: skip
+
+
+def both(given, operation, units=MOST_UNITS, sized=False):
+    """(latency in the net, cost of the formula, job) of three operations of one client."""
+    calibrated = given.system.parameters.of_origin("calibrated")
+    values = {**given.environment, **{key: p.default for key, p in calibrated.items()}}
+    tree = given.system.operations[operation]
+    # Nothing is left for later: such work would compete with the next operation.
+    job = Job({operation: tree}, given.placement, values, given.client, written_back=0.0,
+              service="deterministic", sized=sized, most_units=units)  # fmt: skip
+    size = int(values["file_size"])
+    stream = [(0, index, operation, index, size, 131072) for index in range(3)]
+    document, watched = job.net("exact", 1, stream)
+    (report,) = fire(document, watched.monitors, seed=3, replications=1)
+    assert report["reason"] == "dead"
+    assert report["monitors"][0]["count"] == 3
+    cost = Reader(given.placement, values, given.client, 1.0).read(tree)
+    steps = {}
+    for (_, step), span in zip(watched.steps, report["monitors"][1:], strict=False):
+        steps[step] = steps.get(step, 0.0) + span["mean_s"] * span["count"] / 3
+    return report["monitors"][0]["mean_s"], steps, cost
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
+def test_latency_and_steps_are_the_formulas(system, operation, apart):
+    latency, steps, cost = both(situation(system, apart), operation)
+    assert latency == pytest.approx(cost.latency_s, abs=ROUNDING_S)
+    assert set(steps) == set(cost.steps)
+    for step, found in steps.items():
+        assert found == pytest.approx(cost.steps[step].latency_s, abs=ROUNDING_S)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
+    """The formula lets copies overlap fully; in the net their messages queue at one adapter."""
+    for layout in ({"copies": 2}, {"copies": 3}, {"copies": 3, "data_fragments": 2}):
+        given = situation("glusterfs", True, **layout)
+        latency, _, cost = both(given, operation)
+        shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))
+        assert cost.latency_s - ROUNDING_S <= latency <= cost.latency_s + shared
+
+
+@pytest.mark.parametrize("most", [16, 32, 64])
+def test_gathering_units_costs_what_the_docstring_says(most):
+    """(gathered - 1) (L - c): L a unit's service alone, c the slowest stage."""
+    nodes = [{"name": name, "roles": {name: 1}, **ROOMY} for name in ("client", "first", "second")]
+    placement = Placement(build(Deployment, {"node": nodes}))
+    values = {**BARE}
+    for role in ("client", "first", "second"):
+        values |= {f"{role}.nic_bandwidth": 1.25e8, f"{role}.nic_latency": 0.0,
+                   f"{role}.frequency": 2.5e9}  # fmt: skip
+    units, size = 512, 65536
+    tree = op.pipeline(
+        units, op.cpu("client", 1e-4),
+        op.send("first", "one", op.cpu("first", 3e-4), size_bytes=size),
+        op.send("second", "two", op.cpu("second", 2e-4), size_bytes=size),
+    )  # fmt: skip
+    cost = Reader(placement, values).read(tree)
+    wire = size / 1.25e8
+    alone = 1e-4 + 3e-4 + 2e-4 + 2 * wire
+    for gathered, extra in ((most, (units / most - 1) * (alone - wire)), (units, 0.0)):
+        job = Job({"write": tree}, placement, values, service="deterministic", most_units=gathered)
+        document, watched = job.net("gathered", 1, [(0, 0, "write", 0, 1, 1)])
+        (report,) = fire(document, watched.monitors, seed=1, replications=1)
+        found = report["monitors"][0]["mean_s"]
+        assert found == pytest.approx(cost.latency_s + extra, abs=units * 1e-9)
+
+
+@pytest.mark.parametrize("operation", ["read", "write", "append"])
+@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
+def test_a_size_on_the_token_means_what_a_constant_size_means(system, operation):
+    """Nets for streams of many sizes keep the size open; here every token has the same."""
+    for size in ("0 B", "100 kB", "1 MiB", "300 MiB"):
+        if size == "0 B" and operation != "append":
+            continue
+        given = situation(system, True, size="1 B" if size == "0 B" else size)
+        folded, _, _ = both(given, operation)
+        carried, _, _ = both(given, operation, sized=True)
+        assert carried == pytest.approx(folded, rel=1e-6, abs=ROUNDING_S)
+
+
+def test_a_quorum_goes_on_without_the_slowest():
+    nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
+    placement = Placement(build(Deployment, {"node": nodes}))
+    slow, fast = op.cpu("client", 5.0), op.cpu("client", 1.0)
+    for needed, latency in ((1, 1.0), (2, 1.0), (3, 5.0)):
+        tree = op.quorum(needed, fast, slow, fast)
+        job = Job({"write": tree}, placement, {**BARE, "client.frequency": 2.5e9},
+                  service="deterministic")  # fmt: skip
+        stream = [(0, index, "write", 0, 1, 1) for index in range(2)]
+        document, watched = job.net("quorum", 1, stream)
+        (report,) = fire(document, watched.monitors, seed=1, replications=1)
+        assert report["monitors"][0]["mean_s"] == pytest.approx(latency, abs=1e-9)
+
+
+def test_a_held_thread_lets_in_as_many_as_there_are():
+    """Four clients, two threads kept while a second passes: two rounds."""
+    nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
+    placement = Placement(build(Deployment, {"node": nodes}))
+    tree = op.hold_thread("client", 2, op.delay("client", 1.0))
+    job = Job({"stat": tree}, placement, BARE, service="deterministic")
+    document, watched = job.net("threads", 4, [(c, 0, "stat", 0, 0, 1) for c in range(4)])
+    (report,) = fire(document, watched.monitors, seed=1, replications=1)
+    assert report["end_time_ns"] == 2_000_000_000
+    assert report["monitors"][0]["mean_s"] == pytest.approx(1.5)
+
+
+def test_later_work_is_not_waited_for_but_occupies_its_station():
+    nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
+    placement = Placement(build(Deployment, {"node": nodes}))
+    tree = op.seq(op.delay("client", 1.0), op.later(op.cpu("client", 3.0)))
+    for share in (1.0, 0.5, 0.0):
+        job = Job({"write": tree}, placement, {**BARE, "client.frequency": 2.5e9},
+                  written_back=share, service="deterministic")  # fmt: skip
+        stream = [(0, index, "write", 0, 1, 1) for index in range(4)]
+        document, watched = job.net("later", 1, stream)
+        (report,) = fire(document, watched.monitors, seed=1, replications=1)
+        assert report["monitors"][0]["mean_s"] == pytest.approx(1.0)
+        # The first is left after a second, and each keeps the one core 3 s times the share.
+        assert report["end_time_ns"] / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
+
+
+def test_the_busiest_station_bounds_a_pipeline():
+    """A pipeline whose stages share one core is as fast as the core, not as a stage."""
+    nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
+    placement = Placement(build(Deployment, {"node": nodes}))
+    tree = op.pipeline(50, op.cpu("client", 0.2), op.cpu("client", 0.3))
+    job = Job({"read": tree}, placement, {**BARE, "client.frequency": 2.5e9},
+              service="deterministic")  # fmt: skip
+    document, watched = job.net("shared", 1, [(0, 0, "read", 0, 1, 1)])
+    (report,) = fire(document, watched.monitors, seed=1, replications=1)
+    cost = Reader(placement, {**BARE, "client.frequency": 2.5e9}).read(tree)
+    assert report["end_time_ns"] / 1e9 == pytest.approx(station_bound_s(cost.demands))
+
+
+def test_a_stage_of_one_client_is_no_help_to_another():
+    """The second client does nothing; its threads must not serve the first one's units."""
+    nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
+    placement = Placement(build(Deployment, {"node": nodes}))
+    tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))
+    job = Job({"read": tree}, placement, BARE, service="deterministic")
+    document, watched = job.net("threads", 2, [(0, 0, "read", 0, 1, 1)])
+    (report,) = fire(document, watched.monitors, seed=1, replications=1)
+    assert report["end_time_ns"] == 3_100_000_000
+
+
+def test_every_client_takes_its_own_operations():
+    nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
+    placement = Placement(build(Deployment, {"node": nodes}))
+    job = Job({"stat": op.cpu("client", 1.0)}, placement, {**BARE, "client.frequency": 2.5e9},
+              service="exponential")  # fmt: skip
+    stream = [(c, index, "stat", 0, 0, 1) for index in range(20) for c in range(3)]
+    document, _ = job.net("own", 3, stream)
+    fields = ["a.client", "b.client", "b.index"]
+    log = {"kind": "log", "transition": BEGINS, "fields": fields, "limit": 100}
+    (report,) = fire(document, [log], seed=1, replications=1)
+    rows = report["monitors"][0]["rows"]
+    assert len(rows) == 60
+    assert all(taker == owner for _, taker, owner, _ in rows)
+    for client in range(3):
+        assert [index for _, _, owner, index in rows if owner == client] == list(range(20))
+    assert [owner for _, _, owner, _ in rows] != [client for client, *_ in stream]
