@@ -11,6 +11,7 @@ from dfslab.models.features import columns_for
 from dfslab.models.regression import Regression, first_order_indices
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 
 def naive_least_squares(matrix, target):
@@ -19,7 +20,7 @@ def naive_least_squares(matrix, target):
     coefficients = inverse @ matrix.T @ target
     errors = target - matrix @ coefficients
     variance = errors @ errors / (len(target) - matrix.shape[1])
-    return coefficients, np.sqrt(variance * np.diag(inverse)), errors
+    return coefficients, variance * inverse, errors
 
 
 @pytest.mark.parametrize("scale", ["log", "linear"])
@@ -29,13 +30,24 @@ def test_coefficients_and_standard_errors_equal_the_normal_equations(scale):
     rates = np.array([result.value() for result in results])
     target = np.log(rates) if scale == "log" else rates
     matrix = columns_for(points, scale).matrix(points)
-    coefficients, errors, left = naive_least_squares(matrix, target)
-    fitted = Regression(scale).fit(results).fitted
+    coefficients, covariance, left = naive_least_squares(matrix, target)
+    errors = np.sqrt(np.diag(covariance))
+    model = Regression(scale).fit(results)
+    fitted = model.fitted
     found = np.array(list(fitted.coefficients.values()))
     assert found[:, 0] == pytest.approx(coefficients, rel=1e-6)
     assert found[:, 1] == pytest.approx(errors, rel=1e-6)
     total = ((target - target.mean()) ** 2).sum()
     assert fitted.r_squared == pytest.approx(1 - left @ left / total)
+    # The 90 % prediction interval of a new configuration: its own noise and the coefficients'.
+    freedom = len(target) - matrix.shape[1]
+    row = matrix[7]
+    own = left @ left / freedom
+    reach = stats.t.ppf(0.95, freedom) * np.sqrt(own + row @ covariance @ row)
+    wanted = np.array([row @ coefficients + side * reach for side in (0, -1, 1)])
+    rate = model.run(points[7]).metrics["rate_per_s"]
+    shown = np.exp(wanted) if scale == "log" else wanted
+    assert (rate.value, rate.low, rate.high) == pytest.approx(tuple(shown), rel=1e-6)
 
 
 def test_r_squared_of_held_out_rows_may_be_negative():

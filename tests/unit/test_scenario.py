@@ -83,9 +83,9 @@ def test_reference_explains_every_key():
 def test_grids_are_united_and_each_configuration_comes_once():
     scenario = read(ROOT / "scenarios" / "quickstart.toml")
     points = scenario.points()
-    assert len(points) == len({p.id for p in points}) == 2 * 6 * 2 + 3 * 2
+    assert len(points) == len({p.id for p in points}) == 2 * 5 * 2 + 3 * 2
     held = [p for p in points if p.held_out]
-    assert len(held) == 2 * 2 * 2 + 1
+    assert len(held) == 2 * 2 + 2 + 1
     assert all(not p.scenario.sweep for p in points)
 
 

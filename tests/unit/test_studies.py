@@ -59,7 +59,6 @@ def test_a_sweep_runs_every_point_and_never_shows_what_is_held_out(tmp_path):
     results = sweep(scenario, [instrument, spy], store.open_run(scenario, tmp_path), SILENT)
     points = scenario.points()
     assert sorted(instrument.ran) == sorted((p.id, k) for p in points for k in range(2))
-    assert instrument.ran != sorted(instrument.ran)
     held = {point.id for point in points if point.held_out}
     assert held
     assert not held & {result.point_id for result in spy.shown}
@@ -68,6 +67,24 @@ def test_a_sweep_runs_every_point_and_never_shows_what_is_held_out(tmp_path):
     assert comparison.held_out["spy"].median_abs_error == pytest.approx(0.1)
     assert comparison.held_out["spy"].coverage_90 == 1.0
     assert comparison.held_out["spy"].n == len(held)
+
+
+def test_every_repetition_is_a_pass_in_an_order_of_its_own(tmp_path):
+    scenario = synthetic.scenario()
+    first, second = Instrument(), Instrument()
+    for instrument in (first, second):
+        opened = store.open_run(scenario, tmp_path, fresh=True)
+        sweep(scenario, [instrument], opened, SILENT)
+    assert first.ran == second.ran
+    written = [point.id for point in scenario.points()]
+    ids = [point_id for point_id, _ in first.ran]
+    one, two = ids[: len(written)], ids[len(written) :]
+    assert sorted(one) == sorted(two) == sorted(written)
+    assert len({tuple(one), tuple(two), tuple(written)}) == 3
+    other = synthetic.scenario(seed=2)
+    third = Instrument()
+    sweep(other, [third], store.open_run(other, tmp_path), SILENT)
+    assert third.ran != first.ran
 
 
 def test_an_unfinished_run_is_resumed_and_nothing_runs_twice(tmp_path):
@@ -234,6 +251,19 @@ def test_scores_do_not_depend_on_order():
         r.point_id: r.errors for r in backwards.rows
     }
     assert forwards.noise == pytest.approx(0.1, rel=0.5)
+
+
+def test_coverage_counts_measured_means_inside_the_interval():
+    results = synthetic.planted(hold_out=())
+    points = list({result.point_id: result.point for result in results}.values())
+    reach = [(0.9, 1.1), (1.05, 1.2), (0.8, 0.95), (0.5, 1.0001), (0.9999, 2.0)]
+    predictions = [
+        synthetic.predicted(p, r := synthetic.planted_rate(p), r * low, r * high, "some")
+        for p, (low, high) in zip(points, reach, strict=False)
+    ]
+    found = compare([*results, *predictions]).fitted["some"]
+    assert found.n == 5
+    assert found.coverage_90 == pytest.approx(3 / 5)
 
 
 def test_a_score_by_hand():

@@ -140,7 +140,10 @@ def _print(as_json: bool, document: Any, *tables: Any) -> None:
         return
     console = terminal.console(False)
     for table in tables:
-        console.print(table)
+        if isinstance(table, str):
+            print(table)  # text is for programs, too: never wrapped
+        else:
+            console.print(table)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Row, Score
+
+WIDE = 180
 
 
 def labels_text(labels: dict[str, Any]) -> str:
@@ -127,4 +130,6 @@ def advice_table(advice: Sequence[Advice]) -> Table:
 
 def console(json_wanted: bool) -> Console:
     """Where people's output goes: to stderr when stdout carries JSON."""
-    return Console(stderr=json_wanted, highlight=False)
+    stream = sys.stderr if json_wanted else sys.stdout
+    # A pipe has no width of its own; tables are then as wide as they need.
+    return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
