@@ -10,7 +10,7 @@ import synthetic
 from dfslab import discover
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
-from dfslab.report import page
+from dfslab.report import page, terminal
 from dfslab.studies.advise import advise
 from dfslab.studies.compare import compare
 from playwright.sync_api import sync_playwright
@@ -67,6 +67,14 @@ def test_a_single_configuration_without_models_is_shown():
     results = synthetic.planted(sizes=["1 MiB"], clients=(1,), hold_out=())[:1]
     text = page.render(page.ReportInput(synthetic.scenario(), results))
     assert "1 MiB" in text
+
+
+def test_results_without_a_rate_are_borne(study):
+    """A baseline that has no bound, a run that failed: a dash, not a crash."""
+    failed = study.results[0].model_copy(update={"metrics": {}, "complete": False})
+    changed = page.ReportInput(study.scenario, [failed, *study.results], study.comparison)
+    assert len(page.sections(changed)) == len(page.sections(study))
+    assert terminal.result_table([failed]).row_count == 1
 
 
 def test_text_is_never_markup(study):

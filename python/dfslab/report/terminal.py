@@ -52,8 +52,10 @@ def _predicted(row: Row, method: str) -> str:
     return f"{interval(metric)}{shown}"
 
 
-def interval(metric: Metric) -> str:
-    """value (low to high)."""
+def interval(metric: Metric | None) -> str:
+    """value (low to high); a dash where a method says nothing."""
+    if metric is None:
+        return "-"
     if metric.low is None or metric.high is None:
         return _number(metric.value)
     return f"{_number(metric.value)} ({_number(metric.low)}–{_number(metric.high)})"
@@ -92,7 +94,7 @@ def result_table(results: Iterable[Result]) -> Table:
         table.add_row(
             result.method,
             labels_text(dict(result.labels)),
-            interval(result.metrics["rate_per_s"]),
+            interval(result.metrics.get("rate_per_s")),
             units.text(throughput.value, "B/s") if throughput else "-",
             ", ".join(latencies),
             result.binding,

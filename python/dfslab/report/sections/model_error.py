@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from dfslab.report.page import ReportInput
 from dfslab.report.table import number, table, wide
+from dfslab.result import Result
 from dfslab.studies.compare import Score
 
 TITLE = "Model errors"
@@ -67,4 +68,22 @@ def _coefficients(study: ReportInput) -> Markup:
         "<h3>Regression of log rate</h3><p class=soft>R² {}, adjusted R² {}, on the fitted "
         "configurations; quantities in powers of two.</p>"
     ).format(number(found.detail["r_squared"]), number(found.detail["adjusted_r_squared"]))
-    return text + table(["column", "coefficient", "standard error"], rows)
+    return text + table(["column", "coefficient", "standard error"], rows) + _importance(found)
+
+
+def _importance(result: Result) -> Markup:
+    """Which quantities move the rate over the fitted configurations, and what was left out."""
+    rows = [
+        [name, f"{one['first_order']:.2f}", f"{one['share']:.0%}"]
+        for name, one in result.detail.get("importance", {}).items()
+    ]
+    dropped = [
+        f"{', '.join(names)} ({reason})"
+        for reason, names in result.detail.get("dropped", {}).items()
+        if names
+    ]
+    left_out = Markup("<p class=soft>Left out: {}.</p>").format("; ".join(dropped))
+    return Markup("").join((
+        table(["quantity", "first-order index", "share"], rows) if rows else "",
+        left_out if dropped else "",
+    ))  # fmt: skip

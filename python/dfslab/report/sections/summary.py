@@ -45,7 +45,8 @@ def _fastest(study: ReportInput) -> Markup:
         shown = units.text(best.value("throughput_bytes_per_s"), "B/s", 3)
         what = "Highest throughput measured"
     else:
-        best = max(study.of_method("measure"), key=lambda r: r.value())
+        rated = [r for r in study.of_method("measure") if "rate_per_s" in r.metrics]
+        best = max(rated, key=lambda r: r.value())
         shown, what = f"{number(best.value())} operations/s", "Highest rate measured"
     return Markup("{}: <strong>{}</strong> at {}.").format(
         what, shown, labels_text(dict(best.labels)) or "the only configuration"
