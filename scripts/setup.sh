@@ -4,12 +4,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 missing=()
-need() { # command, Debian package
-    command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+need() { # command, Debian packages
+    command -v "$1" >/dev/null 2>&1 || missing+=("${@:2}")
 }
 need java openjdk-17-jre-headless
 need mvn maven
-need cc gcc
+need cc gcc libc6-dev
 need git git
 need chromium chromium
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
