@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,15 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from dfslab import discover
+from dfslab.report.plot import INK
+from dfslab.report.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.store import write_atomically
+
+Name = Callable[[Mapping[str, Any]], str]
 
 
 @dataclass
@@ -37,6 +43,26 @@ class ReportInput:
     def of_method(self, method: str) -> list[Result]:
         """All results of one method."""
         return [result for result in self.results if result.method == method]
+
+    def name(self, labels: Mapping[str, Any]) -> str:
+        """A configuration's varied keys, short: what is the same everywhere is left out."""
+        shown = {key: value for key, value in labels.items() if key not in self._same_everywhere}
+        return labels_text(shown or labels) or "the only configuration"
+
+    @cached_property
+    def _same_everywhere(self) -> frozenset[str]:
+        """Keys with one value only, unless a configuration could not be told without them."""
+        points = {result.point_id: result.labels for result in self.results}
+        values: dict[str, set[str]] = {}
+        for labels in points.values():
+            for key, value in labels.items():
+                values.setdefault(key, set()).add(str(value))
+        same = frozenset(key for key, found in values.items() if len(found) == 1)
+        names = {
+            str([(key, value) for key, value in labels.items() if key not in same])
+            for labels in points.values()
+        }
+        return same if len(names) == len(points) else frozenset()
 
 
 @dataclass(frozen=True)
@@ -68,13 +94,22 @@ def environment() -> Environment:
     )
 
 
+def caption(study: ReportInput) -> str:
+    """One line under the title: what it is about, when it began, by what it was made."""
+    parts = [study.scenario.file_system.name]
+    if study.results:
+        first = min((result.provenance for result in study.results), key=lambda p: p.started)
+        parts += [first.started[:16].replace("T", " ") + " UTC", first.software]
+    return " · ".join(parts)
+
+
 def render(study: ReportInput) -> str:
     """The page as text."""
-    return (
-        environment()
-        .get_template("page.html")
-        .render(scenario=study.scenario, sections=sections(study), plotly=Markup(get_plotlyjs()))
-    )
+    template = environment().get_template("page.html")
+    return template.render(
+        scenario=study.scenario, caption=caption(study), sections=sections(study),
+        plotly=Markup(get_plotlyjs()), ink=INK,
+    )  # fmt: skip
 
 
 def write(study: ReportInput, path: Path) -> None:

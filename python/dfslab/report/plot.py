@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from dfslab.result import Metric
+
+# The page replaces this colour by its own text colour, which a dark screen turns light.
+INK = "@ink"
 # Okabe and Ito's colours, which colour-blind readers tell apart; one colour a method everywhere.
 COLOURS = {
-    "measure": "#222222", "sequence": "#0072B2", "petri": "#D55E00", "regression": "#009E73",
+    "measure": INK, "sequence": "#0072B2", "petri": "#D55E00", "regression": "#009E73",
     "mean": "#999999", "ideal": "#CC79A7", "trace": "#E69F00",
 }  # fmt: skip
-SPARE = ["#56B4E9", "#F0E442", "#7F3C8D", "#11A579"]
-DASHES = ["solid", "dot", "dash", "longdash"]
-_number = itertools.count(1)
+SPARE = ["#56B4E9", "#B8A000", "#7F3C8D", "#11A579"]
+SEQUENCE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D"]
+DASHES = {"regression": "dash", "petri": "dot"}
+SYMBOLS = {"sequence": "circle", "petri": "diamond", "regression": "square"}
+BASELINES = ("mean", "ideal")
+GRID = "rgba(128,128,128,0.22)"
+MOST_COLUMNS = 4
+
+_LAYOUT: dict[str, Any] = {
+    "margin": {"l": 70, "r": 20, "t": 46, "b": 60},
+    "font": {"family": "system-ui, sans-serif", "size": 12, "color": INK},
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "legend": {"orientation": "h", "y": 1, "yref": "container", "yanchor": "top", "x": 0},
+    "hovermode": "closest",
+}
 
 
 def colour(method: str) -> str:
@@ -24,40 +41,106 @@ def colour(method: str) -> str:
     return COLOURS.get(method) or SPARE[sum(map(ord, method)) % len(SPARE)]
 
 
-def chart(data: Sequence[dict[str, Any]], layout: dict[str, Any], label: str) -> Markup:
+def chart(data: Sequence[dict[str, Any]], layout: Mapping[str, Any], label: str) -> Markup:
     """A place for a chart and its data; `label` says what it shows to those who cannot see it."""
     height = layout.get("height", 380)
-    figure = {"data": list(data), "layout": {**_LAYOUT, **layout, "height": height}}
-    # "</" would end the script element early; the rest of JSON is inert there.
-    text = json.dumps(figure, default=float).replace("</", "<\\/").replace("<!--", "<\\!--")
-    name = f"chart-{next(_number)}"
+    figure = _plain({"data": list(data), "layout": {**_LAYOUT, **layout, "height": height}})
+    # "<" could end the script element early; JSON means the same when it is written as a number.
+    text = json.dumps(figure, allow_nan=False).replace("<", "\\u003c")
     return Markup(
-        f'<div class="chart" id="{name}" role="img" aria-label="{escape(label)}" '
+        f'<div class="chart" role="img" aria-label="{escape(label)}" '
         f'style="height:{height}px"></div>'
-        f'<script type="application/json" data-chart="{name}">{text}</script>'
+        f'<script type="application/json" class="figure">{text}</script>'
     )
 
 
-_LAYOUT: dict[str, Any] = {
-    "margin": {"l": 70, "r": 20, "t": 40, "b": 60},
-    "font": {"family": "system-ui, sans-serif", "size": 13},
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "rgba(0,0,0,0)",
-    "legend": {"orientation": "h", "y": -0.25},
-    "hovermode": "closest",
-}
+def _plain(value: Any) -> Any:
+    """JSON knows no NaN and no infinity: what is not a number is not drawn."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None
 
 
-def axis(title: str, log: bool = False, **more: Any) -> dict[str, Any]:
+def words(text: str) -> str:
+    """Text for a name, title or label of a chart, where Plotly would read tags."""
+    return str(escape(text))
+
+
+def heading(text: str) -> dict[str, Any]:
+    """The title of a chart, left like the page's own headings."""
+    return {"text": f"<b>{words(text)}</b>", "x": 0, "xanchor": "left", "font": {"size": 13},
+            "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 4}}  # fmt: skip
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with a quiet grid."""
-    kind = {"type": "log", "exponentformat": "SI"} if log else {}
-    return {"title": {"text": title}, "gridcolor": "rgba(128,128,128,0.25)", **kind, **more}
+    return {"title": {"text": title, "standoff": 8}, "gridcolor": GRID, "zerolinecolor": GRID,
+            "automargin": True, **more}  # fmt: skip
 
 
-def with_interval(metrics: Sequence[Any]) -> dict[str, Any]:
+def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+    """A logarithmic axis over `values`: decades on a long one, 1-2-5 on a short one."""
+    found = [value for value in values if math.isfinite(value) and value > 0]
+    decades = math.log10(max(found) / min(found)) if found else 0.0
+    ticks = {"dtick": 1 if decades > 3 else "D2"} if decades > 0.5 else {}
+    return axis(title, type="log", tickformat="~s", minor={"showgrid": False}, **ticks)
+
+
+def panels(
+    groups: Sequence[tuple[str, Sequence[dict[str, Any]]]], x_axis: dict[str, Any],
+    y_axis: dict[str, Any], label: str,
+) -> Markup:  # fmt: skip
+    """Small multiples on common axes: one panel for each (title, traces), one legend for all."""
+    columns = min(MOST_COLUMNS, len(groups))
+    rows = math.ceil(len(groups) / columns)
+    top = 64 if columns > 1 else 84  # a narrow chart breaks its legend into two lines
+    layout: dict[str, Any] = {
+        "height": top + 60 + 230 * rows, "margin": {**_LAYOUT["margin"], "t": top, "b": 50},
+        "annotations": [],
+        "grid": {"rows": rows, "columns": columns, "pattern": "independent",
+                 "xgap": 0.06, "ygap": 0.3},
+    }  # fmt: skip
+    data: list[dict[str, Any]] = []
+    named: set[str] = set()
+    for index, (title, traces) in enumerate(groups):
+        number = "" if index == 0 else str(index + 1)
+        layout[f"xaxis{number}"] = x_axis
+        layout[f"yaxis{number}"] = dict(y_axis)
+        if index:
+            layout[f"yaxis{number}"] |= {"matches": "y"}
+        if index % columns:
+            layout[f"yaxis{number}"] |= {"title": {"text": ""}, "showticklabels": False}
+        layout["annotations"].append({
+            "text": f"<b>{words(title)}</b>", "showarrow": False, "x": 0, "y": 1,
+            "xref": f"x{number} domain", "yref": f"y{number} domain",
+            "xanchor": "left", "yanchor": "bottom",
+        })  # fmt: skip
+        for trace in traces:
+            data.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}",
+                         "legendgroup": trace["name"], "showlegend": trace["name"] not in named,
+                         })  # fmt: skip
+            named.add(trace["name"])
+    return chart(data, layout, label)
+
+
+def with_interval(metrics: Sequence[Metric]) -> dict[str, Any]:
     """Asymmetric error bars of metrics; none where there is no interval."""
     return {
         "type": "data", "symmetric": False, "thickness": 1, "width": 3,
         "array": [(m.high - m.value) if m.high is not None else 0 for m in metrics],
         "arrayminus": [(m.value - m.low) if m.low is not None else 0 for m in metrics],
     }  # fmt: skip
+
+
+def time_scale(values: Sequence[float]) -> tuple[float, str]:
+    """How many of the named unit a second has, so that the largest value reads well."""
+    largest = max((value for value in values if math.isfinite(value)), default=0.0)
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if largest * factor >= 1:
+            return factor, unit
+    return 1e9, "ns"

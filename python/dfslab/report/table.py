@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -10,25 +11,48 @@ from markupsafe import Markup, escape
 from dfslab.result import Metric
 from dfslab.spec import units
 
+DASH = "–"
+FAR_OFF = 0.25
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = ()) -> Markup:
-    """A table; rows with `held` true are marked. Cells that are Markup stay as they are."""
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
+) -> Markup:
+    """A table; the first `texts` columns are words, the others numbers; `held` rows are marked.
+
+    Cells that are Markup stay as they are, with their own `<td` or without.
+    """
     body = [
         f'<tr{" class=held" if index < len(held) and held[index] else ""}>'
-        + "".join(_cell(cell) for cell in row) + "</tr>"
+        + "".join(_cell(cell, place < texts) for place, cell in enumerate(row)) + "</tr>\n"
         for index, row in enumerate(rows)
     ]  # fmt: skip
-    heads = "".join(f"<th>{escape(name)}</th>" for name in head)
+    heads = "".join(
+        f"<th scope=col{' class=text' if place < texts else ''}>{escape(name)}</th>"
+        for place, name in enumerate(head)
+    )
     return Markup(
-        f'<div class="table"><table><thead><tr>{heads}</tr></thead>'
+        f'<div class="table"><table><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 
 
-def _cell(cell: Any) -> str:
-    if isinstance(cell, Markup):
-        return str(cell) if cell.startswith("<td") else f"<td>{cell}</td>"
-    return f"<td>{escape(cell)}</td>"
+def _cell(cell: Any, words: bool) -> str:
+    if isinstance(cell, Markup) and cell.startswith("<td"):
+        return str(cell)
+    return f"<td{' class=text' if words else ''}>{escape(cell)}</td>"
+
+
+def folded(title: str, body: Markup, opened: bool = False) -> Markup:
+    """Something long behind its title."""
+    return Markup("<details{}><summary>{}</summary>{}</details>").format(
+        Markup(" open") if opened else "", title, body
+    )
+
+
+def note(text: str) -> Markup:
+    """A sentence that explains a chart or a table."""
+    return Markup('<p class="soft">{}</p>').format(text)
 
 
 def wide(text: str) -> Markup:
@@ -38,33 +62,63 @@ def wide(text: str) -> Markup:
 
 def number(value: float) -> str:
     """Three or four digits, thousands apart."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return "–"
+    if not math.isfinite(value):
+        return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def interval(metric: Metric | None) -> str:
-    """value (low to high)."""
+def predicted(metric: Metric | None, error: float | None = None) -> Markup:
+    """A cell: value and signed error above, the interval below."""
     if metric is None:
-        return "–"
-    if metric.low is None or metric.high is None:
-        return number(metric.value)
-    return f"{number(metric.value)} ({number(metric.low)} to {number(metric.high)})"
+        return Markup("<td>{}</td>").format(DASH)
+    bounds = ""
+    if metric.low is not None and metric.high is not None:
+        bounds = f"{number(metric.low)} to {number(metric.high)}"
+    mark = ""
+    if error is not None:
+        far = " far" if not abs(error) <= FAR_OFF else ""
+        mark = Markup(' <span class="error{}">{}</span>').format(far, signed(error))
+    return Markup("<td>{}{}<small>{}</small></td>").format(number(metric.value), mark, bounds)
+
+
+def percent(value: float | None) -> str:
+    """A fraction as a percentage; large ones without decimals."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
 
 
 def signed(error: float | None) -> str:
     """A signed relative error."""
-    return "–" if error is None or error != error else f"{error:+.1%}"
+    if error is None or not math.isfinite(error):
+        return DASH
+    text = f"{error:+,.0%}" if abs(error) >= 10 else f"{error:+.1%}"
+    return "0.0%" if text in ("+0.0%", "-0.0%") else text
 
 
-def seconds(value: float) -> str:
+def seconds(value: float | None) -> str:
     """A time with its unit."""
-    return units.text(value, "s", 3)
+    if value is None or not math.isfinite(value):
+        return DASH
+    return units.text(value, "s", 3).replace(" us", " µs")
 
 
-def labels_text(labels: dict[str, Any]) -> str:
+def share(part: float) -> Markup:
+    """A cell with a fraction and a bar of that length behind it."""
+    shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
+    text = Markup('<td class="share" style="--share:{}%">{}</td>')
+    return text.format(f"{shown * 100:.1f}", percent(part))
+
+
+def labels_text(labels: Mapping[str, Any]) -> str:
     """The varied keys of a configuration, short."""
     return ", ".join(
-        str(value) if isinstance(value, str) else f"{key.rsplit('.', 1)[-1]} {value}"
+        str(value) if isinstance(value, str) else _with_key(key.rsplit(".", 1)[-1], value)
         for key, value in labels.items()
     )
+
+
+def _with_key(key: str, value: Any) -> str:
+    if key == "clients":
+        return "1 client" if value == 1 else f"{value} clients"
+    return f"{key.replace('_', ' ')} {value}"

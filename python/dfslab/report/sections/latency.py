@@ -2,70 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
-from dfslab.report.plot import axis, chart
-from dfslab.report.table import labels_text, seconds, table
+from dfslab.report.page import Name, ReportInput
+from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
+from dfslab.report.table import DASH, folded, note, seconds, table
 from dfslab.result import Result
 from dfslab.studies.compare import sort_key
 
 TITLE = "Latency"
 ORDER = 30
 EMPTY = "No operation was measured."
-MOST_CURVES = 8
+MOST_CURVES = 5
+LONG_TABLE = 24
+# A quantile of a run needs at least this many operations to be more than its slowest one.
+QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
+NOTE = (
+    "Median over repetitions of each run's quantile; a dash where a run has too few operations "
+    "for the quantile to be more than its slowest one."
+)
 
 
 def render(study: ReportInput) -> Markup | None:
-    """A table of quantiles and the distribution of some configurations."""
-    measured = [r for r in study.of_method("measure") if r.repetition == 0]
-    if not measured:
+    """Distributions of some configurations, and a table of quantiles of all."""
+    groups: dict[str, list[Result]] = {}
+    for result in study.of_method("measure"):
+        groups.setdefault(result.point_id, []).append(result)
+    ordered = sorted(groups.values(), key=lambda group: sort_key(group[0].labels))
+    rows = [row for group in ordered for row in _rows(group, study.name)]
+    if not rows:
         return None
-    measured.sort(key=lambda result: sort_key(result.labels))
-    rows = [row for result in measured for row in _rows(result)]
-    head = ["configuration", "operation", "mean", "p50", "p90", "p99", "p99.9"]
-    return table(head, rows) + _distributions(measured)
+    head = ["configuration", "operation", "operations", "mean", "p50", "p90", "p99", "p99.9"]
+    body = note(NOTE) + table(head, rows, texts=2)
+    if len(rows) > LONG_TABLE:
+        body = folded(f"Quantiles of all {len(rows)} configurations", body)
+    return _distributions(ordered, study.name) + body
 
 
-def _rows(result: Result) -> list[list[str]]:
-    found = []
-    for key in result.metrics:
-        if key.startswith("latency_s_mean."):
-            operation = key.split(".", 1)[1]
-            quantiles = [
-                f"latency_s_{q}.{operation}" for q in ("mean", "p50", "p90", "p99", "p999")
-            ]
-            values = [seconds(result.value(q)) if q in result.metrics else "–" for q in quantiles]
-            found.append([labels_text(dict(result.labels)), operation, *values])
-    return found
+def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
+    """One row for each operation of a configuration."""
+    operations = dict.fromkeys(
+        key.split(".", 1)[1]
+        for result in group
+        for key in result.metrics
+        if key.startswith("latency_s_mean.")
+    )
+    labels = name(group[0].labels)
+    return [[labels, operation, *_cells(group, operation)] for operation in operations]
 
 
-def _distributions(measured: list[Result]) -> Markup:
-    """Share of operations that took longer, so that tails are seen."""
-    step = max(1, len(measured) // MOST_CURVES)
-    data: list[dict[str, Any]] = []
-    for result in measured[::step][:MOST_CURVES]:
-        for operation, histogram in (result.detail.get("histograms") or {}).items():
-            data.append(_curve(f"{operation}: {labels_text(dict(result.labels))}", histogram))
-    if not data:
-        return Markup("")
+def _cells(group: Sequence[Result], operation: str) -> list[str]:
+    counts = [sum(count for _, count in _histogram(result, operation)) for result in group]
+    fewest = min(counts)
+    cells = [f"{sum(counts):,.0f}" if fewest else DASH]
+    for quantile, needed in QUANTILES.items():
+        key = f"latency_s_{quantile}.{operation}"
+        values = [result.value(key) for result in group if key in result.metrics]
+        known = values and (fewest >= needed or not fewest)
+        cells.append(seconds(float(np.median(values))) if known else DASH)
+    return cells
+
+
+def _histogram(result: Result, operation: str) -> list[list[float]]:
+    """[low end of the class in ns, count] of one operation; empty when it was not kept."""
+    found: Mapping[str, list[list[float]]] = result.detail.get("histograms") or {}
+    return found.get(operation) or []
+
+
+def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
+    """One chart for each operation: how many took longer, so that tails are seen."""
+    kinds: dict[str, list[Sequence[Result]]] = {}
+    for group in ordered:
+        for operation in group[0].detail.get("histograms") or {}:
+            kinds.setdefault(operation, []).append(group)
+    charts = [_chart(operation, groups, name) for operation, groups in sorted(kinds.items())]
+    return Markup('<div class="charts">{}</div>').format(Markup("").join(charts))
+
+
+def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
+    """Up to MOST_CURVES configurations, spread over all of them, repetitions taken together."""
+    places = np.linspace(0, len(groups) - 1, min(MOST_CURVES, len(groups)))
+    data = []
+    for number, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):
+        group = groups[place]
+        merged: dict[float, float] = {}
+        for result in group:
+            for low_ns, count in _histogram(result, operation):
+                merged[low_ns] = merged.get(low_ns, 0) + count
+        if merged:
+            data.append(_curve(name(group[0].labels), merged, SEQUENCE[number % len(SEQUENCE)]))
     layout = {
-        "title": {"text": "Share of operations that took longer"},
-        "xaxis": axis("latency (s)", log=True),
-        "yaxis": axis("share", log=True),
-        "height": 460,
+        "title": heading(f"{operation}: share of operations that took longer"),
+        "xaxis": axis("", type="log", tickformat="~s", ticksuffix="s", dtick=1),
+        "yaxis": axis("", type="log", tickformat="~%", dtick=1),
+        "height": 320 + 20 * len(data),
+        "margin": {"l": 55, "r": 15, "t": 36, "b": 40},
+        "legend": {"orientation": "v", "y": -0.14, "yanchor": "top", "x": 0},
     }
-    return chart(data, layout, "share of operations that took longer than a latency")
+    return chart(data, layout, f"share of {operation} operations that took longer than a latency")
 
 
-def _curve(name: str, histogram: list[list[float]]) -> dict[str, Any]:
-    total = sum(count for _, count in histogram)
+def _curve(name: str, histogram: Mapping[float, float], shade: str) -> dict[str, Any]:
+    total = sum(histogram.values())
     left, times, shares = total, [], []
-    for low_ns, count in histogram:
+    for low_ns in sorted(histogram):
         times.append(max(low_ns, 1) * 1e-9)
         shares.append(left / total)
-        left -= count
-    return {"type": "scatter", "mode": "lines", "name": name, "x": times, "y": shares,
-            "line": {"shape": "hv"}}  # fmt: skip
+        left -= histogram[low_ns]
+    return {"type": "scatter", "mode": "lines", "name": words(name), "x": times, "y": shares,
+            "line": {"shape": "hv", "color": shade, "width": 2},
+            "hovertemplate": "%{y:.2%} took longer than %{x:.3s}s<extra></extra>"}  # fmt: skip

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 from markupsafe import Markup
 
 from dfslab.report.page import ReportInput
-from dfslab.report.table import number, table, wide
+from dfslab.report.plot import axis, chart, colour, heading, words
+from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
 from dfslab.result import Result
 from dfslab.studies.compare import Score
 
@@ -14,6 +19,9 @@ ORDER = 60
 EMPTY = "No model was judged."
 HEAD = ["method", "configurations", "median |error|", "90 % |error|", "signed median",
         "90 % coverage"]  # fmt: skip
+BASELINES = {"mean": "mean (baseline)", "ideal": "ideal (bound)"}
+SHADES = (1.0, 0.6, 0.3)
+Sets = Mapping[str, Mapping[str, Score]]
 
 
 def render(study: ReportInput) -> Markup | None:
@@ -21,23 +29,61 @@ def render(study: ReportInput) -> Markup | None:
     comparison = study.comparison
     if comparison is None or not (comparison.held_out or comparison.fitted):
         return None
-    parts = [
-        _scores("Held-out configurations", comparison.held_out),
-        _scores("Cross-validation over whole configurations", study.crossval or {}),
-        _scores("Configurations the models were fitted on", comparison.fitted),
-        _constants(study),
-        _coefficients(study),
-    ]
+    sets = {
+        "Held-out configurations": comparison.held_out,
+        "Cross-validation over whole configurations": study.crossval or {},
+        "Configurations the models were fitted on": comparison.fitted,
+    }
+    parts = [_chart(sets, comparison.noise)]
+    parts += [_scores(title, scores) for title, scores in sets.items()]
+    parts += [_constants(study), _regression(study)]
     return Markup("").join(parts)
 
 
-def _scores(title: str, scores: dict[str, Score]) -> Markup:
+def _ordered(scores: Mapping[str, Score]) -> list[str]:
+    """Models first, the best on top; then the baselines."""
+    return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
+
+
+def _chart(sets: Sets, noise: float) -> Markup:
+    """Median errors as bars; the ideal bound is no prediction and would dwarf them."""
+    methods = [m for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
+               if m != "ideal"]  # fmt: skip
+    data: list[dict[str, Any]] = []
+    for shade, (title, scores) in zip(SHADES, sets.items(), strict=True):
+        if scores:
+            data.append({
+                "type": "bar", "name": title, "x": [words(method) for method in methods],
+                "y": [scores[m].median_abs_error if m in scores else None for m in methods],
+                "marker": {"color": [colour(m) for m in methods], "opacity": shade},
+                "hovertemplate": "%{x}: %{y:.1%}",
+            })  # fmt: skip
+    if not methods:
+        return Markup("")
+    layout: dict[str, Any] = {
+        "title": heading("Median |error|: held out, cross-validated and fitted (paler)"),
+        "barmode": "group", "bargap": 0.35, "height": 300, "showlegend": False,
+        "xaxis": axis("", showgrid=False),
+        "yaxis": axis("", tickformat=".0%", rangemode="tozero"),
+        "margin": {"l": 60, "r": 120, "t": 36, "b": 30},
+    }  # fmt: skip
+    if noise and math.isfinite(noise):
+        layout["shapes"] = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": noise,
+                             "y1": noise, "line": {"color": "#888888", "dash": "dot", "width": 1.5},
+                             }]  # fmt: skip
+        layout["annotations"] = [{"xref": "paper", "x": 1.005, "y": noise, "showarrow": False,
+                                  "xanchor": "left", "text": "run-to-run noise"}]  # fmt: skip
+    return chart(data, layout, "median error of every method on each set of configurations")
+
+
+def _scores(title: str, scores: Mapping[str, Score]) -> Markup:
     if not scores:
         return Markup('<h3>{}</h3><p class="empty">None.</p>').format(title)
     rows = [
-        [name, s.n, f"{s.median_abs_error:.1%}", f"{s.p90_abs_error:.1%}",
-         f"{s.median_signed_error:+.1%}", f"{s.coverage_90:.0%}"]
-        for name, s in scores.items()
+        [BASELINES.get(name, name), scores[name].n, percent(scores[name].median_abs_error),
+         percent(scores[name].p90_abs_error), signed(scores[name].median_signed_error),
+         f"{scores[name].coverage_90:.0%}"]
+        for name in _ordered(scores)
     ]  # fmt: skip
     return Markup("<h3>{}</h3>{}").format(title, table(HEAD, rows))
 
@@ -49,14 +95,17 @@ def _constants(study: ReportInput) -> Markup:
         return Markup("")
     rows = [
         [c["key"], wide(c["meaning"]), f"{c['value']:.3g}", c["unit"],
-         f"× ÷ {2.718281828 ** c['log_standard_error']:.2f}", f"{c['learnt']:.0%}"]
+         f"× ÷ {math.exp(c['log_standard_error']):.2f}", share(c["learnt"])]
         for c in found.detail["constants"]
     ]  # fmt: skip
     head = ["constant", "meaning", "value", "unit", "standard error", "learnt from data"]
-    return Markup("<h3>Calibrated constants of the description</h3>{}").format(table(head, rows))
+    text = "What the data told nothing of keeps the value that the description assumes."
+    title = "Calibrated constants of the description"
+    return Markup("<h3>{}</h3>{}{}").format(title, note(text), table(head, rows, texts=2))
 
 
-def _coefficients(study: ReportInput) -> Markup:
+def _regression(study: ReportInput) -> Markup:
+    """The fitted law, which quantities move the rate, and what was left out of it."""
     found = next((r for r in study.of_method("regression") if "coefficients" in r.detail), None)
     if found is None:
         return Markup("")
@@ -64,17 +113,21 @@ def _coefficients(study: ReportInput) -> Markup:
         [name, f"{c['value']:.4g}", f"{c['standard_error']:.2g}"]
         for name, c in found.detail["coefficients"].items()
     ]
-    text = Markup(
-        "<h3>Regression of log rate</h3><p class=soft>R² {}, adjusted R² {}, on the fitted "
-        "configurations; quantities in powers of two.</p>"
-    ).format(number(found.detail["r_squared"]), number(found.detail["adjusted_r_squared"]))
-    return text + table(["column", "coefficient", "standard error"], rows) + _importance(found)
+    fit = note(
+        f"R² {number(found.detail['r_squared'])}, adjusted R² "
+        f"{number(found.detail['adjusted_r_squared'])}, on the fitted configurations; quantities "
+        "in powers of two."
+    )
+    coefficients = table(["column", "coefficient", "standard error"], rows)
+    return Markup("<h3>Regression of log rate</h3>{}{}{}").format(
+        fit, _importance(found), folded(f"All {len(rows)} coefficients", coefficients)
+    )
 
 
 def _importance(result: Result) -> Markup:
     """Which quantities move the rate over the fitted configurations, and what was left out."""
     rows = [
-        [name, f"{one['first_order']:.2f}", f"{one['share']:.0%}"]
+        [name, f"{one['first_order']:.2f}", share(one["share"])]
         for name, one in result.detail.get("importance", {}).items()
     ]
     dropped = [
@@ -82,8 +135,6 @@ def _importance(result: Result) -> Markup:
         for reason, names in result.detail.get("dropped", {}).items()
         if names
     ]
-    left_out = Markup("<p class=soft>Left out: {}.</p>").format("; ".join(dropped))
-    return Markup("").join((
-        table(["quantity", "first-order index", "share"], rows) if rows else "",
-        left_out if dropped else "",
-    ))  # fmt: skip
+    left_out = folded("What the regression leaves out", note("; ".join(dropped)))
+    shown = table(["quantity", "first-order index", "share"], rows) if rows else Markup("")
+    return shown + (left_out if dropped else "")

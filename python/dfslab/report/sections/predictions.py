@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
-from dfslab.report.plot import axis, chart, colour
-from dfslab.report.table import interval, labels_text, signed, table
-from dfslab.studies.compare import Comparison
+from dfslab.report.page import Name, ReportInput
+from dfslab.report.plot import BASELINES, INK, SYMBOLS, chart, colour, heading, log_axis, words
+from dfslab.report.table import FAR_OFF, note, number, predicted, signed, table
+from dfslab.studies.compare import Comparison, Row
 
 TITLE = "Predictions"
 ORDER = 50
 EMPTY = "Nothing was both measured and predicted."
+NOTE = (
+    "Operations per second; 90 % intervals below each value. Marked rows (*) were held out: no "
+    "model was fitted on them. Errors are predicted / measured − 1, in colour beyond ±25 %."
+)
 
 
 def render(study: ReportInput) -> Markup | None:
@@ -22,55 +28,84 @@ def render(study: ReportInput) -> Markup | None:
     if comparison is None or not comparison.rows:
         return None
     methods = [m for m in study.methods if any(m in r.predictions for r in comparison.rows)]
-    heads = [head for method in methods for head in (method, "error")]
+    if not methods:
+        return None
     rows: list[list[Any]] = []
     for row in comparison.rows:
-        cells: list[Any] = [labels_text(row.labels) + (" *" if row.held_out else "")]
-        cells.append(interval(row.measured))
-        for method in methods:
-            cells += [interval(row.predictions.get(method)), signed(row.errors.get(method))]
-        rows.append(cells)
-    note = Markup(
-        '<p class="soft">Operations per second, with 90 % intervals. Marked rows (*) were held '
-        "out: no model was fitted on them. Errors are predicted / measured − 1.</p>"
-    )
+        labels = study.name(row.labels)
+        cells = [predicted(row.predictions.get(m), row.errors.get(m)) for m in methods]
+        rows.append([labels + (" *" if row.held_out else ""), predicted(row.measured), *cells])
     held = [row.held_out for row in comparison.rows]
-    body = table(["configuration", "measured", *heads], rows, held)
-    return _parity(comparison, methods) + note + body
+    body = table(["configuration", "measured", *methods], rows, held)
+    return _parity(comparison, methods, study.name) + note(NOTE) + body
 
 
-def _parity(comparison: Comparison, methods: list[str]) -> Markup:
+def _drawable(value: float) -> bool:
+    return math.isfinite(value) and value > 0
+
+
+def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
     """Predicted against measured; on the line is right, between the dashes within 25 %."""
-    data: list[dict[str, Any]] = []
-    values = [row.measured.value for row in comparison.rows if row.measured.value > 0]
-    ends = [min(values) / 1.5, max(values) * 1.5]
-    for factor, dash, name in ((1.0, "solid", "measured = predicted"), (1.25, "dash", "±25 %"),
-                               (0.8, "dash", "")):  # fmt: skip
-        data.append({
-            "type": "scatter", "mode": "lines", "x": ends, "y": [end * factor for end in ends],
-            "line": {"color": "#888", "width": 1, "dash": dash}, "name": name,
-            "showlegend": bool(name), "hoverinfo": "skip",
-        })  # fmt: skip
+    values = [row.measured.value for row in comparison.rows if _drawable(row.measured.value)]
+    if not values:
+        return Markup("")
+    ends = [min(values) / 1.6, max(values) * 1.6]
+    data = [
+        _line(ends, 1.0, "predicted = measured", "solid"),
+        _line(ends, 1 + FAR_OFF, "±25 %", "dot"),
+        _line(ends, 1 - FAR_OFF, "±25 %", "dot") | {"showlegend": False},
+    ]
     for method in methods:
         for held in (True, False):
-            rows = [r for r in comparison.rows if r.held_out == held and method in r.predictions]
+            rows = [
+                r for r in comparison.rows
+                if r.held_out == held and method in r.predictions
+                and _drawable(r.measured.value) and _drawable(r.predictions[method].value)
+            ]  # fmt: skip
             if rows:
-                data.append(_points(rows, method, held))
+                data.append(_points(rows, method, held, name))
     layout = {
-        "title": {"text": "Predicted against measured (filled: held out)"},
-        "xaxis": axis("measured (operations per second)", log=True),
-        "yaxis": axis("predicted", log=True),
-        "height": 520,
+        "title": heading("Predicted against measured; filled marks were held out"),
+        "xaxis": log_axis("measured operations per second", values),
+        "yaxis": log_axis("predicted operations per second", values),
+        "height": 560,
+        "margin": {"l": 80, "r": 20, "t": 36, "b": 60},
+        "legend": {"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"},
     }
     return chart(data, layout, "predicted against measured rates of every method")
 
 
-def _points(rows: list, method: str, held: bool) -> dict[str, Any]:
+def _line(ends: Sequence[float], factor: float, name: str, dash: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "markers", "name": method + (", held out" if held else ""),
+        "type": "scatter", "mode": "lines", "x": list(ends), "y": [end * factor for end in ends],
+        "line": {"color": "#888888", "width": 1.2, "dash": dash}, "name": name,
+        "legendgroup": name, "hoverinfo": "skip",
+    }  # fmt: skip
+
+
+def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> dict[str, Any]:
+    shape = SYMBOLS.get(method, "triangle-up")
+    return {
+        "type": "scatter", "mode": "markers",
+        "name": words(method) + (", held out" if held else ""),
         "x": [row.measured.value for row in rows],
         "y": [row.predictions[method].value for row in rows],
-        "text": [labels_text(row.labels) for row in rows],
-        "marker": {"color": colour(method), "size": 10 if held else 8,
-                   "symbol": "circle" if held else "circle-open"},
+        "text": [words(_hover(row, method, name)) for row in rows],
+        "hovertemplate": "%{text}<extra></extra>",
+        # Drawn at once, the baselines would squeeze the rest together.
+        "visible": "legendonly" if method in BASELINES else True,
+        "marker": {"color": colour(method), "size": 10 if held else 8, "opacity": 0.8,
+                   "symbol": shape if held else f"{shape}-open",
+                   "line": {"width": 0 if held else 1.5, "color": INK if held else colour(method)}},
     }  # fmt: skip
+
+
+def _hover(row: Row, method: str, name: Name) -> str:
+    one = row.predictions[method]
+    bounds = ""
+    if one.low is not None and one.high is not None:
+        bounds = f" ({number(one.low)} to {number(one.high)})"
+    return (
+        f"{name(row.labels)}: {method} {number(one.value)}{bounds}, measured "
+        f"{number(row.measured.value)}, error {signed(row.errors.get(method))}"
+    )

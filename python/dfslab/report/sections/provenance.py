@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from markupsafe import Markup
 
 from dfslab.report.page import ReportInput
-from dfslab.report.table import labels_text, table
+from dfslab.report.table import folded, labels_text, table, wide
 from dfslab.spec import units
 
 TITLE = "Provenance"
@@ -17,28 +19,41 @@ def render(study: ReportInput) -> Markup | None:
     """Host, software, seed, the scenario itself, every result."""
     if not study.results:
         return None
-    first = study.results[0].provenance
-    versions = {k: v for r in study.results for k, v in r.provenance.versions.items()}
-    rows: list[list[object]] = [
-        ["software", f"{first.software} {first.commit}".strip()],
-        ["Python", first.python],
-        ["host", f"{first.host}, Linux {first.kernel}"],
-        ["cores, memory", f"{first.cores}, {units.text(first.memory_bytes, 'B', 3)}"],
-        ["started", first.started],
-        ["seed", study.scenario.run.seed],
-        ["repetitions", study.scenario.run.repetitions],
-    ]
-    rows += [[name, version] for name, version in sorted(versions.items())]
-    return Markup("{}<details><summary>The scenario</summary><pre>{}</pre></details>{}").format(
-        table(["what", ""], rows), study.scenario.toml(), _results(study)
-    )
+    origins = [result.provenance for result in study.results]
+    started = sorted(origin.started for origin in origins)
+    versions = dict.fromkeys(pair for origin in origins for pair in origin.versions.items())
+    rows = [
+        ["software", _each(f"{o.software} {o.commit}".strip() for o in origins)],
+        ["Python", _each(o.python for o in origins)],
+        ["host", _each(f"{o.host}, Linux {o.kernel}" for o in origins)],
+        ["cores, memory",
+         _each(f"{o.cores}, {units.text(o.memory_bytes, 'B', 3)}" for o in origins)],
+        ["first and last result begun", _each((started[0], started[-1]))],
+        ["seed", str(study.scenario.run.seed)],
+        ["repetitions", str(study.scenario.run.repetitions)],
+        ["held out", _held_out(study)],
+        *([name, version] for name, version in sorted(versions)),
+    ]  # fmt: skip
+    scenario = Markup("<pre>{}</pre>").format(study.scenario.toml())
+    body = table(["what", ""], ([name, wide(text)] for name, text in rows), texts=2)
+    return body + folded("The scenario", scenario) + _results(study)
+
+
+def _each(values: Iterable[str]) -> str:
+    """Every distinct value once: results of one study may come from several machines."""
+    return "; ".join(dict.fromkeys(values))
+
+
+def _held_out(study: ReportInput) -> str:
+    held = {result.point_id for result in study.results if result.point.held_out}
+    return f"{len(held)} of {len({result.point_id for result in study.results})} configurations"
 
 
 def _results(study: ReportInput) -> Markup:
     rows = [
-        [r.method, labels_text(dict(r.labels)), r.repetition, r.point_id,
-         "yes" if r.complete else "no", r.provenance.started]
+        [r.method, labels_text(dict(r.labels)), r.point_id, r.repetition,
+         "yes" if r.complete else "no", r.provenance.started, wide("; ".join(r.notes))]
         for r in study.results
     ]  # fmt: skip
-    body = table(["method", "configuration", "repetition", "id", "complete", "started"], rows)
-    return Markup("<details><summary>All {} results</summary>{}</details>").format(len(rows), body)
+    head = ["method", "configuration", "id", "repetition", "complete", "begun", "notes"]
+    return folded(f"All {len(rows)} results", table(head, rows, texts=3))

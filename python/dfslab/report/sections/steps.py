@@ -2,85 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
-from dfslab.report.plot import axis, chart, colour
-from dfslab.report.table import labels_text, seconds, signed, table
+from dfslab.report.page import Name, ReportInput
+from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
+from dfslab.report.table import DASH, folded, note, seconds, signed, table
 from dfslab.studies.compare import Row
 
 TITLE = "Time per step"
 ORDER = 40
 EMPTY = "No step was both measured and modelled."
-MOST_CHARTS = 4
+MOST_CHARTS = 6
+NOTE = (
+    "Mean time that one operation spends in each of its steps, for some configurations of every "
+    "kind of operation. A step without a modelled bar is one that the description leaves out."
+)
 
 
 def render(study: ReportInput) -> Markup | None:
-    """A table of all steps, and charts of some configurations."""
-    if study.comparison is None:
+    """Charts of some configurations, and a table of all steps."""
+    found = [
+        r for r in (study.comparison.rows if study.comparison else []) if r.steps.get("measure")
+    ]
+    methods = [m for m in study.methods if any(row.steps.get(m) for row in found)]
+    if not found or not methods:
         return None
-    methods = [m for m in study.methods if any(m in r.steps and r.steps[m] for r in _rows(study))]
     rows, held = [], []
-    for row in _rows(study):
-        for cells in _cells(row, methods):
+    for row in found:
+        for cells in _cells(row, methods, study.name):
             rows.append(cells)
             held.append(row.held_out)
-    if not rows:
-        return None
     heads = [head for method in methods for head in (method, "error")]
     head = ["configuration", "operation", "step", "measured", *heads]
-    return _charts(study, methods) + _details(table(head, rows, held), len(rows))
+    body = folded(f"All {len(rows)} steps as a table", table(head, rows, held, texts=3))
+    charts = Markup("").join(_chart(row, methods, study.name) for row in _chosen(found))
+    return note(NOTE) + Markup('<div class="charts">{}</div>').format(charts) + body
 
 
-def _details(body: Markup, count: int) -> Markup:
-    return Markup("<details><summary>All {} steps as a table</summary>{}</details>").format(
-        count, body
-    )
+def _chosen(rows: Sequence[Row]) -> list[Row]:
+    """The first and last configuration of every kind of operation, or the middle one of many."""
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault("+".join(row.operations), []).append(row)
+    few = 2 * len(kinds) <= MOST_CHARTS
+    chosen = [
+        row for group in kinds.values()
+        for row in ((group[0], group[-1]) if few else (group[len(group) // 2],))
+    ]  # fmt: skip
+    return list({row.point_id: row for row in chosen}.values())[:MOST_CHARTS]
 
 
-def _rows(study: ReportInput) -> list[Row]:
-    assert study.comparison is not None
-    return [row for row in study.comparison.rows if row.steps.get("measure")]
-
-
-def _cells(row: Row, methods: list[str]) -> list[list[str]]:
+def _cells(row: Row, methods: list[str], name: Name) -> list[list[str]]:
     modelled = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
         for method in methods
     }
     found = []
     for step in row.steps["measure"]:
-        cells = [labels_text(row.labels), step.operation, step.step, seconds(step.time_s_mean)]
+        cells = [name(row.labels), step.operation, step.step, seconds(step.time_s_mean)]
         for method in methods:
             value = modelled[method].get((step.operation, step.step))
-            cells.append("–" if value is None else seconds(value))
-            error = None if value is None else value / max(step.time_s_mean, 1e-12) - 1
-            cells.append(signed(error))
+            error = None
+            if value is not None and step.time_s_mean > 0:
+                error = value / step.time_s_mean - 1
+            cells += [DASH if value is None else seconds(value), signed(error)]
         found.append(cells)
     return found
 
 
-def _charts(study: ReportInput, methods: list[str]) -> Markup:
-    """The first, middle and last configurations of every kind of operation."""
-    rows = _rows(study)
-    chosen = [
-        rows[round(i * (len(rows) - 1) / max(1, MOST_CHARTS - 1))] for i in range(MOST_CHARTS)
-    ]
-    unique = list({row.point_id: row for row in chosen}.values())
-    return Markup('<div class="charts">{}</div>').format(
-        Markup("").join(_chart(row, methods) for row in unique)
-    )
-
-
-def _chart(row: Row, methods: list[str]) -> Markup:
-    names = [f"{s.operation}/{s.step}" for s in row.steps["measure"]]
+def _chart(row: Row, methods: list[str], name: Name) -> Markup:
+    """Bars from zero: what looks long is long."""
+    steps = {
+        method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
+        for method in ("measure", *methods)
+    }
+    order = sorted(steps["measure"], key=lambda key: -steps["measure"][key])
+    several = len({operation for operation, _ in order}) > 1
+    names = [words(f"{operation}: {step}" if several else step) for operation, step in order]
+    factor, unit = time_scale([time for times in steps.values() for time in times.values()])
     data = []
-    for method in ("measure", *methods):
-        times = {f"{s.operation}/{s.step}": s.time_s_mean for s in row.steps.get(method, [])}
+    for method, times in steps.items():
+        values = [times[key] * factor if key in times else None for key in order]
         data.append({
-            "type": "bar", "name": method, "x": names,
-            "y": [times.get(name) for name in names], "marker": {"color": colour(method)},
+            "type": "bar", "name": "measured" if method == "measure" else words(method),
+            "x": names, "y": values, "marker": {"color": colour(method)},
+            "hovertemplate": f"%{{x}} %{{y:.3g}} {unit}",
         })  # fmt: skip
-    layout = {"title": {"text": labels_text(row.labels)}, "barmode": "group",
-              "yaxis": axis("seconds an operation", log=True), "xaxis": axis("")}  # fmt: skip
-    return chart(data, layout, f"time per step of {labels_text(row.labels)}")
+    layout = {
+        "title": heading(name(row.labels)),
+        "barmode": "group", "bargap": 0.3, "height": 300,
+        "margin": {"l": 55, "r": 15, "t": 36, "b": 40},
+        "yaxis": axis(unit, rangemode="tozero"), "xaxis": axis("", showgrid=False),
+        "legend": {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0},
+    }  # fmt: skip
+    return chart(data, layout, f"time per step of {name(row.labels)}")

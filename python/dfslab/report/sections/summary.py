@@ -2,125 +2,232 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
+import math
 
-from dfslab.report.page import ReportInput
-from dfslab.report.table import labels_text, number
+import numpy as np
+from markupsafe import Markup
+from scipy.stats import binom
+
+from dfslab.report.page import Name, ReportInput
+from dfslab.report.plot import BASELINES
+from dfslab.report.table import number, percent
+from dfslab.result import Result
 from dfslab.spec import units
-from dfslab.studies.compare import Comparison, Row, Score
+from dfslab.studies.compare import Comparison, Row, Score, geometric_mean
 
 TITLE = "Summary"
 ORDER = 10
 EMPTY = "Nothing was measured or predicted."
-BASELINES = ("mean", "ideal")
+CONFIDENCE = 0.9
+UNLIKELY = 0.05
+RATES = {
+    "throughput_bytes_per_s": "Highest throughput measured",
+    "rate_per_s": "Most operations a second measured",
+}
 
 
 def render(study: ReportInput) -> Markup | None:
-    """A list of sentences."""
+    """The few figures that matter, then sentences."""
     if not study.results:
         return None
-    sentences: list[str] = [_asked(study)]
-    if study.comparison and study.comparison.rows:
-        sentences += [_fastest(study), _noise(study.comparison)]
-        sentences += _judgement(study.comparison)
+    sentences: list[Markup] = [_asked(study), *_fastest(study)]
+    comparison = study.comparison
+    if comparison and comparison.rows:
+        sentences += [*_noise(comparison), *_judgement(comparison, study.name)]
     sentences += _limits(study)
-    items = Markup("").join(Markup("<li>{}</li>").format(s) for s in sentences if s)
-    return Markup('<ul class="summary">{}</ul>').format(items)
+    items = Markup("\n").join(Markup("<li>{}</li>").format(s) for s in sentences)
+    return _figures(study) + Markup('<ul class="summary">{}</ul>').format(items)
+
+
+def _figures(study: ReportInput) -> Markup:
+    """Tiles: a caption, a figure, what it belongs to."""
+    tiles = []
+    for metric, caption in RATES.items():
+        if found := _best_measured(study, metric):
+            tiles.append((caption, _rate(found[0], metric), found[1]))
+    comparison = study.comparison
+    if comparison and (best := _best_model(comparison.held_out)):
+        held = comparison.held_out
+        tiles.append(("Best model on held-out points", best,
+                      f"median error {percent(held[best].median_abs_error)}"))  # fmt: skip
+        if "mean" in held:
+            tiles.append(("Guessing the mean instead", percent(held["mean"].median_abs_error),
+                          "median error on the same points"))  # fmt: skip
+    if not tiles:
+        return Markup("")
+    cells = Markup("\n").join(
+        Markup('<div><dt>{}</dt><dd>{}</dd><dd class="under">{}</dd></div>').format(*tile)
+        for tile in tiles
+    )
+    return Markup('<dl class="figures">{}</dl>\n').format(cells)
 
 
 def _asked(study: ReportInput) -> Markup:
     scenario = study.scenario
     points = len({result.point_id for result in study.results})
     workloads = dict.fromkeys(r.point.scenario.workload.name for r in study.results)
-    return Markup("<strong>{}</strong> configurations of {} on {}, answered by {}.").format(
-        points, ", ".join(workloads), scenario.file_system.name, ", ".join(scenario.run.methods)
-    )
+    measured = {r.point_id for r in study.of_method("measure")}
+    text = Markup("<strong>{}</strong> of {} on {} {} asked about, {} measured; answers by {}.")
+    return text.format(
+        "1 configuration" if points == 1 else f"{points} configurations", ", ".join(workloads),
+        scenario.file_system.name, "was" if points == 1 else "were",
+        "all" if len(measured) == points else len(measured) or "none",
+        ", ".join(dict.fromkeys(result.method for result in study.results)),
+    )  # fmt: skip
 
 
-def _fastest(study: ReportInput) -> Markup:
-    """The best throughput, or the best rate where no bytes move."""
-    measured = [r for r in study.of_method("measure") if "throughput_bytes_per_s" in r.metrics]
-    if measured:
-        best = max(measured, key=lambda r: r.value("throughput_bytes_per_s"))
-        shown = units.text(best.value("throughput_bytes_per_s"), "B/s", 3)
-        what = "Highest throughput measured"
-    else:
-        rated = [r for r in study.of_method("measure") if "rate_per_s" in r.metrics]
-        best = max(rated, key=lambda r: r.value())
-        shown, what = f"{number(best.value())} operations/s", "Highest rate measured"
-    return Markup("{}: <strong>{}</strong> at {}.").format(
-        what, shown, labels_text(dict(best.labels)) or "the only configuration"
-    )
+def _best_measured(study: ReportInput, metric: str) -> tuple[float, str] | None:
+    """The highest mean over repetitions, and the configuration that gave it."""
+    groups: dict[str, list[Result]] = {}
+    for result in study.of_method("measure"):
+        if metric in result.metrics and result.value(metric) > 0:
+            groups.setdefault(result.point_id, []).append(result)
+    means = {
+        key: geometric_mean([r.value(metric) for r in group]).value for key, group in groups.items()
+    }
+    if not means:
+        return None
+    best = max(means, key=lambda key: means[key])
+    return means[best], study.name(groups[best][0].labels)
 
 
-def _noise(comparison: Comparison) -> Markup | str:
-    if not comparison.noise:
-        return ""
-    return Markup(
-        "Repeated runs differ by <strong>{:.1%}</strong> (median standard deviation); no "
-        "prediction can be expected to be closer."
-    ).format(comparison.noise)
+def _rate(value: float, metric: str) -> str:
+    if metric == "throughput_bytes_per_s":
+        return units.text(value, "B/s", 3)
+    return f"{number(value)} /s"
 
 
-def _judgement(comparison: Comparison) -> list[Markup]:
+def _fastest(study: ReportInput) -> list[Markup]:
+    """The best throughput, and the best rate: they need not be the same configuration."""
+    found = [
+        Markup("{} is fastest in {} (<strong>{}</strong>)").format(best[1], what, best[0])
+        for metric, what in (("throughput_bytes_per_s", "bytes"), ("rate_per_s", "operations"))
+        if (best := _fastest_one(study, metric))
+    ]
+    return [Markup("Measured, {}.").format(Markup("; ").join(found))] if found else []
+
+
+def _fastest_one(study: ReportInput, metric: str) -> tuple[str, str] | None:
+    best = _best_measured(study, metric)
+    return None if best is None else (_rate(best[0], metric), best[1])
+
+
+def _noise(comparison: Comparison) -> list[Markup]:
+    """What repetition says about how exact a measured mean is."""
+    repetitions = int(np.median([row.repetitions for row in comparison.rows]))
+    if not comparison.noise or not math.isfinite(comparison.noise):
+        text = "No configuration was repeated, so nothing is known of run-to-run noise."
+        return [Markup(text)] if repetitions < 2 else []
+    return [Markup(
+        "Repeated runs of one configuration differ by <strong>{}</strong> (median standard "
+        "deviation), so a mean of {} is known to about {}: errors below that cannot be told from "
+        "noise."
+    ).format(percent(comparison.noise), repetitions,
+             percent(comparison.noise / math.sqrt(repetitions)))]  # fmt: skip
+
+
+def _best_model(scores: dict[str, Score]) -> str | None:
+    """The model, no baseline, with the smallest median error."""
+    models = [
+        name for name, score in scores.items()
+        if name not in BASELINES and math.isfinite(score.median_abs_error)
+    ]  # fmt: skip
+    return min(models, key=lambda name: scores[name].median_abs_error, default=None)
+
+
+def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
     """Who predicted the held-out configurations best, and whether that beats the baselines."""
     scores = comparison.held_out
     if not scores:
         return [Markup("No configuration was held out, so no prediction was put to the test.")]
-    models = {name: score for name, score in scores.items() if name not in BASELINES}
+    models = {model: score for model, score in scores.items() if model not in BASELINES}
     found = []
-    if models:
-        best = min(models, key=lambda name: models[name].median_abs_error)
-        found.append(_best(best, models[best], scores))
-    for name, score in models.items():
-        low = score.coverage_90 < 0.75 and score.n >= 4
-        if low:
-            text = "The intervals of {} are too narrow: they hold {:.0%} of {} held-out points."
-            found.append(Markup(text).format(name, score.coverage_90, score.n))
+    best = _best_model(scores)
+    if best is not None:
+        found.append(_best(best, scores))
+        found += _no_better(best, models, scores)
+    found += [one for model, score in models.items() for one in _coverage(model, score)]
     judged = [row for row in comparison.rows if row.held_out and _model_errors(row)]
-    worst = max(judged, key=lambda row: max(map(abs, _model_errors(row))), default=None)
+    worst = max(judged, key=lambda row: max(map(abs, _model_errors(row).values())), default=None)
     if worst is not None:
-        found.append(Markup("Furthest off among models: {:+.0%} at {}.").format(
-            max(_model_errors(worst), key=abs), labels_text(worst.labels)))  # fmt: skip
+        errors = _model_errors(worst)
+        method = max(errors, key=lambda model: abs(errors[model]))
+        found.append(Markup("Furthest off on a held-out point: {} by {:+.0%} at {}.").format(
+            method, errors[method], name(worst.labels)))  # fmt: skip
     return found
 
 
-def _model_errors(row: Row) -> list[float]:
-    return [error for name, error in row.errors.items() if name not in BASELINES]
+def _model_errors(row: Row) -> dict[str, float]:
+    return {name: error for name, error in row.errors.items()
+            if name not in BASELINES and math.isfinite(error)}  # fmt: skip
 
 
-def _best(name: str, score: Score, scores: dict[str, Score]) -> Markup:
+def _best(name: str, scores: dict[str, Score]) -> Markup:
+    score = scores[name]
     text = Markup(
         "On {} held-out configurations <strong>{}</strong> predicts best: median error "
-        "<strong>{:.1%}</strong>, and its 90 % intervals hold {:.0%} of the measurements"
-    ).format(score.n, name, score.median_abs_error, score.coverage_90)
-    baseline = scores.get("mean")
-    if baseline is None:
-        return text + "."
-    if score.median_abs_error < baseline.median_abs_error:
-        return text + Markup("; the mean of what was seen is off by {:.0%}.").format(
-            baseline.median_abs_error
-        )
-    return text + Markup(
-        ". <strong>That is no better than the mean of what was seen</strong> ({:.1%})."
-    ).format(baseline.median_abs_error)
+        "<strong>{}</strong>, and its 90 % intervals hold {:.0%} of the measurements"
+    ).format(score.n, name, percent(score.median_abs_error), score.coverage_90)
+    beaten = [
+        f"{_off(scores[baseline].median_abs_error)} for {meaning}"
+        for baseline, meaning in (("mean", "the mean of what was seen"),
+                                  ("ideal", "the ideal bound of the hardware"))
+        if baseline in scores
+        and score.median_abs_error < scores[baseline].median_abs_error
+    ]  # fmt: skip
+    return text + (f"; beside {' and '.join(beaten)}." if beaten else ".")
+
+
+def _off(error: float) -> str:
+    """A percentage, or a factor where a percentage says little."""
+    return percent(error) if error < 10 else f"a factor of {1 + error:,.0f}"
+
+
+def _no_better(best: str, models: dict[str, Score], scores: dict[str, Score]) -> list[Markup]:
+    """Models that a baseline beats are named."""
+    found = []
+    for baseline, meaning in (("mean", "the mean of what was seen"), ("ideal", "the ideal bound")):
+        if baseline not in scores:
+            continue
+        limit = scores[baseline].median_abs_error
+        worse = [name for name, score in models.items() if not score.median_abs_error < limit]
+        if worse:
+            text = Markup("<strong>{} no better than {}</strong> (median error {}).")
+            verb = "is" if len(worse) == 1 else "are"
+            found.append(text.format(f"{', '.join(worse)} {verb}", meaning, percent(limit)))
+    return found
+
+
+def _coverage(name: str, score: Score) -> list[Markup]:
+    """Intervals that hold so few or so many points that chance would rarely do it."""
+    if score.n == 0 or not math.isfinite(score.coverage_90):
+        return []
+    held = round(score.coverage_90 * score.n)
+    text = Markup("The 90 % intervals of {} are too {}: they hold {} of {} held-out points.")
+    if binom.cdf(held, score.n, CONFIDENCE) < UNLIKELY:
+        return [text.format(name, "narrow", held, score.n)]
+    if binom.sf(held - 1, score.n, CONFIDENCE) < UNLIKELY:
+        return [text.format(name, "wide", held, score.n)]
+    return []
 
 
 def _limits(study: ReportInput) -> list[Markup]:
     """What binds, by the sequence model, and the change that would gain most."""
     counts: dict[str, int] = {}
     for result in study.of_method("sequence"):
-        counts[result.binding] = counts.get(result.binding, 0) + 1
+        if result.binding:
+            counts[result.binding] = counts.get(result.binding, 0) + 1
     found = []
     if counts:
         parts = sorted(counts.items(), key=lambda pair: -pair[1])
-        text = "; ".join(f"{limit} in {count}" for limit, count in parts)
-        found.append(Markup("What limits, by the sequence model: {}.").format(text))
+        text = "; ".join(f"in {count} configurations {limit}" for limit, count in parts)
+        found.append(Markup("What limits, by the sequence model: {}.").format(
+            text.replace("in 1 configurations", "in 1 configuration")))  # fmt: skip
     if study.advice:
         best = max(study.advice, key=lambda advice: advice.low)
         found.append(
             Markup("Largest gain that is sure: <strong>{}</strong> at {} gives × {:.2f} "
                    "({:.2f} to {:.2f}).").format(
-                best.change, labels_text(dict(best.labels)), best.gain, best.low, best.high)
+                best.change, study.name(best.labels), best.gain, best.low, best.high)
         )  # fmt: skip
     return found

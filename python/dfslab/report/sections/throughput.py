@@ -2,99 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from dfslab.models.features import describe
 from dfslab.report.page import ReportInput
-from dfslab.report.plot import DASHES, axis, chart, colour, with_interval
+from dfslab.report.plot import (
+    BASELINES,
+    DASHES,
+    INK,
+    axis,
+    colour,
+    log_axis,
+    panels,
+    with_interval,
+    words,
+)
+from dfslab.report.table import note, number
 from dfslab.result import Metric, Result
+from dfslab.spec import units
 from dfslab.studies.compare import geometric_mean
 
 TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
-BASELINES = ("mean", "ideal")
-ALONG = ("file_size", "clients", "transfer_size")
-UNITS = {
-    "file_size": "file size (bytes)",
-    "clients": "clients",
-    "transfer_size": "transfer (bytes)",
-}
+ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
+NOTE = (
+    "Points are measured means with 90 % intervals, filled where the configuration was held out; "
+    "lines are predictions, whose intervals show under the pointer. The baselines are one click "
+    "on the legend away."
+)
+Described = Mapping[str, Mapping[str, Any]]
 
 
 def render(study: ReportInput) -> Markup | None:
-    """One chart for each kind of operation."""
+    """One chart for each kind of operation, with a panel for every number of clients."""
     groups: dict[str, list[Result]] = {}
     for result in study.results:
-        if "rate_per_s" in result.metrics and result.method != "trace":
+        if result.method != "trace" and _positive(result, "rate_per_s"):
             groups.setdefault(str(describe(result.point)["operations"]), []).append(result)
-    charts = [_chart(name, group) for name, group in sorted(groups.items())]
-    return (
-        Markup('<div class="charts">{}</div>').format(Markup("").join(charts)) if charts else None
-    )
+    if not groups:
+        return None
+    wide: list[Markup] = []
+    narrow: list[Markup] = []
+    for name, group in sorted(groups.items()):
+        figure, count = _figure(name, group)
+        (narrow if count == 1 else wide).append(Markup("<div>{}</div>").format(figure))
+    beside = Markup('<div class="charts">{}</div>').format(Markup("").join(narrow))
+    return note(NOTE) + Markup("").join(wide) + (beside if narrow else "")
 
 
-def _chart(operations: str, results: Sequence[Result]) -> Markup:
+def _positive(result: Result, metric: str) -> bool:
+    return metric in result.metrics and result.value(metric) > 0
+
+
+def _figure(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
+    """The chart of one kind of operation, and how many panels it has."""
     described = {result.point_id: describe(result.point) for result in results}
     along = _axis_of(list(described.values()))
-    has_bytes = all("throughput_bytes_per_s" in r.metrics for r in results)
+    has_bytes = all(_positive(r, "throughput_bytes_per_s") for r in results)
     metric = "throughput_bytes_per_s" if has_bytes else "rate_per_s"
-    data: list[dict[str, Any]] = []
     clients = sorted({float(d["clients"]) for d in described.values()})
-    for number, count in enumerate(clients if along != "clients" else [None]):
-        for method in dict.fromkeys(result.method for result in results):
-            chosen = [
-                r for r in results
-                if r.method == method and count in (None, described[r.point_id]["clients"])
-            ]  # fmt: skip
-            if chosen:
-                label = method if count is None else f"{method}, {_clients(count)}"
-                data.append(_trace(chosen, described, along, metric, label, number))
-    title = "bytes per second" if has_bytes else "operations per second"
-    layout = {
-        "title": {"text": operations},
-        "xaxis": axis(UNITS.get(along, along), log=True),
-        "yaxis": axis(title, log=True),
-        "height": 420 + 12 * len(data),
-        "legend": {"orientation": "h", "y": -0.2, "yanchor": "top"},
-    }
-    return chart(data, layout, f"{title} of {operations} against {along}")
+    groups = []
+    for count in clients if along != "clients" else [None]:
+        chosen = [r for r in results if count in (None, described[r.point_id]["clients"])]
+        traces = [
+            _trace([r for r in chosen if r.method == method], described, along, metric)
+            for method in dict.fromkeys(result.method for result in chosen)
+        ]
+        title = operations if count is None else f"{operations}, {_clients(count)}"
+        groups.append((title, sorted(traces, key=_legend_order)))
+    shown = [r.value(metric) for r in results if r.method not in BASELINES]
+    what = "bytes per second" if has_bytes else "operations per second"
+    figure = panels(
+        groups, _along_axis(results, described, along), log_axis(what, shown),
+        f"{what} of {operations} against {ALONG[along]}",
+    )  # fmt: skip
+    return figure, len(groups)
 
 
 def _clients(count: float) -> str:
     return "1 client" if count == 1 else f"{count:.0f} clients"
 
 
-def _axis_of(described: Sequence[dict[str, Any]]) -> str:
+def _legend_order(trace: Mapping[str, Any]) -> tuple[bool, bool]:
+    return (trace["name"] != "measured", trace["visible"] is not True)
+
+
+def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
     """What varies most becomes the horizontal axis."""
     return max(ALONG, key=lambda key: len({one.get(key) for one in described}))
 
 
-def _trace(
-    results: Sequence[Result], described: dict[str, dict[str, Any]], along: str, metric: str,
-    label: str, number: int,
-) -> dict[str, Any]:  # fmt: skip
-    points: dict[float, list[Metric]] = {}
+def _along_axis(results: Sequence[Result], described: Described, along: str) -> dict[str, Any]:
+    """Ticks where configurations are, written as the scenario writes them."""
+    written: dict[float, str] = {}
     for result in results:
         place = float(described[result.point_id].get(along, 1.0))
-        points.setdefault(place, []).append(result.metrics[metric])
+        label = result.labels.get(f"workload.{along}")
+        default = number(place) if along == "clients" else units.text(place, "B", 3)
+        written[place] = words(str(default if label is None else label))
+    places = sorted(written)
+    ticks = {"tickvals": places, "ticktext": [written[place] for place in places]}
+    return axis(ALONG[along], type="log", **ticks)
+
+
+def _trace(
+    results: Sequence[Result], described: Described, along: str, metric: str
+) -> dict[str, Any]:
+    """Measured points with error bars, or the line of one model."""
+    points: dict[float, list[Result]] = {}
+    for result in results:
+        place = float(described[result.point_id].get(along, 1.0))
+        points.setdefault(place, []).append(result)
     places = sorted(points)
-    measured = results[0].method == "measure"
+    method = results[0].method
+    measured = method == "measure"
     metrics = [
-        geometric_mean([m.value for m in points[p]]) if measured else points[p][0] for p in places
-    ]
+        geometric_mean([r.value(metric) for r in points[p]]) if measured
+        else points[p][0].metrics[metric]
+        for p in places
+    ]  # fmt: skip
+    held = [any(result.point.held_out for result in points[place]) for place in places]
+    lines = {
+        "mode": "lines" if len(places) > 1 else "markers",
+        "line": {"color": colour(method), "width": 2, "dash": DASHES.get(method, "solid")},
+        "marker": {"color": colour(method), "symbol": "line-ew-open", "size": 18},
+    }
+    marks = {
+        "mode": "markers", "error_y": {**with_interval(metrics), "color": INK},
+        "marker": {"color": INK, "size": 8, "line": {"width": 1.5},
+                   "symbol": ["circle" if one else "circle-open" for one in held]},
+    }  # fmt: skip
     return {
         "type": "scatter",
-        "name": label,
-        # Baselines are a click away: drawn at once they would squeeze the rest together.
-        "visible": "legendonly" if results[0].method in BASELINES else True,
+        "name": "measured" if measured else words(method),
+        # Drawn at once, the baselines would squeeze the rest together.
+        "visible": "legendonly" if method in BASELINES else True,
         "x": places,
-        "y": [metric.value for metric in metrics],
-        "error_y": with_interval(metrics) if measured else {"visible": False},
-        "mode": "markers" if measured else "lines",
-        "marker": {"color": colour(results[0].method), "symbol": number, "size": 9},
-        "line": {"color": colour(results[0].method), "dash": DASHES[number % len(DASHES)]},
+        "y": [one.value for one in metrics],
+        "text": [words(_hover(method, one, metric)) for one in metrics],
+        "hovertemplate": "%{text}<extra></extra>",
+        **(marks if measured else lines),
     }
+
+
+def _hover(method: str, one: Metric, metric: str) -> str:
+    """The value with its interval: no prediction is shown without it."""
+    unit = "B/s" if metric == "throughput_bytes_per_s" else "1/s"
+    text = f"{method} {_text(one.value, unit)}"
+    if one.low is None or one.high is None:
+        return text
+    return f"{text} ({_text(one.low, unit)} to {_text(one.high, unit)})"
+
+
+def _text(value: float, unit: str) -> str:
+    return units.text(value, unit, 3) if math.isfinite(value) else "–"
