@@ -68,7 +68,7 @@ def test_without_contention_random_times_agree_within_three_standard_errors(syst
 
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize("operation", ["read", "write", "create", "stat"])
-@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
+@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs", "pvfs"])
 def test_with_contention_the_net_lies_within_the_bounds(system, operation, apart):
     for clients in (2, 8):
         given = situation(system, operation, clients, apart, operations_per_client=40)

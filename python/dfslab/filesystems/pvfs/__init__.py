@@ -1,0 +1,1 @@
+"""PVFS: a parallel file system with one metadata manager and striped I/O servers."""
