@@ -42,8 +42,19 @@ format: setup ## rewrite sources in the house format
 bench: setup ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
+.venv/peers: .venv/.packages benches/requirements-net.txt
+	.venv/bin/uv venv --quiet --clear $@
+	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-net.txt
+	@touch $@
+
+bench-net: setup .venv/peers ## the net engine beside a hand-written simulator and three others
+	$(PY) benches/net.py
+
+bench-pvfs: setup ## Figures 10 to 15 of the PVFS paper, every packet, as a page
+	$(PY) benches/pvfs_figures.py
+
 lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format bench lock
+.PHONY: help setup demo test check format bench bench-net bench-pvfs lock

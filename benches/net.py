@@ -1,0 +1,53 @@
+"""The net engine beside a hand-written simulator, SimPy, simpn and SNAKES, as ratios of one run.
+
+The last line is one JSON object. Peers run in an environment of their own (`.venv/peers`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+PEERS = ROOT / ".venv" / "peers" / "bin" / "python"
+BARS = {
+    "pvfs_exp_vs_handwritten": (">=", 0.25),
+    "pvfs_vs_simpy": (">=", 30),
+    "pvfs_vs_simpn": (">=", 500),
+    "pvfs_vs_snakes": (">=", 10_000),
+    "keyed_join_slowdown_100x": ("<=", 1.5),
+    "two_replications_speedup": (">=", 1.7),
+}
+
+
+def last_json(command: list[str]) -> dict[str, float]:
+    """The JSON on the last line of a command; the lines before it are shown."""
+    answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    *shown, last = answer.stdout.strip().splitlines()
+    print("\n".join(shown))
+    return json.loads(last)
+
+
+def main() -> None:
+    """Run both, divide, print."""
+    ours = last_json(["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net"])
+    peers = last_json([str(PEERS), str(ROOT / "benches" / "net_peers.py")])
+    figures = dict(ours)
+    for name, firings_per_s in peers.items():
+        figures[f"{name}_firings_per_s"] = firings_per_s
+        figures[f"pvfs_vs_{name}"] = ours["pvfs_exp_firings_per_s"] / firings_per_s
+    table = Table("figure", "found", "bar", "")
+    for key, (sign, bar) in BARS.items():
+        met = figures[key] >= bar if sign == ">=" else figures[key] <= bar
+        table.add_row(key, f"{figures[key]:.3g}", f"{sign} {bar}", "met" if met else "MISSED")
+    Console().print(table)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
