@@ -64,7 +64,7 @@ class BaseBed:
                  outlive: bool) -> None:  # fmt: skip
         self.parameters, self.notify, self.outlive = parameters, notify, outlive
         self.daemons: dict[str, Daemon] = {}
-        self.start_s = 0.0
+        self.start_s = self.hardware_check_s = 0.0
         self.hardware: list[Check] = []
         self._folder, self._record = folder, record
         self._stages: dict[str, int] = {}
@@ -154,7 +154,9 @@ class BaseBed:
         self.notify(f"making {len(deployment.nodes())} hosts")
         cluster.raise_hosts()
         self.notify("measuring their links and disks")
+        began = time.monotonic()
         self.hardware = hardware.measure(cluster)
+        self.hardware_check_s = time.monotonic() - began
 
     @property
     def hosts(self) -> Cluster:

@@ -6,6 +6,8 @@ import math
 
 from dfslab.spec.deployment import Adapter, Deployment, Disk, Network, NodeGroup
 from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.model import InputError
+from dfslab.spec.units import parse
 
 UNLIMITED = math.inf
 
@@ -37,3 +39,22 @@ def standard(
             groups.append(plain_group.model_copy(update={"adapter": adapter, "disk": disk}))
     network = Network.model_construct(**{**Network().__dict__, "latency": delay_s})
     return Deployment.model_construct(node=groups, network=network, tolerance=0.05)
+
+
+def rate(key: str, text: str) -> float:
+    """A rate as typed, "1Gbit" or "60MiB/s"; nothing typed is no limit. InputError when wrong."""
+    if not text:
+        return UNLIMITED
+    return _read(key, text if "/" in text else f"{text}/s", "B/s")
+
+
+def delay(key: str, text: str) -> float:
+    """A time as typed; nothing typed is none. InputError when wrong."""
+    return _read(key, text, "s") if text else 0.0
+
+
+def _read(key: str, text: str, unit: str) -> float:
+    try:
+        return parse(text, unit)
+    except ValueError as error:
+        raise InputError(key, text, str(error)) from error
