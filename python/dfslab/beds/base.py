@@ -24,6 +24,7 @@ from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.standard import standard
 
+MEMORY = Path("/dev/shm")
 Notify = Callable[[str], None]
 
 
@@ -149,7 +150,7 @@ class BaseBed:
             self._now(hosts=hosts, devices=list(made.devices))
 
         cluster = Cluster(self._folder.id, self.folder, deployment, self.environment(),
-                          not self.outlive, note)  # fmt: skip
+                          not self.outlive, note, self._memory_folder)  # fmt: skip
         self.cluster = cluster
         self.notify(f"making {len(deployment.nodes())} hosts")
         cluster.raise_hosts()
@@ -157,6 +158,13 @@ class BaseBed:
         began = time.monotonic()
         self.hardware = hardware.measure(cluster)
         self.hardware_check_s = time.monotonic() - began
+
+    def _memory_folder(self) -> Path:
+        """A folder in memory, removed with the bed."""
+        path = MEMORY / f"dfslab-{self._folder.id}"
+        if not path.exists():
+            self.make_folder(path)
+        return path
 
     @property
     def hosts(self) -> Cluster:

@@ -33,11 +33,12 @@ class Made:
 
 
 class Cluster:
-    """A bed's hosts. `note` is told of everything made before it is relied upon."""
+    """A bed's hosts. `note` is told of everything made before it is relied upon; `images` gives a
+    folder in memory that goes with the bed."""
 
     def __init__(
         self, bed_id: str, folder: Path, deployment: Deployment, env: Mapping[str, str],
-        owned: bool, note: Callable[[Made], None],
+        owned: bool, note: Callable[[Made], None], images: Callable[[], Path],
     ) -> None:  # fmt: skip
         self.deployment, self.folder = deployment, folder
         self.hosts: list[Host] = []
@@ -46,6 +47,7 @@ class Cluster:
         self._limits = Limits(bed_id)
         self._held: list[subprocess.Popen] = []
         self._made = Made()
+        self._images = images
 
     def raise_hosts(self) -> None:
         """Make all hosts, links and disks. BedError when one cannot be made."""
@@ -62,6 +64,11 @@ class Cluster:
     def of(self, role: str) -> list[Host]:
         """The hosts that play a role, once for each instance, in the deployment's order."""
         return [host for host in self.hosts for _ in range(host.roles.get(role, 0))]
+
+    @property
+    def groups(self) -> str:
+        """The name of the bed's control groups."""
+        return self._limits.name
 
     def host(self, name: str) -> Host:
         """The host of that name; BedError with the known names otherwise."""
@@ -134,7 +141,8 @@ class Cluster:
     def _attach_disks(self) -> None:
         for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
             declared = group.disk
-            image = host.folder / "disk.img"
+            in_memory = declared.medium == "memory"
+            image = (self._images() if in_memory else host.folder) / f"{host.name}.img"
             disk.make_image(image, declared.file_system, round(declared.capacity))
             device = disk.attach(image)
             self._remember(devices=[*self._made.devices, device.device])

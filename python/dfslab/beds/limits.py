@@ -28,7 +28,7 @@ class Limits:
 
     def __init__(self, bed_id: str, root: Path = ROOT) -> None:
         self.unified = (root / "cgroup.controllers").exists()
-        self._root, self._name = root, f"dfslab-{bed_id}"
+        self._root, self.name = root, f"dfslab-{bed_id}"
 
     def enter(self, host: str, pid: int, cores: float | None, memory_bytes: int | None) -> None:
         """Put a host's first process, and so all its later ones, under the host's limits."""
@@ -45,7 +45,7 @@ class Limits:
             words = [f"{key}={round(limits[name]) if limits.get(name) else 'max'}"
                      for name, (_, key) in DISK.items()]  # fmt: skip
             line = f"{device} {' '.join(words)}\n"
-            (self._root / self._name / host / "io.max").write_text(line)
+            (self._root / self.name / host / "io.max").write_text(line)
             return
         for name, (file, _) in DISK.items():
             value = round(limits.get(name) or 0)
@@ -66,12 +66,12 @@ class Limits:
     def folders(self) -> list[Path]:
         """The bed's own groups that exist."""
         places = [self._root] if self.unified else [self._root / "cpu", self._root / "memory"]
-        return [place / self._name for place in places if (place / self._name).is_dir()]
+        return [place / self.name for place in places if (place / self.name).is_dir()]
 
     def _folders(self, host: str, cores: float | None, memory_bytes: int | None) -> Iterable[Path]:
         """The host's groups, made and with their limits set."""
         if self.unified:
-            own = self._root / self._name
+            own = self._root / self.name
             own.mkdir(exist_ok=True)
             for place in (self._root, own):
                 (place / "cgroup.subtree_control").write_text("+cpu +memory +io\n")
@@ -82,13 +82,13 @@ class Limits:
             yield own / host
             return
         if cores is not None:
-            folder = self._root / "cpu" / self._name / host
+            folder = self._root / "cpu" / self.name / host
             folder.mkdir(parents=True)
             (folder / "cpu.cfs_period_us").write_text(f"{PERIOD_US}\n")
             (folder / "cpu.cfs_quota_us").write_text(f"{round(cores * PERIOD_US)}\n")
             yield folder
         if memory_bytes is not None:
-            folder = self._root / "memory" / self._name / host
+            folder = self._root / "memory" / self.name / host
             folder.mkdir(parents=True)
             (folder / "memory.limit_in_bytes").write_text(f"{memory_bytes}\n")
             yield folder

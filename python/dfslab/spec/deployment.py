@@ -25,7 +25,10 @@ class Disk(Model):
     )
     file_system: Literal["xfs", "ext4"] = Field("xfs", description="What it holds (beds only)")
     capacity: Annotated[Bytes, Field(ge=2**29)] = quantity(
-        "8 GiB", description="Its size (beds only)"
+        "4 GiB", description="Its size (beds only)"
+    )
+    medium: Literal["memory", "disk"] = Field(
+        "memory", description="Where a bed keeps what is on it; memory is repeatable, disk large"
     )
 
 
