@@ -217,7 +217,7 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
 def _await_line(line: subprocess.Popen, log: Path) -> None:
     """Wait until the delay line says that it holds every queue."""
     deadline = time.monotonic() + START_LIMIT_S
-    while "ready" not in (log.read_text() if log.exists() else ""):
+    while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
         if line.poll() is not None or time.monotonic() > deadline:
             raise BedError("not_ready", "starting the delay line", "it is not ready",
                            last_lines(log))  # fmt: skip

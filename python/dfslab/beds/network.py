@@ -107,8 +107,7 @@ def delay_line(hosts: Sequence[Host], links: Sequence[Link], seed: int) -> list[
         return None
     lines = [
         {"netns": f"/proc/{host.init.pid}/ns/net", "queue": QUEUE, "delay_s": link.delay_s,
-         "jitter_s": link.jitter_s, "distribution": "normal", "loss": link.loss,
-         "seed": seed + number, "reorder": False}
+         "jitter_s": link.jitter_s, "loss": link.loss, "seed": seed + number}
         for number, (host, link) in enumerate(zip(hosts, links, strict=True))
         if link.delayed
     ]  # fmt: skip
