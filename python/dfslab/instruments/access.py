@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from dfslab import discover
+from dfslab.fleet.places import HERE, Place
 from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
@@ -69,6 +70,14 @@ class Session:
             "fsync": "close" if workload.fsync else "never",
             "drop_caches": cold if workload.cache == "cold" else "none",
         }
+
+    def places(self) -> tuple[Place, ...]:
+        """Where clients run: on a bed's client hosts when it has any, else in this process.
+
+        A bed names them in `client_hosts`: a name, and what comes before a command to run there.
+        """
+        hosts = getattr(self._bed[1], "client_hosts", {}) if self._bed else {}
+        return tuple(Place(name, tuple(prefix)) for name, prefix in hosts.items()) or (HERE,)
 
     def close(self) -> None:
         """Take down whatever this session opened."""
