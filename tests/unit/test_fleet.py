@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 from dfslab import _core
+from dfslab.filesystems.hdfs.bed import Bed
 from dfslab.fleet import agent, run
 from dfslab.fleet.places import HERE, Place, split
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.instruments.trace import Trace
 from hypothesis import given
 from hypothesis import strategies as some
+from synthetic import scenario
 
 TWO = (Place("left"), Place("right"))
 OUTSIDE = (Place("outside", ("env",)),)
@@ -289,3 +296,60 @@ def test_a_start_may_be_told_in_unix_time(tmp_path):
     assert word["report"]["start_unix_ns"] * 1e-9 == pytest.approx(start_s, abs=0.005)
     with pytest.raises(agent.ProtocolError):
         agent.start_of({"start_at_monotonic_s": "soon"})
+
+
+@pytest.mark.parametrize("method", [Measure(), Trace()])
+def test_instruments_use_the_client_hosts_of_a_bed(method):
+    point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
+    with access.session() as session:
+        assert session.places() == (HERE,)
+        hosts = {"left": ("env",), "right": ("nice", "-n", "0")}
+        session._bed = ("made up", SimpleNamespace(client_hosts=hosts))
+        result = method.run(point)
+    assert result.complete
+    assert [place["name"] for place in result.detail["places"]] == ["left", "right"]
+    assert [client["client"] for client in result.detail["per_client"]] == [0, 1, 2]
+    counted = sum(count for _, count in result.detail["histograms"]["read"])
+    assert counted == sum(client["count"] for client in result.detail["per_client"]) > 0
+
+
+@pytest.mark.bed
+def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypatch):
+    """The same streams, all files checked, and the last one out removes the directory."""
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
+    parameters = {"datanodes": 1, "replication": 1, "block_size": "1 MiB"}
+    with Bed.up(parameters, notify=print) as bed:
+        target = {**bed.access, "replication": 1, "block_size_bytes": 1 << 20}
+        wanted = {**plan(Path("/"), 3, 20, record=True, verify="after"), "target": target}
+        report, _, recorded = run.run_load(wanted, TWO)
+        assert report["errors"] == []
+        assert report["complete"]
+        assert recorded == run.run_load(wanted, (HERE,))[2]
+        # The same name again: nothing of either run is there any more.
+        assert run.run_load(wanted, TWO)[0]["complete"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nsenter"), reason="needs root, nsenter")
+def test_a_place_may_be_a_network_namespace(tmp_path):
+    command = ["unshare", "-n", "-m", "-p", "--fork", "--kill-child", "sleep", "600"]
+    with subprocess.Popen(command) as host:
+        try:
+            assert wait_until(lambda: len(psutil.Process(host.pid).children()) == 1)
+            inside = psutil.Process(host.pid).children()[0].pid
+            enter = ("nsenter", "-t", str(inside), "-n", "-m", "-p", "--")
+            report, _, _ = run.run_load(plan(tmp_path, 4), (HERE, Place("inside", enter)))
+            stopped = []
+
+            def stop(share: float, phase: str) -> None:
+                if phase == "running":
+                    stopped.append(share)
+                    raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                run.run_load(plan(tmp_path, 4, 100_000), (HERE, Place("inside", enter)), stop)
+        finally:
+            host.kill()
+    assert report["complete"]
+    assert [client["count"] for client in report["per_client"]] == [60] * 4
+    assert stopped
+    assert list(tmp_path.iterdir()) == []
