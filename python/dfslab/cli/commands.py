@@ -277,14 +277,30 @@ def trace_report(
 @bed_app.command("up")
 def bed_up(
     name: Annotated[str, typer.Argument(help="A file system that has a bed.")],
+    servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: 3.")] = 0,
+    clients: Annotated[int, typer.Option(min=0, help="Client hosts; 0: 1.")] = 0,
+    link: Annotated[str, typer.Option(help='Rate of each host\'s link: "1Gbit".')] = "",
+    delay: Annotated[str, typer.Option(help='One way between hosts: "0.5ms".')] = "",
+    disk: Annotated[str, typer.Option(help='Rate of each host\'s disk: "60MiB/s".')] = "",
     sets: Sets = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start a real file system; it stays until `dfslab bed down`."""
+    """Start a real file system on hosts of its own; it stays until `dfslab bed down`.
+
+    HDFS without any of the hardware options runs on this machine as it is, without root.
+    """
     values = dict(text.partition("=")[::2] for text in sets or [])
     console = terminal.console(as_json)
-    bed = laboratory.bed_up(name, values, lambda text: console.print(text))
-    _print(as_json, bed, f"{bed['name']}: {bed['uri']}")
+    asked = {"servers": servers, "clients": clients, "link": link, "delay": delay, "disk": disk}
+    bed = laboratory.bed_up(name, values, asked, lambda text: console.print(text))
+    _print(as_json, bed, terminal.checks_table(bed["hardware"]), f"{bed['name']}: {bed['uri']}")
+
+
+@bed_app.command("check")
+def bed_check(as_json: AsJson = False) -> None:
+    """What this kernel and this user can do for beds, and what is disabled by what is missing."""
+    found = laboratory.bed_check()
+    _print(as_json, found, terminal.features_table(found))
 
 
 @bed_app.command("down")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dfslab import discover
-from dfslab.beds import registry
+from dfslab.beds import kernel, registry
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
 from dfslab.models.demand import calibrate
@@ -19,6 +19,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.spec.standard import delay, rate, standard
 from dfslab.studies import crossval, store
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
@@ -232,16 +233,41 @@ def _existing(files: Sequence[Path]) -> list[Path]:
     return list(files)
 
 
-def bed_up(name: str, values: dict[str, str], notify: Callable[[str], None]) -> dict[str, Any]:
-    """Start a bed that outlives this process."""
+def bed_up(
+    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
+) -> dict[str, Any]:
+    """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
     system = discover.file_system(name)
     if not system.has_bed:
         with_beds = [n for n in discover.members("filesystems", folders=True)
                      if discover.file_system(n).has_bed]  # fmt: skip
         raise InputError("bed", name, f"has none; there are beds for {', '.join(with_beds)}")
     module = discover.load(system.folder / "bed.py")
-    bed = module.Bed.up(module.parse_parameters(values), notify=notify, outlive=True)
-    return {"name": bed.name, "uri": bed.uri, "folder": str(bed.folder)}
+    if hasattr(module, "parse_parameters"):
+        values = module.parse_parameters(values)
+    deployment = None
+    if any(asked.values()):
+        deployment = standard(
+            system, asked["servers"] or 3, asked["clients"] or 1,
+            rate("--link", asked["link"]), delay("--delay", asked["delay"]),
+            rate("--disk", asked["disk"]),
+        )  # fmt: skip
+        counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
+        values = {**counts, **values}
+    bed = module.Bed.up(values, notify=notify, outlive=True, deployment=deployment)
+    return {
+        "name": bed.name, "uri": bed.uri, "folder": str(bed.folder), "start_s": bed.start_s,
+        "hardware_check_s": bed.hardware_check_s,
+        "hardware": [{**asdict(check), "holds": check.holds} for check in bed.hardware],
+        "hosts": [] if bed.cluster is None else [
+            {"name": host.name, "address": host.address, "pid": host.init.pid,
+             "roles": dict(host.roles)} for host in bed.cluster.hosts],
+    }  # fmt: skip
+
+
+def bed_check() -> list[dict[str, Any]]:
+    """Every feature of this machine that beds use."""
+    return [asdict(feature) for feature in kernel.features()]
 
 
 def bed_down(name: str) -> list[str]:

@@ -103,7 +103,8 @@ class Session:
     def _start(self, scenario: Scenario) -> Any:
         system = discover.file_system(scenario.file_system.name)
         module = discover.load(system.folder / "bed.py")
-        bed = module.Bed.up(bed_parameters(scenario), notify=self.notify)
+        bed = module.Bed.up(bed_parameters(scenario), notify=self.notify,
+                            deployment=scenario.deployment)  # fmt: skip
         self._stack.callback(bed.down)
         self.versions.update(bed.versions)
         # Fresh daemons are slow at first (compilation, connections): measure.py warms them up.

@@ -135,3 +135,31 @@ def console(json_wanted: bool) -> Console:
     stream = sys.stderr if json_wanted else sys.stdout
     # A pipe has no width of its own; tables are then as wide as they need.
     return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
+
+
+def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
+    """A bed's hardware: declared beside measured."""
+    table = Table(title="Hardware, declared and measured")
+    for name in ("host", "quantity"):
+        table.add_column(name)
+    for name in ("declared", "measured", "difference"):
+        table.add_column(name, justify="right")
+    for check in checks:
+        unit = "s" if check["quantity"] == "round trip" else "B/s"
+        declared, measured = check["declared"], check["measured"]
+        shown = [units.text(value, unit) if value is not None else "-"
+                 for value in (declared, measured)]  # fmt: skip
+        error = f"{measured / declared - 1:+.1%}" if declared else "-"
+        table.add_row(check["host"], check["quantity"], *shown, error)
+    return table
+
+
+def features_table(features: Sequence[dict[str, Any]]) -> Table:
+    """What this machine can do for beds."""
+    table = Table(title="Features that beds use")
+    for name in ("feature", "here", "without it"):
+        table.add_column(name)
+    for feature in features:
+        lack = "" if feature["present"] else f"disables {feature['disables']}"
+        table.add_row(feature["name"], "yes" if feature["present"] else "no", lack)
+    return table

@@ -27,12 +27,13 @@ def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
             allowed = ["name", "access", *sorted(declared)]
             raise InputError(f"file_system.{key}", None, unknown(key, allowed))
     return {
-        key: _number(parameter, scenario.file_system.parameters.get(key))
+        key: number(parameter, scenario.file_system.parameters.get(key))
         for key, parameter in declared.items()
     }
 
 
-def _number(parameter: Parameter, written: Any) -> float:
+def number(parameter: Parameter, written: Any) -> float:
+    """A parameter in SI units: as written, else its default. InputError when it is wrong."""
     key = f"file_system.{parameter.key}"
     if written is None:
         assert parameter.default is not None
