@@ -268,12 +268,13 @@ pub trait File: Send {
 
 /// Makes a target for every client of one run, inside the run's own directory.
 pub trait Factory: Send + Sync {
-    /// Make the run's directory, which must not exist.
-    fn begin(&self) -> Result<()>;
+    /// Make the run's directory, which must not exist unless other parts of the run share it.
+    fn begin(&self, shared: bool) -> Result<()>;
     /// A client's connection.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Remove the run's directory, which must be empty by now.
-    fn finish(&self) -> Result<()>;
+    /// Remove the run's directory, which must be empty by now; a shared one may still be in use, or
+    /// gone already.
+    fn finish(&self, shared: bool) -> Result<()>;
 }
 
 /// The factory of a target.

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from dfslab import discover
+from dfslab.fleet.places import HERE, Place
 from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
@@ -70,6 +71,14 @@ class Session:
             "drop_caches": cold if workload.cache == "cold" else "none",
         }
 
+    def places(self) -> tuple[Place, ...]:
+        """Where clients run: on a bed's client hosts when it has any, else in this process.
+
+        A bed names them in `client_hosts`: a name, and what comes before a command to run there.
+        """
+        hosts = getattr(self._bed[1], "client_hosts", {}) if self._bed else {}
+        return tuple(Place(name, tuple(prefix)) for name, prefix in hosts.items()) or (HERE,)
+
     def close(self) -> None:
         """Take down whatever this session opened."""
         self._bed = self._temporary = None
@@ -89,7 +98,8 @@ class Session:
                 self.close()
             self._bed = (key, self._start(scenario))
         bed = self._bed[1]
-        return {**bed.access, "directory": scenario.file_system.access.directory}
+        told = scenario.file_system.access.directory
+        return {"directory": "", **bed.access, **({"directory": told} if told else {})}
 
     def _start(self, scenario: Scenario) -> Any:
         system = discover.file_system(scenario.file_system.name)

@@ -34,7 +34,7 @@ PARAMETERS = Parameters(
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
 )  # fmt: skip
 
-ACCESS_KEYS = ("directory",)
+ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
