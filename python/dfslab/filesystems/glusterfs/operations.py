@@ -45,21 +45,18 @@ _create = seq(_lookup, _lock, _ask("create", P.update_cpu), _unlock, name="creat
 _open = seq(_lookup, _ask("open", P.lookup_cpu), name="open")
 _flush = seq(_ask("flush", P.lookup_cpu), name="close")
 
-_read = pipeline(
+# The kernels of client and brick read ahead, so disk, network and client overlap.
+_stream = pipeline(
     requests,
-    par(
-        call(
-            "brick",
-            "readv",
-            cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu),
-            choice((P.cold, disk_read("brick", piece_bytes))),
-            response_bytes=piece_bytes,
-        ),
-        copies=P.data_fragments,
+    seq(
+        choice((P.cold, disk_read("brick", piece_bytes, "diskRead"))),
+        cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu, "readv"),
     ),
-    cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
-    name="read",
+    send("client", "reply", size_bytes=piece_bytes),
+    cpu("client", (P.client_call_cpu + request_bytes * P.client_byte_cpu) / P.data_fragments),
+    name="stream",
 )
+_read = seq(par(call("brick", "readv", _stream), copies=P.data_fragments), name="read")
 
 _written = pipeline(
     requests,
