@@ -43,7 +43,7 @@ bench: setup ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
 lock: ## renew the lock files from pyproject.toml and Cargo.toml
-	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --generate-hashes --no-header -o requirements.lock
+	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
 .PHONY: help setup demo test check format bench lock
