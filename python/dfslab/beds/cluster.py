@@ -114,8 +114,8 @@ class Cluster:
         here = os.cpu_count() or 1
         for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
             cores = group.processors * group.cores
-            self._limits.enter(
-                host.name, host.init.pid,
+            host.groups = self._limits.make(
+                host.name,
                 float(cores) if cores < here and kernel.has("cpu limits") else None,
                 round(group.memory) if kernel.has("memory limits") else None,
             )  # fmt: skip

@@ -18,6 +18,7 @@ from dfslab.spec.operation import (
     disk_read,
     disk_write,
     later,
+    par,
     pipeline,
     repeat,
     send,
@@ -39,24 +40,35 @@ def _ask(name: str, seconds, response_bytes=128) -> Node:
     )  # fmt: skip
 
 
-_read_chunk = seq(
-    _ask("readChunk", P.lookup_cpu),
-    delay("chunkserver", P.connect, "connect"),
-    call(
-        "chunkserver",
-        "read",
-        pipeline(
-            blocks,
-            seq(
-                choice((P.cold, disk_read("chunkserver", block_bytes, "diskRead"))),
-                cpu("chunkserver", block_bytes * P.server_byte_cpu, "sendBlock"),
+def _read_chunk(from_disk: Node) -> Node:
+    """One chunk from one of its chunkservers; `from_disk` is how a block comes off the disk."""
+    return seq(
+        _ask("readChunk", P.lookup_cpu),
+        delay("chunkserver", P.connect, "connect"),
+        call(
+            "chunkserver",
+            "read",
+            pipeline(
+                blocks,
+                seq(
+                    choice((P.cold, from_disk)),
+                    cpu("chunkserver", block_bytes * P.server_byte_cpu, "sendBlock"),
+                ),
+                send("client", "block", size_bytes=block_bytes),
+                cpu("client", block_bytes * P.client_byte_cpu, "receiveBlock"),
+                name="stream",
             ),
-            send("client", "block", size_bytes=block_bytes),
-            cpu("client", block_bytes * P.client_byte_cpu, "receiveBlock"),
-            name="stream",
         ),
-    ),
-)
+    )
+
+
+# While a chunk is read, the chunkservers of the next two already read theirs (seen on the disks of
+# a bed), so from the second chunk on two disks work for one stream.
+_ahead = par(
+    send("chunkserver", "prefetch", disk_read("chunkserver", block_bytes / 2, "diskRead"),
+         size_bytes=64),
+    copies=2,
+)  # fmt: skip
 
 _hop = send(
     "chunkserver",
@@ -83,7 +95,11 @@ _create = seq(_ask("lookup", P.lookup_cpu), _ask("create", P.update_cpu), name="
 _written = seq(repeat(chunks, _write_chunk), name="write")
 
 OPERATIONS = {
-    "read": seq(_open, seq(repeat(chunks, _read_chunk), name="read")),
+    "read": seq(_open, seq(
+        _read_chunk(disk_read("chunkserver", block_bytes, "diskRead")),
+        repeat(chunks - 1, _read_chunk(_ahead)),
+        name="read",
+    )),
     "write": seq(_create, _written),
     "append": seq(_open, _written),
     "create": _create,
