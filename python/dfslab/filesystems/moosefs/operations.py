@@ -6,7 +6,7 @@ waits until all have the data, not until it is on their disks.
 
 from __future__ import annotations
 
-from sympy import Max, ceiling
+from sympy import Max, Min, ceiling
 
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
@@ -40,35 +40,38 @@ def _ask(name: str, seconds, response_bytes=128) -> Node:
     )  # fmt: skip
 
 
-def _read_chunk(from_disk: Node) -> Node:
-    """One chunk from one of its chunkservers; `from_disk` is how a block comes off the disk."""
-    return seq(
-        _ask("readChunk", P.lookup_cpu),
-        delay("chunkserver", P.connect, "connect"),
-        call(
-            "chunkserver",
-            "read",
-            pipeline(
-                blocks,
-                seq(
-                    choice((P.cold, from_disk)),
-                    cpu("chunkserver", block_bytes * P.server_byte_cpu, "sendBlock"),
-                ),
-                send("client", "block", size_bytes=block_bytes),
-                cpu("client", block_bytes * P.client_byte_cpu, "receiveBlock"),
-                name="stream",
+def _stream(count) -> Node:
+    """`count` blocks from one chunkserver."""
+    return call(
+        "chunkserver",
+        "read",
+        pipeline(
+            count,
+            seq(
+                choice((P.cold, disk_read("chunkserver", block_bytes, "diskRead"))),
+                cpu("chunkserver", block_bytes * P.server_byte_cpu, "sendBlock"),
             ),
+            send("client", "block", size_bytes=block_bytes),
+            cpu("client", block_bytes * P.client_byte_cpu, "receiveBlock"),
+            name="stream",
         ),
     )
 
 
+_find_chunk = seq(
+    _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
+)
 # While a chunk is read, the chunkservers of the next two already read theirs (seen on the disks of
 # a bed), so from the second chunk on two disks work for one stream.
-_ahead = par(
-    send("chunkserver", "prefetch", disk_read("chunkserver", block_bytes / 2, "diskRead"),
-         size_bytes=64),
-    copies=2,
-)  # fmt: skip
+rest = Max(0, chunks - 1)
+ahead = Max(1, Min(2, rest))
+_read = seq(
+    _find_chunk,
+    _stream(blocks),
+    repeat(rest, _find_chunk),
+    choice((Min(1, rest), par(_stream(Max(1, rest * blocks / ahead)), copies=ahead))),
+    name="read",
+)
 
 _hop = send(
     "chunkserver",
@@ -95,11 +98,7 @@ _create = seq(_ask("lookup", P.lookup_cpu), _ask("create", P.update_cpu), name="
 _written = seq(repeat(chunks, _write_chunk), name="write")
 
 OPERATIONS = {
-    "read": seq(_open, seq(
-        _read_chunk(disk_read("chunkserver", block_bytes, "diskRead")),
-        repeat(chunks - 1, _read_chunk(_ahead)),
-        name="read",
-    )),
+    "read": seq(_open, _read),
     "write": seq(_create, _written),
     "append": seq(_open, _written),
     "create": _create,
