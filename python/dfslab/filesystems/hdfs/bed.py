@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
+from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import BaseBed, Notify
 from dfslab.beds.cache import maven_jars, program
 from dfslab.beds.daemon import Daemon, run_to_end
@@ -22,6 +23,7 @@ from dfslab.spec.model import InputError, Model, build, unknown
 from dfslab.spec.units import Bytes, parse
 
 POM = Path(__file__).with_name("pom.xml")
+POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 NAMENODE_PORTS = ("rpc", "http")
@@ -55,7 +57,9 @@ Delay = Annotated[float, BeforeValidator(_seconds)]
 class BedParameters(Model):
     """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
 
-    `clients` and `namenodes` come with a deployment; a bed starts no client.
+    `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
+    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
+    (or the bed's own folder, which goes with the bed).
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -74,6 +78,8 @@ class BedParameters(Model):
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
     data_directory: str = ""
+    trace: bool = False
+    trace_directory: str = ""
     properties: dict[str, str] = {}
 
     @field_validator("version")
@@ -83,7 +89,7 @@ class BedParameters(Model):
             raise ValueError('must be a release like "3.4.3"')
         return value
 
-    @field_validator("data_directory")
+    @field_validator("data_directory", "trace_directory")
     @classmethod
     def _directory(cls, value: str) -> str:
         if value and not (Path(value).is_dir() and os.access(value, os.W_OK | os.X_OK)):
@@ -191,6 +197,8 @@ class Bed(BaseBed):
         """Java is there, and Hadoop's jars are downloaded."""
         program("java", "openjdk-17-jre-headless")
         cls._jars(parameters, notify)
+        if parameters.trace:
+            agent_jar(notify)
 
     @classmethod
     def port_count(cls, parameters: BedParameters) -> int:
@@ -204,7 +212,9 @@ class Bed(BaseBed):
         uri = f"hdfs://{LOOPBACK}:{rpc}"
         self._now(uri=uri)
         self._write_configuration(uri, http)
-        formatting = self.java_command(NAMENODE, "-format", "-nonInteractive")
+        formatting = self.java_command(
+            NAMENODE, "-format", "-nonInteractive", process="format"
+        )
         run_to_end(
             "formatting the NameNode", formatting, self._log("format"), self.environment(),
             self.folder, FORMAT_LIMIT_S,
@@ -233,16 +243,33 @@ class Bed(BaseBed):
         """The folder of Hadoop's configuration files, for daemons and Java clients."""
         return self.folder / "conf"
 
-    def java_command(self, main: str, *arguments: str) -> list[str]:
-        """A command that runs a Java main class of Hadoop's, configured for this bed."""
+    @property
+    def profiles(self) -> Path:
+        """The folder of the traced processes' profiles."""
+        told = self.parameters.trace_directory
+        return Path(told).absolute() if told else self.folder / "profiles"
+
+    def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
+        """A command that runs a Java main class of Hadoop's, configured for this bed.
+
+        `process` is what its profile is called: a role, and a number if there are several.
+        """
         path = os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
             "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            "-Djava.net.preferIPv4Stack=true", "-cp", path, main, *arguments,
+            "-Djava.net.preferIPv4Stack=true", *self.trace_options(process), "-cp", path, main,
+            *arguments,
         ]  # fmt: skip
+
+    def trace_options(self, process: str = "client") -> list[str]:
+        """What makes any JVM write its profile here; nothing in a bed without `trace`."""
+        if not self.parameters.trace:
+            return []
+        service = process.partition("-")[0]
+        return [java_option(agent_jar(), POINTS, self.profiles, service, process)]
 
     def status(self) -> dict[str, Any]:
         """The NameNode's view (None where it does not answer) and every daemon's state.
@@ -290,7 +317,7 @@ class Bed(BaseBed):
 
     def _daemon(self, name: str, main: list[str], ready: Callable[[], bool]) -> Daemon:
         return Daemon(
-            name, self.java_command(*main), self._log(name), ready, self.environment(),
+            name, self.java_command(*main, process=name), self._log(name), ready, self.environment(),
             self.folder, owned=not self.outlive,
         )  # fmt: skip
 
