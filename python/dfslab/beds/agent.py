@@ -20,7 +20,9 @@ SUFFIXES = (".java", ".xml")
 def agent_jar(notify: Notify = silent) -> Path:
     """The jar, built when it is missing or its sources changed. BedError when that fails."""
     sources = sorted(
-        path for path in SOURCES.rglob("*") if path.suffix in SUFFIXES and "target" not in path.parts
+        path
+        for path in SOURCES.rglob("*")
+        if path.suffix in SUFFIXES and "target" not in path.parts
     )
     if not sources:
         raise BedError("download", "building the tracing agent", f"no sources in {SOURCES}")
@@ -58,9 +60,7 @@ def _build(maven: str, sources: list[Path], jar: Path) -> None:
     log = jar.with_suffix(".log")
     log.write_bytes(b"")
     try:
-        run_to_end(
-            "building the tracing agent", command, log, os.environ, partial, BUILD_LIMIT_S
-        )
+        run_to_end("building the tracing agent", command, log, os.environ, partial, BUILD_LIMIT_S)
         (partial / "hadoop" / "target" / "dfslab-agent.jar").rename(jar)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -70,3 +70,7 @@ def java_option(jar: Path, points: Path, folder: Path, service: str, instance: s
     """The option that starts a JVM traced; its profile goes to the folder."""
     told = {"points": points, "out": folder, "service": service, "instance": instance or service}
     return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in told.items())
+
+
+if __name__ == "__main__":
+    agent_jar(print)

@@ -212,9 +212,7 @@ class Bed(BaseBed):
         uri = f"hdfs://{LOOPBACK}:{rpc}"
         self._now(uri=uri)
         self._write_configuration(uri, http)
-        formatting = self.java_command(
-            NAMENODE, "-format", "-nonInteractive", process="format"
-        )
+        formatting = self.java_command(NAMENODE, "-format", "-nonInteractive", process="format")
         run_to_end(
             "formatting the NameNode", formatting, self._log("format"), self.environment(),
             self.folder, FORMAT_LIMIT_S,
@@ -317,8 +315,8 @@ class Bed(BaseBed):
 
     def _daemon(self, name: str, main: list[str], ready: Callable[[], bool]) -> Daemon:
         return Daemon(
-            name, self.java_command(*main, process=name), self._log(name), ready, self.environment(),
-            self.folder, owned=not self.outlive,
+            name, self.java_command(*main, process=name), self._log(name), ready,
+            self.environment(), self.folder, owned=not self.outlive,
         )  # fmt: skip
 
     def _datanode(self, number: int, ports: list[int], data: Path) -> Daemon:

@@ -32,12 +32,12 @@ final class Points {
     }
   }
 
-  /** What is woven in; STEP holds the class of own advice. */
+  /** What is woven in, from the outermost inwards; STEP holds the class of own advice. */
   enum Action {
-    POINT,
-    CAPTURE,
     RESUME,
-    ADVICE
+    CAPTURE,
+    ADVICE,
+    POINT
   }
 
   /** Where a figure or an object comes from. */

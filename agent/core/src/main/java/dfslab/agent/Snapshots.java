@@ -96,6 +96,7 @@ final class Snapshots implements Runnable {
     json.key("started_unix_ns").number(startedMs * 1_000_000);
     json.key("written_unix_ns").number(System.currentTimeMillis() * 1_000_000);
     json.key("last").truth(last);
+    json.key("trees").number(Recorder.trees().size());
     json.key("open_calls").number(open);
     json.key("losses").open('{');
     json.key("too_deep").number(tooDeep);

@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -103,6 +104,7 @@ final class Weaver implements ClassFileTransformer {
     TypeDescription type = TypePool.Default.of(locator).describe(name).resolve();
     List<Points.Cut> fitting = new ArrayList<>(cuts);
     fitting.removeIf(cut -> !fits(cut, type));
+    fitting.sort(Comparator.comparing(Points.Cut::action));
     while (!fitting.isEmpty()) {
       try {
         byte[] changed = build(type, locator, fitting);
