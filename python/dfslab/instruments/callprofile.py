@@ -17,6 +17,7 @@ FORMAT = "dfslab-profile/1"
 SUFFIX = ".profile.json"
 SUB_BUCKETS = 64
 MOST_RANKED = 1000
+MOST_DEPTH = 300
 KINDS = ("", "service", "queue", "lock", "blocked", "detail")
 SUMMED = ("count", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -169,21 +170,24 @@ def merge(files: Iterable[tuple[str, File]]) -> Node:
     """The merged tree of (name of file, profile); its top is no step itself."""
     top = Node("")
     for name, file in files:
-        places: list[Node] = []
-        bordering: list[bool] = []  # whether a step below is this process's first
+        places: list[tuple[Node, int, bool]] = []  # node, depth, whether below is a first step
         for number, row in enumerate(file.nodes):
             if row.above >= number:
                 raise InputError(f"nodes.{number}.above", row.above, "must be an earlier row", name)
-            first = row.above < 0 or bordering[row.above]
-            above = top if row.above < 0 else places[row.above]
+            node, depth, first = (top, 0, True) if row.above < 0 else places[row.above]
             if row.under is not None:
-                for step in filter(None, row.under.split("/")):
-                    above = above.child(step)
-                places.append(above)
+                steps = [step for step in row.under.split("/") if step]
             else:
-                places.append(above.child(f"{file.service}:{row.step}" if first else row.step))
-                places[-1].add(row, file.instance)
-            bordering.append(row.under is not None and row.remote)
+                steps = [f"{file.service}:{row.step}" if first else row.step]
+            for step in steps:
+                node = node.child(step)
+            depth += len(steps)
+            if depth > MOST_DEPTH:
+                allowed = f"must be at most {MOST_DEPTH} steps below a first cause"
+                raise InputError(f"nodes.{number}", None, allowed, name)
+            if row.under is None:
+                node.add(row, file.instance)
+            places.append((node, depth, row.under is not None and row.remote))
     return top
 
 
@@ -191,6 +195,8 @@ def profile(paths: Sequence[Path]) -> dict[str, Any]:
     """Profiles of many processes as one: the tree by causing path, and its rankings."""
     files = [(str(path), read(path)) for path in paths]
     top = merge(files)
+    if not top.children:
+        raise InputError("profile", None, "holds no call", str(paths[0]))
     work, waits = rankings(top)
     places = list(walk(top))
     calls = sum(node.count for _, node in places if node.kind != "detail")
