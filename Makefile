@@ -44,8 +44,11 @@ format: setup ## rewrite sources in the house format
 bench: setup ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
+bench-agent: setup ## what tracing every call costs, beside the OpenTelemetry agent
+	$(PY) benches/agent.py
+
 lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format bench lock
+.PHONY: help setup demo test check format bench bench-agent lock
