@@ -7,7 +7,7 @@ missing=()
 need() { # command, Debian packages
     command -v "$1" >/dev/null 2>&1 || missing+=("${@:2}")
 }
-need java openjdk-17-jre-headless
+need javac openjdk-17-jdk-headless
 need mvn maven
 need cc gcc libc6-dev
 need git git

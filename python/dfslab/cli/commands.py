@@ -244,7 +244,7 @@ def trace_record(
     chosen = _scenario(scenario, sets)
     with _of(scenario):
         profile = _with_progress(as_json, lambda report: laboratory.record(chosen, output, report))
-    _print(as_json, profile, terminal.ranking_table(profile), f"trace: {output}")
+    _print(as_json, profile, *terminal.ranking_tables(profile), f"trace: {output}")
 
 
 @trace_app.command("import")
@@ -255,23 +255,25 @@ def trace_import(
 ) -> None:
     """Turn OTLP files into one compressed profile."""
     profile = laboratory.import_traces(files, output)
-    _print(as_json, profile, terminal.ranking_table(profile), f"profile: {output}")
+    _print(as_json, profile, *terminal.ranking_tables(profile), f"profile: {output}")
 
 
 @trace_app.command("report")
 def trace_report(
-    files: Annotated[list[Path], typer.Argument(help="OTLP files, JSON or protobuf.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="OTLP files, or profiles of traced JVMs or their folder.")
+    ],
     folded: Annotated[
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Call trees of OTLP files, merged and ranked by self time."""
+    """Call trees of traces or of traced JVMs' profiles, merged and ranked by self time."""
     if folded:
         print(laboratory.folded(files), end="")
         return
     profile = laboratory.profile(files)
-    _print(as_json, profile, terminal.ranking_table(profile))
+    _print(as_json, profile, *terminal.ranking_tables(profile))
 
 
 @bed_app.command("up")

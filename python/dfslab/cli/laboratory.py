@@ -10,7 +10,7 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.beds import kernel, registry
-from dfslab.instruments import access
+from dfslab.instruments import access, callprofile
 from dfslab.instruments import trace as tracing
 from dfslab.models.demand import calibrate
 from dfslab.report import page as pages
@@ -210,13 +210,15 @@ def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
 
 
 def profile(files: Sequence[Path]) -> dict[str, Any]:
-    """One compressed profile of OTLP files."""
-    return tracing.profile(_existing(files))
+    """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
+    found = _existing(files)
+    return (callprofile if _of_jvms(found) else tracing).profile(found)
 
 
 def folded(files: Sequence[Path]) -> str:
-    """Folded stacks of OTLP files."""
-    return tracing.folded(_existing(files))
+    """The same as folded stacks."""
+    found = _existing(files)
+    return (callprofile if _of_jvms(found) else tracing).folded(found)
 
 
 def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
@@ -226,11 +228,23 @@ def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
     return found
 
 
+def _of_jvms(files: Sequence[Path]) -> bool:
+    """Whether the files are profiles of traced JVMs. InputError when only some are."""
+    profiles = [path for path in files if callprofile.is_profile(path)]
+    if profiles and len(profiles) < len(files):
+        other = next(path for path in files if path not in profiles)
+        raise InputError("trace", str(other), "spans and profiles are reported apart")
+    return bool(profiles)
+
+
 def _existing(files: Sequence[Path]) -> list[Path]:
-    for path in files:
+    found = callprofile.expand(files)
+    if not found:
+        raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")
+    for path in found:
         if not path.is_file():
             raise InputError("trace", str(path), "no such file")
-    return list(files)
+    return found
 
 
 def bed_up(

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
+from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import BaseBed, Notify
 from dfslab.beds.cache import maven_jars, program
 from dfslab.beds.daemon import Daemon, run_to_end
@@ -25,6 +26,7 @@ from dfslab.spec.model import InputError, Model, build, unknown
 from dfslab.spec.units import Bytes, parse
 
 POM = Path(__file__).with_name("pom.xml")
+POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 # Names of the ports, and the usual numbers, which hosts of their own can use.
@@ -59,7 +61,9 @@ Delay = Annotated[float, BeforeValidator(_seconds)]
 class BedParameters(Model):
     """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
 
-    `clients` and `namenodes` come with a deployment; a bed starts no client.
+    `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
+    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
+    (or the bed's own folder, which goes with the bed).
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -78,6 +82,8 @@ class BedParameters(Model):
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
     data_directory: str = ""
+    trace: bool = False
+    trace_directory: str = ""
     properties: dict[str, str] = {}
 
     @field_validator("version")
@@ -87,7 +93,7 @@ class BedParameters(Model):
             raise ValueError('must be a release like "3.4.3"')
         return value
 
-    @field_validator("data_directory")
+    @field_validator("data_directory", "trace_directory")
     @classmethod
     def _directory(cls, value: str) -> str:
         if value and not (Path(value).is_dir() and os.access(value, os.W_OK | os.X_OK)):
@@ -223,6 +229,8 @@ class Bed(BaseBed):
         """Java is there, and Hadoop's jars are downloaded."""
         program("java", "openjdk-17-jre-headless")
         cls._jars(parameters, notify)
+        if parameters.trace:
+            agent_jar(notify)
 
     @classmethod
     def port_count(cls, parameters: BedParameters) -> int:
@@ -267,7 +275,7 @@ class Bed(BaseBed):
         return [("namenode", NAMENODE_PORTS), *((name, DATANODE_PORTS) for name in datanodes)]
 
     def _format(self) -> None:
-        words = self.java_command(NAMENODE, "-format", "-nonInteractive")
+        words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="format")
         run_to_end(
             "formatting the NameNode", _entered(self._namenode, words), self._log("format"),
             self.environment(), self.folder, FORMAT_LIMIT_S,
@@ -289,16 +297,33 @@ class Bed(BaseBed):
         """The folder of Hadoop's configuration files, for daemons and Java clients."""
         return self.folder / "conf"
 
-    def java_command(self, main: str, *arguments: str) -> list[str]:
-        """A command that runs a Java main class of Hadoop's, configured for this bed."""
+    @property
+    def profiles(self) -> Path:
+        """The folder of the traced processes' profiles."""
+        told = self.parameters.trace_directory
+        return Path(told).absolute() if told else self.folder / "profiles"
+
+    def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
+        """A command that runs a Java main class of Hadoop's, configured for this bed.
+
+        `process` is what its profile is called: a role, and a number if there are several.
+        """
         path = os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
             "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            "-Djava.net.preferIPv4Stack=true", "-cp", path, main, *arguments,
+            "-Djava.net.preferIPv4Stack=true", *self.trace_options(process), "-cp", path, main,
+            *arguments,
         ]  # fmt: skip
+
+    def trace_options(self, process: str = "client") -> list[str]:
+        """What makes any JVM write its profile here; nothing in a bed without `trace`."""
+        if not self.parameters.trace:
+            return []
+        service = process.partition("-")[0]
+        return [java_option(agent_jar(), POINTS, self.profiles, service, process)]
 
     def status(self) -> dict[str, Any]:
         """The NameNode's view (None where it does not answer) and every daemon's state.
@@ -347,7 +372,7 @@ class Bed(BaseBed):
     def _launch_on(
         self, node: Node, main: list[str], ready: Callable[[], bool], stage: int
     ) -> None:
-        words = self.java_command(*main)
+        words = self.java_command(*main, process=node.name)
         if node.host is not None:
             self.run_in(node.host, node.name, words, ready, stage)
             return
