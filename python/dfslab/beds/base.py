@@ -156,7 +156,9 @@ class BaseBed:
         cluster.raise_hosts()
         self.notify("measuring their links and disks")
         began = time.monotonic()
-        self.hardware = hardware.measure(cluster)
+        roles = discover.file_system(self.SYSTEM).roles
+        storing = frozenset(role.name for role in roles if role.kind == "data")
+        self.hardware = hardware.measure(cluster, storing)
         self.hardware_check_s = time.monotonic() - began
 
     @property

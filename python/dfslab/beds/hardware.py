@@ -57,14 +57,14 @@ class Check:
         return self.declared is None or abs(self.measured - self.declared) <= self.allowed
 
 
-def measure(cluster: Cluster) -> list[Check]:
-    """Every host's link rate, round trip and disk rates; those that fail are tried again.
+def measure(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
+    """Every host's link rate and round trip, and the disk rates of those with a `storing` role.
 
-    BedError when a declared quantity is not met after ATTEMPTS.
+    What fails is tried again. BedError when a declared quantity is not met after ATTEMPTS.
     """
     with ThreadPoolExecutor(2) as pool:
         # A network and a disk do not share anything but a little processor time.
-        disks = pool.submit(_retried, lambda: _disks(cluster))
+        disks = pool.submit(_retried, lambda: _disks(cluster, storing))
         checks = [*_retried(lambda: _links(cluster)), *_retried(lambda: _trips(cluster))]
         checks += disks.result()
     for check in checks:
@@ -201,12 +201,13 @@ def _ask(address: str, port: int) -> list[float]:
     return seconds
 
 
-def _disks(cluster: Cluster) -> list[Check]:
+def _disks(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
     """Direct writes, then direct reads, on every limited disk at once."""
     groups = [group for _, group in cluster.deployment.nodes()]
     chosen = [
         (host, group) for host, group in zip(cluster.hosts, groups, strict=True)
-        if not (math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate))
+        if storing & {role for role, count in group.roles.items() if count}
+        and not (math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate))
     ]  # fmt: skip
     if not chosen:
         return []

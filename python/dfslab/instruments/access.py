@@ -79,6 +79,11 @@ class Session:
         hosts = getattr(self._bed[1], "client_hosts", {}) if self._bed else {}
         return tuple(Place(name, tuple(prefix)) for name, prefix in hosts.items()) or (HERE,)
 
+    @property
+    def bed(self) -> Any:
+        """The bed that is up, or None."""
+        return self._bed[1] if self._bed else None
+
     def close(self) -> None:
         """Take down whatever this session opened."""
         self._bed = self._temporary = None
