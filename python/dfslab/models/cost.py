@@ -210,6 +210,8 @@ class Reader:
 
     def _par(self, node: Par, role: str) -> Cost:
         copies = self.value(node.copies)
+        if not copies:
+            return Cost()
         around, self._crowd = self._crowd, self._crowd * max(1.0, copies)
         branches = [self._visit(step, role) for step in node.steps]
         self._crowd = around
@@ -243,10 +245,14 @@ class Reader:
                 cost = self._visit(body, role)
                 slowest = max(slowest, cost.busy_s)
                 first = first.then(cost.times(count - 1))
-        cadence = max(slowest, self._crowd * station_bound_s(first.burst))
         total = first.times(units)
         total.burst = first.burst
-        total.latency_s = first.latency_s + max(0.0, units - 1) * cadence
+        rest_s = max(0.0, units - 1) * slowest
+        for station, burst_s in first.burst.items():
+            # Where the first unit comes several times it leaves servers free for the next.
+            unit_s = self._crowd * burst_s / (station.copies * station.servers)
+            rest_s = max(rest_s, units * unit_s - max(unit_s, burst_s))
+        total.latency_s = first.latency_s + rest_s
         total.busy_s = total.latency_s
         total.steps = {}
         return total
