@@ -1,19 +1,22 @@
 //! NFS version 3 spoken by this process itself: no kernel client, no cache, no mount.
 
+mod file;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use nfs3_client::nfs3_types::nfs3::{
-    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, sattr3, stable_how,
-    writeverf3, COMMIT3args, CREATE3args, FSINFO3args, GETATTR3args, LOOKUP3args, MKDIR3args,
-    Nfs3Option, READ3args, READDIR3args, REMOVE3args, RENAME3args, RMDIR3args, WRITE3args,
+    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfsstat3, sattr3,
+    stable_how, CREATE3args, FSINFO3args, GETATTR3args, LOOKUP3args, MKDIR3args, Nfs3Option,
+    READDIR3args, REMOVE3args, RENAME3args, RMDIR3args,
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
 use serde::Deserialize;
 
+use self::file::NfsFile;
 use self::wire::{Connection, Server};
 use super::{root_directory, Capabilities, DropCaches, Factory, File, Fsync, Target};
 use crate::{Error, ErrorKind, Result};
@@ -24,7 +27,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// The largest bytes of one call that servers are known to offer.
+/// Bytes of one call that servers are known to offer.
+const REQUEST_BYTES_LEAST: u32 = 512;
 const REQUEST_BYTES_MOST: u32 = 16 << 20;
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
@@ -99,8 +103,9 @@ impl Spec {
             ("target.write_size_bytes", self.write_size_bytes),
         ];
         for (key, bytes) in sizes {
-            if !(512..=REQUEST_BYTES_MOST).contains(&bytes) {
-                let reason = format!("{bytes}; allowed: 512 to {REQUEST_BYTES_MOST}");
+            if !(REQUEST_BYTES_LEAST..=REQUEST_BYTES_MOST).contains(&bytes) {
+                let reason =
+                    format!("{bytes}; allowed: {REQUEST_BYTES_LEAST} to {REQUEST_BYTES_MOST}");
                 return Err(Error::input(key, reason));
             }
         }
@@ -108,22 +113,17 @@ impl Spec {
     }
 }
 
-/// Bytes of one call, as wanted and as the server offers.
+/// How data moves: bytes of one call, as wanted and as the server offers.
 #[derive(Clone, Copy)]
-struct Sizes {
-    read: u32,
-    write: u32,
-    list: u32,
-}
-
-#[derive(Clone)]
 struct Settings {
-    server: Server,
-    sizes: Sizes,
+    read_bytes: u32,
+    write_bytes: u32,
+    list_bytes: u32,
     stable: stable_how,
 }
 
 pub struct NfsFactory {
+    server: Server,
     settings: Settings,
     connection: Mutex<Connection>,
     root: nfs_fh3,
@@ -149,7 +149,7 @@ impl NfsFactory {
             spec.privileged_port,
         )?;
         let mut connection = Connection::open(&server)?;
-        let sizes = sizes(&mut connection, spec)?;
+        let settings = settings(&mut connection, spec)?;
         let mut handle = connection.root.clone();
         for name in root.split('/').filter(|name| !name.is_empty()) {
             let found = lookup(&mut connection, "lookup", root, &handle, name);
@@ -162,17 +162,9 @@ impl NfsFactory {
             }
             handle = below;
         }
-        let stable = match spec.stability {
-            Stability::Unstable => stable_how::UNSTABLE,
-            Stability::DataSync => stable_how::DATA_SYNC,
-            Stability::FileSync => stable_how::FILE_SYNC,
-        };
         Ok(NfsFactory {
-            settings: Settings {
-                server,
-                sizes,
-                stable,
-            },
+            server,
+            settings,
             connection: Mutex::new(connection),
             root: handle,
             root_shown: root.to_string(),
@@ -182,37 +174,44 @@ impl NfsFactory {
     }
 }
 
-fn sizes(connection: &mut Connection, spec: &Spec) -> Result<Sizes> {
+fn settings(connection: &mut Connection, spec: &Spec) -> Result<Settings> {
     let asked = FSINFO3args {
         fsroot: connection.root.clone(),
     };
     let offered = connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&asked).await)?;
     // A server that offers nothing at all would make every loop endless.
-    let within = |wanted: u32, offered: u32| wanted.min(offered).max(512);
-    Ok(Sizes {
-        read: within(spec.read_size_bytes, offered.rtmax),
-        write: within(spec.write_size_bytes, offered.wtmax),
-        list: within(REQUEST_BYTES_MOST, offered.dtpref),
+    let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
+    Ok(Settings {
+        read_bytes: within(spec.read_size_bytes, offered.rtmax),
+        write_bytes: within(spec.write_size_bytes, offered.wtmax),
+        list_bytes: within(REQUEST_BYTES_MOST, offered.dtpref),
+        stable: match spec.stability {
+            Stability::Unstable => stable_how::UNSTABLE,
+            Stability::DataSync => stable_how::DATA_SYNC,
+            Stability::FileSync => stable_how::FILE_SYNC,
+        },
     })
 }
 
 impl Factory for NfsFactory {
-    fn begin(&self) -> Result<()> {
+    fn begin(&self, shared: bool) -> Result<()> {
         let mut connection = lock(&self.connection);
+        let (root, name) = (&self.root_shown, &self.run_directory);
+        let wrong = |reason: String| Error::input("target.root", reason);
         // MKDIR fails on anything that is there already, a symbolic link included.
-        let made = mkdir(&mut connection, &self.root, &self.run_directory).map_err(|error| {
-            let (root, name) = (&self.root_shown, &self.run_directory);
-            match error.kind {
-                ErrorKind::Exists => Error::input(
-                    "target.root",
-                    format!("{name} is there already in {root:?}"),
-                ),
-                ErrorKind::Permission => {
-                    Error::input("target.root", format!("{root:?} is not writable"))
+        let made = match mkdir(&mut connection, &self.root, name) {
+            Err(error) if error.kind == ErrorKind::Exists => {
+                let (found, seen) = lookup(&mut connection, "mkdir", name, &self.root, name)?;
+                if !shared || seen.type_ != ftype3::NF3DIR {
+                    return Err(wrong(format!("{name} is there already in {root:?}")));
                 }
-                _ => error,
+                found
             }
-        })?;
+            Err(error) if error.kind == ErrorKind::Permission => {
+                return Err(wrong(format!("{root:?} is not writable")));
+            }
+            made => made?,
+        };
         *lock(&self.directory) = Some(made);
         Ok(())
     }
@@ -221,20 +220,24 @@ impl Factory for NfsFactory {
         let directory = lock(&self.directory).clone();
         let directory = directory.expect("begun before anybody connects");
         Ok(Box::new(Nfs {
-            connection: Arc::new(Mutex::new(Connection::open(&self.settings.server)?)),
-            settings: self.settings.clone(),
+            connection: Arc::new(Mutex::new(Connection::open(&self.server)?)),
+            settings: self.settings,
             directories: HashMap::from([(String::new(), directory)]),
         }))
     }
 
-    fn finish(&self) -> Result<()> {
-        rmdir(
-            &mut lock(&self.connection),
-            &self.root,
-            &self.run_directory,
-            &self.run_directory,
-        )
+    fn finish(&self, shared: bool) -> Result<()> {
+        let mut connection = lock(&self.connection);
+        match rmdir(&mut connection, &self.root, &self.run_directory) {
+            Err(error) if shared && is_left_to_others(&error) => Ok(()),
+            removed => removed,
+        }
     }
+}
+
+/// A directory that others still use, or have removed.
+fn is_left_to_others(error: &Error) -> bool {
+    error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
 }
 
 /// Files outlive no target, but the compiler cannot know: both hold the connection.
@@ -298,9 +301,9 @@ fn mkdir(connection: &mut Connection, directory: &nfs_fh3, path: &str) -> Result
     }
 }
 
-fn rmdir(connection: &mut Connection, above: &nfs_fh3, path: &str, text: &str) -> Result<()> {
+fn rmdir(connection: &mut Connection, above: &nfs_fh3, path: &str) -> Result<()> {
     let asked = RMDIR3args {
-        object: entry(above, text),
+        object: entry(above, last(path)),
     };
     let removed = connection.call("rmdir", path, async |c| c.rmdir(&asked).await);
     removed.map(drop)
@@ -349,16 +352,13 @@ impl Nfs {
     }
 
     fn file(&self, path: &str, handle: nfs_fh3, offset: u64) -> Box<dyn File> {
-        Box::new(NfsFile {
-            connection: Arc::clone(&self.connection),
-            sizes: self.settings.sizes,
-            stable: self.settings.stable,
+        Box::new(NfsFile::new(
+            &self.connection,
+            self.settings,
+            path,
             handle,
             offset,
-            at_end: false,
-            unstable: None,
-            path: path.to_string(),
-        })
+        ))
     }
 }
 
@@ -397,7 +397,7 @@ impl Target for Nfs {
             dir: self.directory("list", path)?,
             cookie: 0,
             cookieverf: cookieverf3::default(),
-            count: self.settings.sizes.list,
+            count: self.settings.list_bytes,
         };
         let mut connection = lock(&self.connection);
         let mut count = 0;
@@ -443,113 +443,11 @@ impl Target for Nfs {
     fn rmdir(&mut self, path: &str) -> Result<()> {
         let above = self.above("rmdir", path)?;
         self.directories.remove(path);
-        rmdir(&mut lock(&self.connection), &above, path, last(path))
+        rmdir(&mut lock(&self.connection), &above, path)
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {
         let reason = "the pages are the server's";
         Err(Error::new(ErrorKind::Other, "drop_cache", path, reason))
-    }
-}
-
-struct NfsFile {
-    connection: Shared,
-    sizes: Sizes,
-    stable: stable_how,
-    handle: nfs_fh3,
-    offset: u64,
-    at_end: bool,
-    /// What the server signed its unsynced writes with; another server life signs differently.
-    unstable: Option<writeverf3>,
-    path: String,
-}
-
-impl NfsFile {
-    fn signed(&mut self, operation: &'static str, by: writeverf3) -> Result<()> {
-        match self.unstable.replace(by) {
-            Some(before) if before != by => {
-                let reason = "the server started anew and may have lost what was written";
-                Err(Error::new(
-                    ErrorKind::Unreachable,
-                    operation,
-                    &self.path,
-                    reason,
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl File for NfsFile {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() && !self.at_end {
-            let wanted = (buffer.len() - filled).min(self.sizes.read as usize);
-            let asked = READ3args {
-                file: self.handle.clone(),
-                offset: self.offset,
-                count: wanted as u32,
-            };
-            let got =
-                lock(&self.connection).call("read", &self.path, async |c| c.read(&asked).await)?;
-            let data = got.data.as_ref();
-            if data.len() > wanted {
-                let reason = format!("{} bytes came, {wanted} were asked for", data.len());
-                return Err(Error::new(ErrorKind::Other, "read", &self.path, reason));
-            }
-            buffer[filled..filled + data.len()].copy_from_slice(data);
-            filled += data.len();
-            self.offset += data.len() as u64;
-            self.at_end = got.eof || data.is_empty();
-        }
-        Ok(filled)
-    }
-
-    fn write(&mut self, bytes: Bytes) -> Result<()> {
-        let mut left = &bytes[..];
-        while !left.is_empty() {
-            let piece = &left[..left.len().min(self.sizes.write as usize)];
-            let asked = WRITE3args {
-                file: self.handle.clone(),
-                offset: self.offset,
-                count: piece.len() as u32,
-                stable: self.stable,
-                data: Opaque::borrowed(piece),
-            };
-            let taken = lock(&self.connection)
-                .call("write", &self.path, async |c| c.write(&asked).await)?;
-            let count = taken.count as usize;
-            if count == 0 || count > piece.len() {
-                let reason = format!("the server took {count} of {} bytes", piece.len());
-                return Err(Error::new(ErrorKind::Other, "write", &self.path, reason));
-            }
-            if taken.committed == stable_how::UNSTABLE {
-                self.signed("write", taken.verf)?;
-            }
-            left = &left[count..];
-            self.offset += count as u64;
-        }
-        Ok(())
-    }
-
-    fn fsync(&mut self) -> Result<()> {
-        // From 0 on and 0 bytes: the whole file.
-        let asked = COMMIT3args {
-            file: self.handle.clone(),
-            offset: 0,
-            count: 0,
-        };
-        let done =
-            lock(&self.connection).call("fsync", &self.path, async |c| c.commit(&asked).await)?;
-        if self.unstable.is_some() {
-            self.signed("fsync", done.verf)?;
-        }
-        self.unstable = None;
-        Ok(())
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
     }
 }
