@@ -26,7 +26,7 @@ if ((${#missing[@]})); then
     fi
 fi
 if ! command -v cargo >/dev/null; then
-    echo "setup: please install Rust 1.85 or newer (cargo was not found)" >&2
+    echo "setup: please install Rust 1.88 or newer (cargo was not found)" >&2
     exit 1
 fi
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then

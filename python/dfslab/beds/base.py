@@ -137,7 +137,7 @@ class BaseBed:
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
         """The deployment to make hosts of; None for daemons on this machine as it is."""
         if deployment is None and cls.HOSTED:
-            deployment = standard(discover.file_system(cls.SYSTEM), servers=3, clients=1)
+            deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
             return None
         return deployment

@@ -279,7 +279,7 @@ def trace_report(
 @bed_app.command("up")
 def bed_up(
     name: Annotated[str, typer.Argument(help="A file system that has a bed.")],
-    servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: 3.")] = 0,
+    servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: the usual.")] = 0,
     clients: Annotated[int, typer.Option(min=0, help="Client hosts; 0: 1.")] = 0,
     link: Annotated[str, typer.Option(help='Rate of each host\'s link: "1Gbit".')] = "",
     delay: Annotated[str, typer.Option(help='One way between hosts: "0.5ms".')] = "",

@@ -262,7 +262,7 @@ def bed_up(
     deployment = None
     if any(asked.values()):
         deployment = standard(
-            system, asked["servers"] or 3, asked["clients"] or 1,
+            system, asked["servers"], asked["clients"] or 1,
             rate("--link", asked["link"]), delay("--delay", asked["delay"]),
             rate("--disk", asked["disk"]),
         )  # fmt: skip
