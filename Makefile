@@ -41,6 +41,9 @@ format: setup ## rewrite sources in the house format
 	.venv/bin/ruff format python tests benches docs
 	.venv/bin/ruff check --fix --quiet python tests benches docs
 
+beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
+	$(PY) benches/beds.py
+
 bench: setup ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
@@ -51,4 +54,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format bench bench-agent lock
+.PHONY: help setup demo test check format beds bench bench-agent lock

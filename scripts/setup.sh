@@ -13,6 +13,20 @@ need cc gcc libc6-dev
 need git git
 need chromium chromium
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+# Hosts and their file systems need root, so only root gets their programs.
+if [[ $(id -u) -eq 0 ]]; then
+    need tini tini
+    need ip iproute2
+    need iptables-legacy iptables
+    need mkfs.xfs xfsprogs
+    need mkfs.ext4 e2fsprogs
+    need setfattr attr
+    need glusterd glusterfs-server glusterfs-client
+    need mfsmaster moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
+    need ceph-mon ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common
+    need redis-server redis-server redis-tools
+    need ganesha.nfsd nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-utils
+fi
 
 if ((${#missing[@]})); then
     if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then

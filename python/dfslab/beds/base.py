@@ -161,11 +161,6 @@ class BaseBed:
         self.hardware = hardware.measure(cluster, storing)
         self.hardware_check_s = time.monotonic() - began
 
-    @property
-    def client_hosts(self) -> dict[str, list[str]]:
-        """Client hosts by name, each with what comes before a command to run it there."""
-        return {host.name: host.command([]) for host in self.clients}
-
     def _memory_folder(self) -> Path:
         """A folder in memory, removed with the bed."""
         path = MEMORY / f"dfslab-{self._folder.id}"
