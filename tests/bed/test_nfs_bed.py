@@ -123,8 +123,16 @@ def test_a_spoiled_byte_on_the_servers_disk_is_found(bed):
 
 def test_a_long_directory_is_listed_whole(bed):
     """More entries than one answer holds: the server refuses a page that is asked for wrongly."""
-    report = load(bed, ["list"], {"clients": 1, "files_per_client": 700,
-                                  "operations_per_client": 3, "file_size": {"fixed": 1}})
+    report = load(
+        bed,
+        ["list"],
+        {
+            "clients": 1,
+            "files_per_client": 700,
+            "operations_per_client": 3,
+            "file_size": {"fixed": 1},
+        },
+    )
     assert report["complete"], report["errors"]
 
 
