@@ -157,6 +157,16 @@ def test_what_is_there_already_is_never_touched(bed):
     bed.server.run("rm", "-r", str(bed.directory / "run"))
 
 
+def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(bed):
+    mine = served(bed) / "run"
+    mine.mkdir()
+    (mine / "theirs").write_text("theirs")
+    report = load(bed, ["write", "read"], verify="after", shared=True)
+    assert report["complete"], report["errors"]
+    assert [path.name for path in mine.iterdir()] == ["theirs"]
+    bed.server.run("rm", "-r", str(bed.directory / "run"))
+
+
 def test_a_server_that_dies_is_told_and_one_that_returns_serves(bed):
     endless = {"operations_per_client": 1_000_000}
     killer = threading.Timer(1.0, bed.kill, ["ganesha"])

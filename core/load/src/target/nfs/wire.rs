@@ -137,6 +137,9 @@ impl Server {
     }
 }
 
+/// What the crate makes of a remote call: the server's answer or why there is none.
+type Called<T, E> = std::result::Result<Nfs3Result<T, E>, RpcError>;
+
 /// A client's connection. NFSv3 keeps no state between calls, so the call after one that broke the
 /// connection makes a new one; the broken one itself is reported, not repeated.
 pub struct Connection {
@@ -161,7 +164,7 @@ impl Connection {
         &mut self,
         operation: &'static str,
         path: &str,
-        work: impl AsyncFnOnce(&mut Nfs3Client<Wire>) -> std::result::Result<Nfs3Result<T, E>, RpcError>,
+        work: impl AsyncFnOnce(&mut Nfs3Client<Wire>) -> Called<T, E>,
     ) -> Result<T> {
         if self.client.is_none() {
             *self = Connection::open(&self.server)?;
