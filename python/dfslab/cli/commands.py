@@ -235,15 +235,32 @@ def report(run_folder: RunFolder, as_json: AsJson = False) -> None:
 
 @trace_app.command("record")
 def trace_record(
-    scenario: ScenarioFile,
-    output: Annotated[Path, typer.Option("-o", "--output", help="OTLP file (.json or protobuf).")],
+    words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="OTLP file; with --on a folder of profiles.")
+    ],
+    on: Annotated[
+        str, typer.Option("--on", metavar="NAME", help="Trace COMMAND on a bed of this system.")
+    ] = "",
     sets: Sets = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the scenario's first configuration with spans on and write them as OTLP."""
-    chosen = _scenario(scenario, sets)
-    with _of(scenario):
-        profile = _with_progress(as_json, lambda report: laboratory.record(chosen, output, report))
+    """Trace a scenario's first configuration, or any client command on a bed."""
+    if on:
+        values = dict(text.partition("=")[::2] for text in sets or [])
+        console = terminal.console(True)
+        profile = laboratory.record_command(
+            on, values, words, output, lambda text: console.print(text)
+        )
+    else:
+        if len(words) > 1:
+            raise InputError("trace record", " ".join(words), "a command needs --on NAME")
+        scenario = Path(words[0])
+        chosen = _scenario(scenario, sets)
+        with _of(scenario):
+            profile = _with_progress(
+                as_json, lambda report: laboratory.record(chosen, output, report)
+            )
     _print(as_json, profile, *terminal.ranking_tables(profile), f"trace: {output}")
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +15,7 @@ from dfslab import discover
 from dfslab.beds import kernel, registry
 from dfslab.instruments import access, callprofile
 from dfslab.instruments import trace as tracing
+from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
 from dfslab.report import page as pages
 from dfslab.report import terminal
@@ -209,6 +213,32 @@ def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
     return tracing.profile([output])
 
 
+def record_command(
+    name: str, values: dict[str, str], command: Sequence[str], folder: Path,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
+    """Run a client command against a bed whose daemons, and the command's JVMs, are traced."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("--output", str(folder), "must be a new or an empty folder")
+    if not folder.parent.is_dir():
+        raise InputError("--output", str(folder), "its directory does not exist")
+    module = _bed_module(name, "--on")
+    if not hasattr(module.Bed, "client_environment"):
+        raise InputError("--on", name, "its processes cannot be traced; hdfs can")
+    told = module.parse_parameters(values)
+    folder.mkdir(exist_ok=True)
+    traced = {**told, "trace": True, "trace_directory": str(folder)}
+    with module.Bed.up(traced, notify=notify) as bed:
+        try:
+            # Standard output is for the profile.
+            done = subprocess.run(command, env=bed.client_environment(), stdout=sys.stderr)
+        except OSError as error:
+            raise InputError("COMMAND", command[0], str(error.strerror)) from error
+    if done.returncode:
+        raise RunFailed(f"{shlex.join(command)} ended with {done.returncode}; traced in {folder}")
+    return profile([folder])
+
+
 def profile(files: Sequence[Path]) -> dict[str, Any]:
     """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
     found = _existing(files)
@@ -247,16 +277,22 @@ def _existing(files: Sequence[Path]) -> list[Path]:
     return found
 
 
-def bed_up(
-    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
-) -> dict[str, Any]:
-    """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
+def _bed_module(name: str, key: str) -> Any:
+    """The module that has the bed of a file system. InputError when it has none."""
     system = discover.file_system(name)
     if not system.has_bed:
         with_beds = [n for n in discover.members("filesystems", folders=True)
                      if discover.file_system(n).has_bed]  # fmt: skip
-        raise InputError("bed", name, f"has none; there are beds for {', '.join(with_beds)}")
-    module = discover.load(system.folder / "bed.py")
+        raise InputError(key, name, f"has none; there are beds for {', '.join(with_beds)}")
+    return discover.load(system.folder / "bed.py")
+
+
+def bed_up(
+    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
+) -> dict[str, Any]:
+    """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
+    module = _bed_module(name, "bed")
+    system = discover.file_system(name)
     if hasattr(module, "parse_parameters"):
         values = module.parse_parameters(values)
     deployment = None

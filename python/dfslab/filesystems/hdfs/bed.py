@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
@@ -37,6 +38,16 @@ ANSWER_LIMIT_S = 5.0
 MIB = 2**20
 # A local daemon is never asked by way of a proxy, whatever the environment says.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+# What Hadoop's own script is used for: the shell, a program in a jar, or a main class.
+HADOOP = """#!/bin/sh
+main="${{1:?fs, jar or the name of a class}}"
+shift
+case "$main" in
+fs | dfs) main=org.apache.hadoop.fs.FsShell ;;
+jar) main=org.apache.hadoop.util.RunJar ;;
+esac
+exec {command} "$main" "$@"
+"""
 LOG4J = """log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -308,14 +319,20 @@ class Bed(BaseBed):
 
         `process` is what its profile is called: a role, and a number if there are several.
         """
-        path = os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
+        return [*self._java(), *self.trace_options(process), "-cp", self._class_path(), main,
+                *arguments]  # fmt: skip
+
+    def _class_path(self) -> str:
+        return os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
+
+    def _java(self) -> list[str]:
+        """How every JVM is started here."""
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
             "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            "-Djava.net.preferIPv4Stack=true", *self.trace_options(process), "-cp", path, main,
-            *arguments,
+            "-Djava.net.preferIPv4Stack=true",
         ]  # fmt: skip
 
     def trace_options(self, process: str = "client") -> list[str]:
@@ -324,6 +341,17 @@ class Bed(BaseBed):
             return []
         service = process.partition("-")[0]
         return [java_option(agent_jar(), POINTS, self.profiles, service, process)]
+
+    def client_environment(self) -> dict[str, str]:
+        """For any client command: a `hadoop` on its path, this bed configured, its JVMs traced."""
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", ""))),
+            "HADOOP_CONF_DIR": str(self.configuration),
+            "JAVA_TOOL_OPTIONS": shlex.join(
+                [*shlex.split(os.environ.get("JAVA_TOOL_OPTIONS", "")), *self.trace_options()]
+            ),
+        }
 
     def status(self) -> dict[str, Any]:
         """The NameNode's view (None where it does not answer) and every daemon's state.
@@ -348,7 +376,7 @@ class Bed(BaseBed):
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 
     def _write_configuration(self) -> None:
-        for name in ("tmp", "logs", "conf/webapps/hdfs", "conf/webapps/datanode"):
+        for name in ("tmp", "logs", "bin", "conf/webapps/hdfs", "conf/webapps/datanode"):
             (self.folder / name).mkdir(parents=True)
         decided = decided_properties(self.parameters, self.folder, self._namenode)
         properties = {**decided, **self.parameters.properties}
@@ -357,6 +385,10 @@ class Bed(BaseBed):
         (self.configuration / "core-site.xml").write_bytes(_site(core))
         (self.configuration / "hdfs-site.xml").write_bytes(_site(hdfs))
         (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
+        script = self.folder / "bin" / "hadoop"
+        command = shlex.join([*self._java(), "-cp", self._class_path()])
+        script.write_text(HADOOP.format(command=command), "utf-8")
+        script.chmod(0o755)
 
     def _data_folder(self) -> Path:
         """Where the DataNodes keep their blocks."""
