@@ -117,3 +117,10 @@ def test_every_method_has_the_one_shape(name, kind):
     assert method.name == name
     assert isinstance(method, Model if kind == "model" else Instrument)
     assert hasattr(method, "fit") == (kind == "model")
+
+
+def test_nets_of_their_own_stay_rare():
+    """A file system is described once; a second description needs a reason each time."""
+    own = [name for name, path in discover.members("filesystems", folders=True).items()
+           if (path / "net.py").exists()]  # fmt: skip
+    assert own == ["pvfs"]

@@ -106,7 +106,7 @@ def test_gathering_units_costs_what_the_docstring_says(most):
 
 
 @pytest.mark.parametrize("operation", ["read", "write", "append"])
-@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
+@pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs", "pvfs"])
 def test_a_size_on_the_token_means_what_a_constant_size_means(system, operation):
     """Nets for streams of many sizes keep the size open; here every token has the same."""
     for size in ("0 B", "100 kB", "1 MiB", "300 MiB"):
