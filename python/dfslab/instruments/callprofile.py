@@ -48,6 +48,7 @@ class Losses(Model):
 
     too_deep: Count = 0
     misplaced: Count = 0
+    exemplars_left_out: Count = 0
 
 
 class Point(Model):
