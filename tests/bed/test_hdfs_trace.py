@@ -65,7 +65,8 @@ def traced(tmp_path_factory) -> dict[str, Any]:
             logs = "".join(log.read_text() for log in (bed.folder / "logs").glob("*.log"))
     assert filecmp.cmp(source, files / "back", shallow=False)
     top = callprofile.merge((str(p), callprofile.read(p)) for p in callprofile.expand([folder]))
-    return {"folder": folder, "spans": whole_calls(folder), "places": dict(callprofile.walk(top)), "counted": counted,
+    places = dict(callprofile.walk(top))
+    return {"folder": folder, "spans": whole_calls(folder), "places": places, "counted": counted,
             "logs": logs}  # fmt: skip
 
 
