@@ -25,7 +25,14 @@ import java.util.Locale;
  */
 final class Points {
   /** A change to the methods of a class: timed, a hand-over, or own code. */
-  record Cut(Action action, Pattern owner, String method, String step, Kind kind, Source source, Source about) {
+  record Cut(
+      Action action,
+      Pattern owner,
+      String method,
+      String step,
+      Kind kind,
+      Source source,
+      Source about) {
     @Override
     public String toString() {
       return action.name().toLowerCase(Locale.ROOT) + " " + owner + " " + method;

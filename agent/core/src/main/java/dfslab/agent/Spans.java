@@ -69,8 +69,10 @@ final class Spans {
               steps[number], parents[number], startsNs[number], endNs, bytes[number],
               failures[number], text(abouts[number]));
     }
+    long high = ids.nextLong();
+    long low = ids.nextLong() | 1;
     outermost.exemplars().keep(
-        new Exemplar(tookNs, lot, failed, beyond, cause, ids.nextLong(), ids.nextLong() | 1, spans));
+        new Exemplar(tookNs, lot, failed, beyond, cause, high, low, spans));
   }
 
   /** What an argument says of itself; the host's code may fail in that. */
