@@ -17,8 +17,10 @@ from dfslab.beds import registry, state
 from dfslab.beds.errors import BedError
 from dfslab.beds.ports import can_listen
 from dfslab.filesystems.hdfs.bed import (
+    NAMENODE_PORTS,
     Bed,
     BedParameters,
+    Node,
     decided_properties,
     parse_parameters,
 )
@@ -253,7 +255,9 @@ def test_a_scenario_s_parameters_are_understood():
     scenario = read(Path(__file__).parents[2] / "scenarios/hdfs.toml")
     told = BedParameters.model_validate(bed_parameters(scenario))
     assert (told.datanodes, told.replication, told.complete_retry_delay_s) == (3, 2, 0.4)
-    properties = decided_properties(told, Path("/bed"), "hdfs://there", 1)
+    properties = decided_properties(
+        told, Path("/bed"), Node("namenode", None, "there", NAMENODE_PORTS)
+    )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
     assert {parameter.source for parameter in declared} <= set(properties)
     delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"

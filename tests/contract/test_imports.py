@@ -14,12 +14,15 @@ CRATES = {
     "stats": set(),
     "workload": {"stats"},
     "load": {"stats", "workload"},
+    "link": {"stats", "workload"},
     "net": {"stats", "workload"},
     "trace": {"stats", "workload"},
-    "py": {"stats", "workload", "load", "net", "trace"},
+    "py": {"stats", "workload", "load", "link", "net", "trace"},
 }
 MAY_IMPORT_CORE = {
-    "instruments/measure.py",
+    "beds/delay_line.py",
+    "fleet/agent.py",
+    "fleet/run.py",
     "instruments/trace.py",
     "models/petri.py",
     "nets/engine.py",

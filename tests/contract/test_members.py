@@ -57,14 +57,17 @@ def test_every_symbol_of_a_description_is_declared(name):
 def test_no_declared_parameter_is_idle(name):
     system = discover.file_system(name)
     acting = {key for operation in system.operations for key in system.acting(operation)}
-    told = {"close_committed_allowed"}  # acts on the daemons, not in a tree
-    assert {parameter.key for parameter in system.parameters} <= acting | told
+    told = {p.key for p in system.parameters if p.daemons_only}
+    assert {parameter.key for parameter in system.parameters} - acting == told
 
 
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_predictions_are_finite_positive_and_within_bounds(name, apart):
-    for workload in ("sequential_read", "sequential_write", "append"):
+    workloads = ["sequential_read", "sequential_write"]
+    if "append" in discover.file_system(name).operations:
+        workloads.append("append")
+    for workload in workloads:
         rates = []
         for size in ("1 B", "64 KiB", "1 MiB", "300 MiB"):
             for clients in (1, 3, 40):
@@ -84,8 +87,8 @@ def test_predictions_are_finite_positive_and_within_bounds(name, apart):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_operation_has_named_steps_and_a_formula(name):
     system = discover.file_system(name)
-    assert set(system.operations) >= {"read", "write", "create", "stat", "list", "rename",
-                                      "delete", "append"}  # fmt: skip
+    # What cannot be done to it at all may be missing: a finished file of Alluxio takes no more.
+    assert set(system.operations) >= {"read", "write", "create", "stat", "list", "rename", "delete"}
     for operation, tree in system.operations.items():
         assert step_names(tree), operation
         assert len(list(walk(tree))) < 200

@@ -1,6 +1,8 @@
 //! What others see of a run, and the word with which they stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The parts of a run, in order.
 #[derive(Clone, Copy)]
@@ -13,6 +15,23 @@ pub enum Phase {
 
 const PHASES: [&str; 4] = ["preparing", "running", "verifying", "cleaning up"];
 
+/// A run that waits at its gate looks this often whether it is to stop.
+const GATE_POLL: Duration = Duration::from_millis(20);
+
+/// Where a run with a gate stands before its start.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Gate {
+    /// There is none: the run starts when it is prepared.
+    #[default]
+    None,
+    /// Still preparing.
+    Shut,
+    /// Prepared, and waiting to be told when to start.
+    Waiting,
+    /// To start at this instant.
+    Open(Instant),
+}
+
 /// Shared between a run and whoever watches it.
 #[derive(Default)]
 pub struct Control {
@@ -20,9 +39,68 @@ pub struct Control {
     done: AtomicU64,
     total: AtomicU64,
     phase: AtomicU64,
+    gate: Mutex<Gate>,
+    gate_changed: Condvar,
 }
 
 impl Control {
+    /// A control whose run, once prepared, waits for `start_at`.
+    pub fn gated() -> Self {
+        Control {
+            gate: Mutex::new(Gate::Shut),
+            ..Control::default()
+        }
+    }
+
+    /// Whether the run is prepared and waits for its start.
+    pub fn waiting(&self) -> bool {
+        *self.gate() == Gate::Waiting
+    }
+
+    /// When the run is to start; an instant that has passed is at once.
+    pub fn start_at(&self, instant: Instant) {
+        *self.gate() = Gate::Open(instant);
+        self.gate_changed.notify_all();
+    }
+
+    /// The same for a reading of CLOCK_MONOTONIC in seconds, which a machine's processes share.
+    pub fn start_at_monotonic(&self, seconds: f64) {
+        let mut clock = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: it fills the structure it is given; the clock exists on every Linux.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut clock) };
+        let now = Instant::now();
+        let ahead = seconds - (clock.tv_sec as f64 + clock.tv_nsec as f64 * 1e-9);
+        let distance = Duration::try_from_secs_f64(ahead.abs()).unwrap_or_default();
+        let at = match ahead > 0.0 {
+            true => now.checked_add(distance),
+            false => now.checked_sub(distance),
+        };
+        self.start_at(at.unwrap_or(now));
+    }
+
+    /// The instant agreed on, once the gate opens; now, without a gate or when the run is stopped.
+    pub(crate) fn pass_gate(&self) -> Instant {
+        let mut gate = self.gate();
+        if *gate == Gate::Shut {
+            *gate = Gate::Waiting;
+        }
+        while *gate == Gate::Waiting && !self.stopped() {
+            let waited = self.gate_changed.wait_timeout(gate, GATE_POLL);
+            gate = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        match *gate {
+            Gate::Open(instant) => instant,
+            _ => Instant::now(),
+        }
+    }
+
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// No further operation starts; what was done is reported and cleaned up.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);

@@ -4,6 +4,7 @@ mod client;
 pub mod content;
 mod control;
 mod error;
+mod merge;
 mod outcome;
 mod plan;
 mod record;

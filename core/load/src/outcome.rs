@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use dfslab_stats::Histogram;
 use dfslab_workload::encode;
 
 use crate::plan::Plan;
 use crate::record::{nanoseconds, Record};
 use crate::report::{
-    CacheReport, ClientReport, Counted, CpuReport, ErrorCount, Report, SpanRecord,
+    CacheReport, ClientReport, Counted, CpuReport, ErrorCount, OperationReport, Report, SpanRecord,
+    StepReport,
 };
 
 /// A report with what is too large for it.
@@ -25,6 +27,7 @@ pub struct Outcome {
 pub struct Timing {
     pub zero: Instant,
     pub zero_unix_ns: u64,
+    pub late_s: f64,
     pub cpu: CpuReport,
     /// When the first client had done all its operations, ns after zero; the largest when none did.
     pub wall_ns: u64,
@@ -33,49 +36,37 @@ pub struct Timing {
 
 /// Put the clients' records together.
 pub fn outcome(plan: &Plan, records: &[Record], timing: &Timing, began: Instant) -> Outcome {
-    let (operations, steps, errors) = merged(records);
-    let per_client: Vec<ClientReport> =
-        records.iter().map(|r| per_client(r, timing.zero)).collect();
-    let window_s = per_client
-        .iter()
-        .map(|client| client.last_end_s)
-        .fold(0.0, f64::max);
-    // Nobody was first when nobody started.
-    let stonewall_s = match timing.wall_ns {
-        u64::MAX => 0.0,
-        wall_ns => wall_ns as f64 * 1e-9,
-    };
-    let stonewall_count: u64 = records.iter().map(|record| record.count_before_wall).sum();
-    let count: u64 = per_client.iter().map(|client| client.count).sum();
-    let bytes: u64 = per_client.iter().map(|client| client.bytes).sum();
-    let over = |value: f64, seconds: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
-    let report = Report {
+    let (operations, steps) = counted(records);
+    let mut ends = Histogram::new();
+    records.iter().for_each(|record| ends.merge(&record.ends));
+    let mut report = Report {
         complete: timing.complete,
         wall_s: began.elapsed().as_secs_f64(),
         start_unix_ns: timing.zero_unix_ns,
-        clients: plan.stream.clients,
-        window_s,
-        stonewall_s,
-        rate_per_s: over(count as f64, window_s),
-        throughput_bytes_per_s: over(bytes as f64, window_s),
-        stonewall_rate_per_s: over(stonewall_count as f64, stonewall_s),
-        operations: operations
-            .iter()
-            .map(|(name, c)| (*name, c.operation()))
-            .collect(),
-        steps: steps
-            .iter()
-            .map(|(name, counted)| (name.clone(), counted.step()))
-            .collect(),
-        per_client,
-        errors: errors.into_iter().map(error_count).collect(),
+        late_s: timing.late_s,
+        clients: plan.client_count(),
+        window_s: 0.0,
+        // Nobody was first when nobody started.
+        stonewall_s: match timing.wall_ns {
+            u64::MAX => 0.0,
+            wall_ns => wall_ns as f64 * 1e-9,
+        },
+        rate_per_s: 0.0,
+        throughput_bytes_per_s: 0.0,
+        stonewall_rate_per_s: 0.0,
+        operations,
+        steps,
+        ends,
+        per_client: records.iter().map(|r| per_client(r, timing.zero)).collect(),
+        errors: errors(records),
         verified_bytes: records.iter().map(|record| record.verified_bytes).sum(),
         cache: CacheReport {
-            dropped: plan.target.wants_cold().unwrap_or("none"),
+            dropped: plan.target.wants_cold().unwrap_or("none").to_string(),
         },
         cpu_s: timing.cpu,
         spans_dropped: records.iter().map(|record| record.spans_dropped).sum(),
     };
+    report.settle();
     let recorded = records
         .iter()
         .flat_map(|record| encode(&record.executed))
@@ -88,19 +79,15 @@ pub fn outcome(plan: &Plan, records: &[Record], timing: &Timing, began: Instant)
     }
 }
 
-type Errors = BTreeMap<(String, &'static str), (u64, String)>;
-
-/// What all clients counted together: by operation, by step, by error.
-fn merged(
+/// What all clients counted together: by operation and by step.
+fn counted(
     records: &[Record],
 ) -> (
-    BTreeMap<&'static str, Counted>,
-    BTreeMap<String, Counted>,
-    Errors,
+    BTreeMap<String, OperationReport>,
+    BTreeMap<String, StepReport>,
 ) {
-    let mut operations: BTreeMap<&'static str, Counted> = BTreeMap::new();
+    let mut operations: BTreeMap<&str, Counted> = BTreeMap::new();
     let mut steps: BTreeMap<String, Counted> = BTreeMap::new();
-    let mut errors = Errors::new();
     for record in records {
         for (name, counted) in record.operations() {
             operations.entry(name).or_default().merge(counted);
@@ -108,25 +95,32 @@ fn merged(
         for (name, counted) in record.steps() {
             steps.entry(name).or_default().merge(counted);
         }
-        for (key, (count, first)) in &record.errors {
-            errors
-                .entry(key.clone())
-                .or_insert_with(|| (0, first.clone()))
-                .0 += count;
-        }
     }
-    (operations, steps, errors)
+    let operations = operations
+        .into_iter()
+        .map(|(name, counted)| (name.to_string(), counted.operation()));
+    let steps = steps
+        .into_iter()
+        .map(|(name, counted)| (name, counted.step()));
+    (operations.collect(), steps.collect())
 }
 
-fn error_count(
-    ((operation, kind), (count, first)): ((String, &'static str), (u64, String)),
-) -> ErrorCount {
-    ErrorCount {
-        operation,
-        kind,
-        count,
-        first,
+/// What failed, by operation and kind.
+fn errors(records: &[Record]) -> Vec<ErrorCount> {
+    let mut found: BTreeMap<(String, &str), ErrorCount> = BTreeMap::new();
+    for record in records {
+        for ((operation, kind), (count, first)) in &record.errors {
+            let entry = found.entry((operation.clone(), kind));
+            let told = entry.or_insert_with(|| ErrorCount {
+                operation: operation.clone(),
+                kind: kind.to_string(),
+                count: 0,
+                first: first.clone(),
+            });
+            told.count += count;
+        }
     }
+    found.into_values().collect()
 }
 
 fn per_client(record: &Record, zero: Instant) -> ClientReport {

@@ -1,5 +1,7 @@
 //! One load run, as data.
 
+use std::ops::Range;
+
 use dfslab_workload::{OperationKind, StreamSpec};
 use serde::Deserialize;
 
@@ -55,6 +57,16 @@ pub struct Plan {
     /// More errors than this stop the run.
     #[serde(default)]
     pub max_errors: u64,
+    /// The first client that runs here; the others of the stream run elsewhere.
+    #[serde(default)]
+    pub clients_from: Option<u32>,
+    /// The first client after it that does not.
+    #[serde(default)]
+    pub clients_to: Option<u32>,
+    /// Others run their part of the stream in the same run directory: whoever comes first makes it
+    /// and the last one out removes it.
+    #[serde(default)]
+    pub shared: bool,
     /// Leave the files.
     #[serde(default)]
     pub keep: bool,
@@ -74,6 +86,11 @@ impl Plan {
                 format!("{name:?} is no plain name"),
             ));
         }
+        let clients = plan.clients();
+        if clients.is_empty() || clients.end > plan.stream.clients {
+            let reason = format!("{clients:?}; allowed: parts of 0..{}", plan.stream.clients);
+            return Err(Error::input("clients_from, clients_to", reason));
+        }
         let limit = plan.time_limit_s.unwrap_or(1.0);
         if !(limit > 0.0 && limit <= LONGEST_LIMIT_S) {
             let reason = format!("{limit} is not above 0 and at most {LONGEST_LIMIT_S}");
@@ -82,6 +99,16 @@ impl Plan {
         plan.target.check()?;
         plan.check_capabilities()?;
         Ok(plan)
+    }
+
+    /// The clients that run here.
+    pub fn clients(&self) -> Range<u32> {
+        self.clients_from.unwrap_or(0)..self.clients_to.unwrap_or(self.stream.clients)
+    }
+
+    /// How many they are.
+    pub fn client_count(&self) -> u32 {
+        self.clients().len() as u32
     }
 
     fn check_capabilities(&self) -> Result<()> {
@@ -121,10 +148,10 @@ impl Plan {
 
     fn check_direct(&self) -> Result<()> {
         let fixed = match self.stream.file_size {
-            dfslab_workload::FileSize::Fixed(bytes) => bytes % 4096 == 0,
+            dfslab_workload::FileSize::Fixed(bytes) => bytes.is_multiple_of(4096),
             _ => !self.stream.mix.iter().any(|s| s.operation.moves_data()),
         };
-        if self.stream.transfer_size_bytes % 4096 != 0 || !fixed {
+        if !self.stream.transfer_size_bytes.is_multiple_of(4096) || !fixed {
             let reason = "direct I/O needs fixed file and transfer sizes in multiples of 4096";
             return Err(Error::input("target.direct", reason));
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use dfslab_stats::Histogram;
 use dfslab_workload::{Operation, OperationKind};
 
 use crate::report::{Counted, SpanRecord};
@@ -74,10 +75,9 @@ pub struct Record {
     pub first_start: Option<Instant>,
     pub last_end: Option<Instant>,
     pub verified_bytes: u64,
-    /// Operations that succeeded, and those of them that ended before the first client had done all
-    /// its own.
+    /// Operations that succeeded, and when each of them ended after zero.
     pub count: u64,
-    pub count_before_wall: u64,
+    pub ends: Histogram,
 }
 
 /// A span as it is kept while the clock runs: no text, no allocation of its own.
@@ -107,7 +107,7 @@ impl Record {
             last_end: None,
             verified_bytes: 0,
             count: 0,
-            count_before_wall: 0,
+            ends: Histogram::new(),
         }
     }
 
@@ -132,18 +132,8 @@ impl Record {
         self.first_start.get_or_insert(start);
         self.last_end = Some(end);
         self.count += 1;
+        self.ends.record(nanoseconds(self.zero, end));
         self.keep_spans(operation, start, end, done);
-    }
-
-    /// Count the operation that has just succeeded when it ended before the first client had done
-    /// all its own, `wall_ns` after zero as far as known: late by at most one operation a client.
-    pub fn before_wall(&mut self, wall_ns: u64) {
-        if self
-            .last_end
-            .is_some_and(|end| nanoseconds(self.zero, end) <= wall_ns)
-        {
-            self.count_before_wall += 1;
-        }
     }
 
     /// Count one failed operation.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use dfslab_stats::{Histogram, Summary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One logical operation kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationReport {
     /// Operations that succeeded.
     pub count: u64,
@@ -16,12 +16,12 @@ pub struct OperationReport {
     pub bytes: u64,
     /// Latency of the successful ones.
     pub latency: Summary,
-    /// (lowest ns of a bucket, count).
-    pub histogram: Vec<(u64, u64)>,
+    /// The same, without loss.
+    pub histogram: Histogram,
 }
 
 /// One primitive inside a logical operation, such as `write/close`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepReport {
     /// Calls that succeeded.
     pub count: u64,
@@ -29,10 +29,12 @@ pub struct StepReport {
     pub bytes: u64,
     /// Latency of the calls.
     pub latency: Summary,
+    /// The same, without loss.
+    pub histogram: Histogram,
 }
 
 /// One client's part.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientReport {
     /// Its number.
     pub client: u32,
@@ -47,12 +49,12 @@ pub struct ClientReport {
 }
 
 /// Errors of one operation and kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// The step that failed.
     pub operation: String,
     /// What went wrong.
-    pub kind: &'static str,
+    pub kind: String,
     /// How often.
     pub count: u64,
     /// The first of them.
@@ -60,14 +62,14 @@ pub struct ErrorCount {
 }
 
 /// What was emptied before the timed part.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
     /// "none", "files" or "system".
-    pub dropped: &'static str,
+    pub dropped: String,
 }
 
 /// Processor time of this process over the timed part.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuReport {
     /// In user mode, seconds.
     pub user: f64,
@@ -76,7 +78,7 @@ pub struct CpuReport {
 }
 
 /// The report of one run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// False when it was interrupted, ran out of time, or stopped for errors.
     pub complete: bool,
@@ -84,6 +86,8 @@ pub struct Report {
     pub wall_s: f64,
     /// When the timed part began (Unix time).
     pub start_unix_ns: u64,
+    /// How long after the agreed start the clients were let go.
+    pub late_s: f64,
     /// Number of clients.
     pub clients: u32,
     /// From the common start to the end of the last operation.
@@ -97,9 +101,11 @@ pub struct Report {
     /// Successful operations until the stonewall, over it.
     pub stonewall_rate_per_s: f64,
     /// By logical operation.
-    pub operations: BTreeMap<&'static str, OperationReport>,
+    pub operations: BTreeMap<String, OperationReport>,
     /// By primitive.
     pub steps: BTreeMap<String, StepReport>,
+    /// When successful operations ended, after the common start.
+    pub ends: Histogram,
     /// By client.
     pub per_client: Vec<ClientReport>,
     /// What failed.
@@ -154,7 +160,7 @@ impl Counted {
             errors: self.errors,
             bytes: self.bytes,
             latency: Summary::from(&self.histogram),
-            histogram: self.histogram.buckets(),
+            histogram: self.histogram.clone(),
         }
     }
 
@@ -163,6 +169,7 @@ impl Counted {
             count: self.histogram.count(),
             bytes: self.bytes,
             latency: Summary::from(&self.histogram),
+            histogram: self.histogram.clone(),
         }
     }
 }

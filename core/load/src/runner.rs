@@ -19,6 +19,7 @@ use crate::{Error, ErrorKind, Result};
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// A counter that all clients write to with every operation would slow them down.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 const TELL_EVERY: Duration = Duration::from_millis(10);
 
 /// Run a plan. Errors of operations, of checks and of cleaning up are counted in the report; an
@@ -29,12 +30,12 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
         check_system_caches()?;
     }
     let factory = factory(&plan.target, &plan.run_directory)?;
-    factory.begin()?;
+    factory.begin(plan.shared)?;
     let content = Content::new(plan.stream.seed, plan.stream.transfer_size_bytes as usize);
     let ran = run_clients(plan, control, factory.as_ref(), &content);
     let removed = match plan.keep {
         true => Ok(()),
-        false => factory.finish(),
+        false => factory.finish(plan.shared),
     };
     let (mut records, mut timing, refused) = ran?;
     if let (Err(error), Some(record)) = (removed, records.first_mut()) {
@@ -70,13 +71,14 @@ struct Together<'a> {
     broken: AtomicBool,
     refused: Mutex<Option<Error>>,
     zero: OnceLock<(Instant, u64)>,
+    late_s: OnceLock<f64>,
     /// When the first client had done all its operations, ns after zero.
     wall_ns: AtomicU64,
 }
 
 impl<'a> Together<'a> {
     fn new(plan: &'a Plan, control: &'a Control) -> Self {
-        let parties = plan.stream.clients as usize + 1;
+        let parties = plan.client_count() as usize + 1;
         Together {
             plan,
             control,
@@ -88,6 +90,7 @@ impl<'a> Together<'a> {
             broken: AtomicBool::new(false),
             refused: Mutex::new(None),
             zero: OnceLock::new(),
+            late_s: OnceLock::new(),
             wall_ns: AtomicU64::new(u64::MAX),
         }
     }
@@ -112,7 +115,7 @@ fn run_clients(
 ) -> Result<(Vec<Record>, Timing, Option<Error>)> {
     let together = Together::new(plan, control);
     let mut connections = Vec::new();
-    for number in 0..plan.stream.clients {
+    for number in plan.clients() {
         connections.push(Client::new(number, plan, content, factory.connect()?));
     }
     control.enter(Phase::Preparing, files_to_prepare(plan));
@@ -139,6 +142,7 @@ fn run_clients(
     let timing = Timing {
         zero,
         zero_unix_ns,
+        late_s: together.late_s.get().copied().unwrap_or(0.0),
         cpu,
         wall_ns: together.wall_ns.load(Ordering::Relaxed),
         complete: !control.stopped() && errors <= plan.max_errors && all_done(plan, &records),
@@ -152,7 +156,7 @@ fn run_clients(
 
 fn files_to_prepare(plan: &Plan) -> u64 {
     // Every client has the same number; only their sizes differ.
-    prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.stream.clients)
+    prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.client_count())
 }
 
 fn all_done(plan: &Plan, records: &[Record]) -> bool {
@@ -173,12 +177,13 @@ fn conduct(together: &Together) -> CpuReport {
             together.refuse(error);
         }
     }
-    let operations = plan.stream.operations_per_client * u64::from(plan.stream.clients);
+    let operations = plan.stream.operations_per_client * u64::from(plan.client_count());
     together.control.enter(Phase::Running, operations);
-    let unix = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as u64);
-    together.zero.set((Instant::now(), unix)).expect("set once");
+    let zero = match together.broken.load(Ordering::Relaxed) {
+        true => Instant::now(),
+        false => await_start(together),
+    };
+    together.zero.set((zero, unix_ns(zero))).expect("set once");
     let before = cpu_time();
     together.started.wait();
     together.finished.wait();
@@ -188,6 +193,27 @@ fn conduct(together: &Together) -> CpuReport {
         user: after.user - before.user,
         system: after.system - before.system,
     }
+}
+
+/// Wait for the agreed start, which is where everything is timed from, however late it is noticed.
+fn await_start(together: &Together) -> Instant {
+    let zero = together.control.pass_gate();
+    while Instant::now() < zero && !together.control.stopped() {
+        let left = zero.saturating_duration_since(Instant::now());
+        std::thread::sleep(left.min(LONGEST_SLEEP));
+    }
+    let late = Instant::now().saturating_duration_since(zero);
+    together.late_s.set(late.as_secs_f64()).expect("set once");
+    zero
+}
+
+/// The Unix time of an instant.
+fn unix_ns(instant: Instant) -> u64 {
+    let (now, unix) = (Instant::now(), SystemTime::now());
+    let past = unix - now.saturating_duration_since(instant);
+    let then = past + instant.saturating_duration_since(now);
+    then.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// A broken client library must not leave the other clients waiting for this one for ever.
@@ -276,9 +302,7 @@ fn timed_part(client: &mut Client, record: &mut Record, together: &Together) -> 
         if plan.record {
             record.executed.push(operation);
         }
-        if client.execute(&operation, record) {
-            record.before_wall(together.wall_ns.load(Ordering::Relaxed));
-        } else {
+        if !client.execute(&operation, record) {
             let now = record.error_count();
             together.errors.fetch_add(now - failed, Ordering::Relaxed);
             failed = now;

@@ -1,6 +1,7 @@
 //! What a load runs on: the trait, declared capabilities, and the targets there are.
 
 mod hdfs;
+mod nfs;
 mod null;
 mod posix;
 
@@ -146,6 +147,8 @@ pub enum TargetSpec {
         #[serde(default)]
         drop_caches: DropCaches,
     },
+    /// NFS version 3, spoken by this process.
+    Nfs(nfs::Spec),
 }
 
 fn root_directory() -> String {
@@ -159,24 +162,29 @@ impl TargetSpec {
             TargetSpec::Null { .. } => "null",
             TargetSpec::Posix { .. } => "posix",
             TargetSpec::Hdfs { .. } => "hdfs",
+            TargetSpec::Nfs(_) => "nfs",
         }
     }
 
     /// Values that no file system of this kind takes.
     pub fn check(&self) -> Result<()> {
-        let TargetSpec::Hdfs {
-            replication,
-            block_size_bytes,
-            ..
-        } = self
-        else {
-            return Ok(());
+        let (replication, block_size_bytes) = match self {
+            TargetSpec::Hdfs {
+                replication,
+                block_size_bytes,
+                ..
+            } => (replication, block_size_bytes),
+            TargetSpec::Nfs(spec) => return spec.check(),
+            _ => return Ok(()),
         };
         if !(1..=512).contains(replication) {
             let reason = format!("{replication}; allowed: 1 to 512");
             return Err(Error::input("target.replication", reason));
         }
-        if *block_size_bytes == 0 || block_size_bytes % 512 != 0 || *block_size_bytes > 1 << 40 {
+        if *block_size_bytes == 0
+            || !block_size_bytes.is_multiple_of(512)
+            || *block_size_bytes > 1 << 40
+        {
             let reason = format!("{block_size_bytes}; allowed: multiples of 512 up to 1 TiB");
             return Err(Error::input("target.block_size_bytes", reason));
         }
@@ -187,7 +195,9 @@ impl TargetSpec {
     pub fn wants_direct(&self) -> bool {
         matches!(
             self,
-            TargetSpec::Posix { direct: true, .. } | TargetSpec::Hdfs { direct: true, .. }
+            TargetSpec::Posix { direct: true, .. }
+                | TargetSpec::Hdfs { direct: true, .. }
+                | TargetSpec::Nfs(nfs::Spec { direct: true, .. })
         )
     }
 
@@ -196,7 +206,8 @@ impl TargetSpec {
         let policy = match self {
             TargetSpec::Null { fsync }
             | TargetSpec::Posix { fsync, .. }
-            | TargetSpec::Hdfs { fsync, .. } => *fsync,
+            | TargetSpec::Hdfs { fsync, .. }
+            | TargetSpec::Nfs(nfs::Spec { fsync, .. }) => *fsync,
         };
         policy == Fsync::Close
     }
@@ -205,9 +216,9 @@ impl TargetSpec {
     pub fn wants_cold(&self) -> Option<&'static str> {
         let drop = match self {
             TargetSpec::Null { .. } => DropCaches::None,
-            TargetSpec::Posix { drop_caches, .. } | TargetSpec::Hdfs { drop_caches, .. } => {
-                *drop_caches
-            }
+            TargetSpec::Posix { drop_caches, .. }
+            | TargetSpec::Hdfs { drop_caches, .. }
+            | TargetSpec::Nfs(nfs::Spec { drop_caches, .. }) => *drop_caches,
         };
         match drop {
             DropCaches::None => None,
@@ -223,9 +234,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
         "null" => Ok(null::CAPABILITIES),
         "posix" => Ok(posix::CAPABILITIES),
         "hdfs" => Ok(hdfs::CAPABILITIES),
+        "nfs" => Ok(nfs::CAPABILITIES),
         _ => Err(Error::input(
             "target.kind",
-            format!("{name:?}; allowed: null, posix, hdfs"),
+            format!("{name:?}; allowed: null, posix, hdfs, nfs"),
         )),
     }
 }
@@ -268,12 +280,13 @@ pub trait File: Send {
 
 /// Makes a target for every client of one run, inside the run's own directory.
 pub trait Factory: Send + Sync {
-    /// Make the run's directory, which must not exist.
-    fn begin(&self) -> Result<()>;
+    /// Make the run's directory, which must not exist unless other parts of the run share it.
+    fn begin(&self, shared: bool) -> Result<()>;
     /// A client's connection.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Remove the run's directory, which must be empty by now.
-    fn finish(&self) -> Result<()>;
+    /// Remove the run's directory, which must be empty by now; a shared one may still be in use, or
+    /// gone already.
+    fn finish(&self, shared: bool) -> Result<()>;
 }
 
 /// The factory of a target.
@@ -305,5 +318,6 @@ pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory
                 options,
             )?))
         }
+        TargetSpec::Nfs(spec) => Ok(Box::new(nfs::NfsFactory::new(spec, run_directory)?)),
     }
 }

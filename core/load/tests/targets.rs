@@ -317,8 +317,7 @@ fn the_window_and_the_stonewall_are_those_of_the_clients() {
     let bytes: u64 = report.operations.values().map(|o| o.bytes).sum();
     assert!((report.throughput_bytes_per_s * last - bytes as f64).abs() < 1.0);
     for operation in report.operations.values() {
-        let counted: u64 = operation.histogram.iter().map(|(_, count)| count).sum();
-        assert_eq!(counted, operation.count);
+        assert_eq!(operation.histogram.count(), operation.count);
     }
     let steps = |name: &str| report.steps[name].bytes;
     assert_eq!(steps("write/write"), report.operations["write"].bytes);

@@ -1,6 +1,7 @@
 //! The PyO3 border: conversion only, one error mapping.
 
 mod error;
+mod link;
 mod load;
 mod net;
 mod trace;
@@ -11,6 +12,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
+    link::register(module)?;
     load::register(module)?;
     net::register(module)?;
     trace::register(module)

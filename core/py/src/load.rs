@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dfslab_load::{capabilities_of, run, Control, Outcome, Plan};
+use dfslab_load::{capabilities_of, run, Control, ErrorKind, Outcome, Plan, Report};
 use dfslab_workload::{encode, prepared_files, Operation, Stream, StreamSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -93,16 +93,22 @@ fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
 }
 
 /// Run a plan: (report as JSON, spans, executed operations). `progress(share, phase)` is called now
-/// and then. Ctrl-C stops the run, cleans up and raises KeyboardInterrupt.
+/// and then. With a `gate`, the run waits once it is prepared until `gate()` has given its start, a
+/// reading of CLOCK_MONOTONIC in seconds. Ctrl-C stops the run, cleans up and raises
+/// KeyboardInterrupt; so does any exception of `progress` or `gate`.
 #[pyfunction]
-#[pyo3(signature = (plan, progress=None))]
+#[pyo3(signature = (plan, progress=None, gate=None))]
 fn run_load<'py>(
     py: Python<'py>,
     plan: &str,
     progress: Option<Bound<'py, PyAny>>,
+    gate: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(String, Vec<SpanTuple>, Bound<'py, PyBytes>)> {
     let plan = Plan::parse(plan).map_err(from_load)?;
-    let control = Arc::new(Control::default());
+    let control = Arc::new(match gate {
+        Some(_) => Control::gated(),
+        None => Control::default(),
+    });
     let over = Arc::new(AtomicBool::new(false));
     let waiting = std::thread::current();
     let worker = {
@@ -117,12 +123,10 @@ fn run_load<'py>(
     let mut interrupted: Option<PyErr> = None;
     while !over.load(Ordering::Acquire) && !worker.is_finished() {
         py.detach(|| std::thread::park_timeout(POLL));
-        let told = py.check_signals().and_then(|()| match &progress {
-            Some(progress) if interrupted.is_none() => {
-                progress.call1(control.progress()).map(|_| ())
-            }
-            _ => Ok(()),
-        });
+        let told = match interrupted {
+            None => tell(py, &control, progress.as_ref(), gate.as_ref()),
+            Some(_) => py.check_signals(),
+        };
         if let Err(error) = told {
             control.stop();
             interrupted.get_or_insert(error);
@@ -137,6 +141,44 @@ fn run_load<'py>(
     }
 }
 
+/// Look for Ctrl-C, tell the progress, and ask for the start when the run waits for it.
+fn tell(
+    py: Python<'_>,
+    control: &Control,
+    progress: Option<&Bound<'_, PyAny>>,
+    gate: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    py.check_signals()?;
+    if let Some(progress) = progress {
+        progress.call1(control.progress())?;
+    }
+    match gate {
+        Some(gate) if control.waiting() => {
+            control.start_at_monotonic(gate.call0()?.extract()?);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The report of a whole run from those of its parts, which started at one instant.
+#[pyfunction]
+fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
+    py.detach(|| {
+        let mut whole: Option<Report> = None;
+        for (place, text) in reports.iter().enumerate() {
+            let report: Report = serde_json::from_str(text)
+                .map_err(|error| InputError::new_err(format!("report {place}: {error}")))?;
+            match &mut whole {
+                Some(whole) => whole.merge(&report),
+                None => whole = Some(report),
+            }
+        }
+        let whole = whole.ok_or_else(|| InputError::new_err("at least one report is needed"))?;
+        Ok(serde_json::to_string(&whole).expect("plain data"))
+    })
+}
+
 /// What stopped the run, with a note where files could not be removed.
 fn with_what_is_left(
     py: Python<'_>,
@@ -144,6 +186,8 @@ fn with_what_is_left(
     outcome: dfslab_load::Result<Outcome>,
 ) -> PyResult<PyErr> {
     let left = match outcome {
+        // Wrong input is found before anything is made.
+        Err(error) if error.kind == ErrorKind::Input => Vec::new(),
         Err(error) => vec![error.to_string()],
         Ok(outcome) => {
             let errors = outcome.report.errors.into_iter();
@@ -183,5 +227,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stream_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(stream_operations, module)?)?;
     module.add_function(wrap_pyfunction!(prepared_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(run_load, module)?)
+    module.add_function(wrap_pyfunction!(run_load, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_reports, module)?)
 }

@@ -124,6 +124,20 @@ impl Histogram {
         self.maximum
     }
 
+    /// How many values are at most `value_ns`, those of its own bucket taken as evenly spread;
+    /// exact from the largest value on.
+    pub fn count_up_to(&self, value_ns: u64) -> f64 {
+        if value_ns >= self.maximum {
+            return self.count as f64;
+        }
+        let index = index_of(value_ns);
+        let below: u64 = self.counts[..index].iter().sum();
+        let low = low_of(index).max(self.minimum);
+        let high = (low_of(index) + width_of(index) - 1).min(self.maximum);
+        let within = (value_ns + 1).saturating_sub(low) as f64 / (high + 1 - low.min(high)) as f64;
+        below as f64 + self.counts[index] as f64 * within
+    }
+
     /// Non-empty buckets as (lowest value in ns, count), ascending.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
         self.counts
@@ -189,8 +203,11 @@ fn middle_of(index: usize) -> u64 {
     if (index as u64) < SUB_BUCKETS {
         return low;
     }
-    let width = 1u64 << ((index >> SUB_BUCKET_BITS) - 1);
-    low + width / 2
+    low + width_of(index) / 2
+}
+
+fn width_of(index: usize) -> u64 {
+    1 << ((index >> SUB_BUCKET_BITS).max(1) - 1)
 }
 
 #[cfg(test)]
@@ -239,6 +256,23 @@ mod tests {
             assert!(
                 (shown - exact).abs() <= 0.004 * exact + 1.0,
                 "{q}: {shown} is not {exact}"
+            );
+        }
+    }
+
+    #[test]
+    fn counts_up_to_a_value_are_those_of_sorted_values() {
+        let sorted: Vec<u64> = (0..5_000).map(|n| 1_000_000 + 977 * n).collect();
+        let histogram = of(&sorted);
+        assert_eq!(histogram.count_up_to(999_999), 0.0);
+        assert_eq!(histogram.count_up_to(*sorted.last().unwrap()), 5_000.0);
+        assert_eq!(Histogram::new().count_up_to(7), 0.0);
+        for value in (1_000_000..5_900_000).step_by(12_345) {
+            let exact = sorted.iter().filter(|seen| **seen <= value).count() as f64;
+            let shown = histogram.count_up_to(value);
+            assert!(
+                (shown - exact).abs() <= 2.0,
+                "{value}: {shown} is not {exact}"
             );
         }
     }

@@ -6,6 +6,6 @@ mod spec;
 mod stream;
 
 pub use operation::{decode, encode, Operation, OperationKind, ENCODED_BYTES};
-pub use random::draw;
+pub use random::{draw, normal, unit};
 pub use spec::{FileChoice, FileSize, Share, SpecError, StreamSpec};
 pub use stream::{prepared_files, size_of, Stream};

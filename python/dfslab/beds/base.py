@@ -6,19 +6,25 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from dfslab.beds import registry, state
-from dfslab.beds.daemon import Daemon
+from dfslab import discover
+from dfslab.beds import hardware, registry, state
+from dfslab.beds.cluster import Cluster, Made
+from dfslab.beds.daemon import READY_DEADLINE_S, Daemon
 from dfslab.beds.errors import BedError
+from dfslab.beds.hardware import Check
+from dfslab.beds.host import Host, HostDaemon
 from dfslab.beds.process import MARK, Process
-from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord
-from dfslab.spec.model import Model
+from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.standard import standard
 
+MEMORY = Path("/dev/shm")
 Notify = Callable[[str], None]
 
 
@@ -47,20 +53,25 @@ class BaseBed:
 
     The derived class says SYSTEM, and has `parse` (parameters checked), `prepare` (downloads,
     before anything is made), `port_count`, and `start` (launches daemons by `launch`, waits).
+    A deployment of several nodes is made of hosts, and so is every one if the bed is HOSTED;
+    `cluster` is None where the daemons run on this machine as it is.
     """
 
     SYSTEM: ClassVar[str]
+    HOSTED: ClassVar[bool] = False
+    cluster: Cluster | None = None
 
     def __init__(self, parameters: Any, folder: BedFolder, record: BedRecord, notify: Notify,
                  outlive: bool) -> None:  # fmt: skip
         self.parameters, self.notify, self.outlive = parameters, notify, outlive
         self.daemons: dict[str, Daemon] = {}
-        self.start_s = 0.0
+        self.start_s = self.hardware_check_s = 0.0
+        self.hardware: list[Check] = []
         self._folder, self._record = folder, record
         self._stages: dict[str, int] = {}
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Any]) -> Model:
+    def parse(cls, parameters: Mapping[str, Any]) -> Any:
         """The parameters, checked; InputError when one is wrong."""
         raise NotImplementedError
 
@@ -85,23 +96,29 @@ class BaseBed:
         notify: Notify = silent,
         name: str = "",
         outlive: bool = False,
+        deployment: Deployment | None = None,
     ) -> Self:
         """Start a bed and wait until it serves; after any failure nothing of it is left.
 
         It ends with this process unless it shall `outlive` it. InputError for wrong parameters,
-        BedError when it cannot be started.
+        BedError when it cannot be started, or its hardware is not as declared.
         """
         checked = cls.parse(parameters or {})
+        hosted = cls._hosted(deployment)
+        if hosted is not None:
+            cls.check(checked, hosted)
         cls.prepare(checked, notify)
         began = time.monotonic()
         bed = None
         try:
             with uninterrupted():
                 folder, record = state.create(
-                    name or cls.SYSTEM, cls.SYSTEM, checked.model_dump(mode="json"),
-                    Process.of(os.getpid()), cls.port_count(checked),
+                    name or cls.SYSTEM, cls.SYSTEM, _plain(checked), Process.of(os.getpid()),
+                    0 if hosted else cls.port_count(checked),
                 )  # fmt: skip
                 bed = cls(checked, folder, record, notify, outlive)
+            if hosted is not None:
+                bed._raise_hosts(hosted)
             bed.start()
             bed._now(phase="up", owner=None if outlive else record.owner)
         except BaseException:
@@ -111,6 +128,60 @@ class BaseBed:
         bed.start_s = time.monotonic() - began
         notify(f"{bed.name} serves {bed.uri} after {bed.start_s:.1f} s")
         return bed
+
+    @classmethod
+    def check(cls, parameters: Any, deployment: Deployment) -> None:
+        """InputError when the deployment's hosts cannot carry the file system so."""
+
+    @classmethod
+    def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
+        """The deployment to make hosts of; None for daemons on this machine as it is."""
+        if deployment is None and cls.HOSTED:
+            deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
+        if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
+            return None
+        return deployment
+
+    def _raise_hosts(self, deployment: Deployment) -> None:
+        """Hosts, links and disks, measured."""
+
+        def note(made: Made) -> None:
+            hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
+            self._now(hosts=hosts, devices=list(made.devices))
+
+        cluster = Cluster(self._folder.id, self.folder, deployment, self.environment(),
+                          not self.outlive, note, self._memory_folder)  # fmt: skip
+        self.cluster = cluster
+        self.notify(f"making {len(deployment.nodes())} hosts")
+        cluster.raise_hosts()
+        self.notify("measuring their links and disks")
+        began = time.monotonic()
+        roles = discover.file_system(self.SYSTEM).roles
+        storing = frozenset(role.name for role in roles if role.kind == "data")
+        self.hardware = hardware.measure(cluster, storing)
+        self.hardware_check_s = time.monotonic() - began
+
+    def _memory_folder(self) -> Path:
+        """A folder in memory, removed with the bed."""
+        path = MEMORY / f"dfslab-{self._folder.id}"
+        if not path.exists():
+            self.make_folder(path)
+        return path
+
+    @property
+    def hosts(self) -> Cluster:
+        """The bed's hosts."""
+        assert self.cluster is not None, f"{self.SYSTEM} was started without hosts"
+        return self.cluster
+
+    @property
+    def clients(self) -> list[Host]:
+        """The hosts where clients run; none where they run on this machine as it is."""
+        if self.cluster is None:
+            return []
+        roles = discover.file_system(self.SYSTEM).roles
+        names = [role.name for role in roles if role.kind == "client"]
+        return list({host.name: host for name in names for host in self.hosts.of(name)}.values())
 
     @property
     def name(self) -> str:
@@ -138,6 +209,8 @@ class BaseBed:
             registry.dismantle(self._folder)
             for daemon in self.daemons.values():
                 daemon.reap()
+            if self.cluster is not None:
+                self.cluster.reap()
 
     def kill(self, daemon: str) -> None:
         """Kill one daemon at once, as a crash would."""
@@ -193,6 +266,25 @@ class BaseBed:
         except OSError as error:
             raise BedError("state", f"making {path}", str(error)) from error
 
+    def run_in(self, host: Host, name: str, words: Sequence[str], ready: Callable[[], bool],
+               stage: int, deadline_s: float = READY_DEADLINE_S) -> HostDaemon:  # fmt: skip
+        """Launch a daemon in a host, without waiting until it is ready."""
+        daemon = HostDaemon(name, host, words, ready, deadline_s)
+        self.launch(daemon, stage)
+        return daemon
+
+    def adopt(self, daemon: Daemon, stage: int) -> None:
+        """Take charge of a daemon that another one started; BedError when it does not run."""
+        if daemon.process is None:
+            daemon.launch()
+        self.daemons[daemon.name] = daemon
+        self._stages[daemon.name] = stage
+        self._record_daemons()
+
+    def observe(self) -> dict[str, Any]:
+        """What the file system counted since it was last asked; nothing if it counts nothing."""
+        return {}
+
     def _record_daemons(self) -> None:
         self._now(daemons=[
             DaemonRecord(name=name, stage=self._stages[name], process=daemon.process,
@@ -215,3 +307,9 @@ class BaseBed:
         traceback: TracebackType | None,
     ) -> None:
         self.down()
+
+
+def _plain(parameters: Any) -> dict[str, Any]:
+    """Parameters as the record holds them."""
+    return dict(parameters) if isinstance(parameters, Mapping) else parameters.model_dump(
+        mode="json")  # fmt: skip

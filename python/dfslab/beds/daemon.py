@@ -137,8 +137,8 @@ class Daemon:
 
     def reap(self) -> None:
         """Take an ended child from the process table, whoever ended it."""
-        if self._child is not None and self.process is not None:
-            self.process.wait_end(STOP_GRACE_S)
+        ended = self.process is not None and self.process.wait_end(STOP_GRACE_S)
+        if ended and self._child is not None:
             self._child.poll()
 
     def _error(self, kind, why: str) -> BedError:

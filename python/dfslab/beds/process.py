@@ -82,6 +82,17 @@ class Process:
         finally:
             os.close(handle)
 
+    def children(self) -> list[Process]:
+        """The processes that its main thread started and that have not been reaped."""
+        if not self.alive():
+            return []
+        found = []
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for pid in (_PROC / f"{self.pid}/task/{self.pid}/children").read_text().split():
+                with suppress(ProcessLookupError):
+                    found.append(Process.of(int(pid)))
+        return found
+
     def resident_bytes(self) -> int:
         """Memory held now; 0 when it has ended."""
         if self.alive():
@@ -119,10 +130,14 @@ def end(processes: Sequence[Process], grace_s: float) -> None:
         # A paused process sees the SIGTERM only when it runs again.
         process.signal(signal.SIGCONT)
     deadline = time.monotonic() + grace_s
-    stubborn = [p for p in processes if not p.wait_end(deadline - time.monotonic())]
-    for process in stubborn:
+    kill([p for p in processes if not p.wait_end(deadline - time.monotonic())])
+
+
+def kill(processes: Sequence[Process]) -> None:
+    """SIGKILL to all at once, then wait until they have ended. BedError if one stays."""
+    for process in processes:
         process.signal(signal.SIGKILL)
-    for process in stubborn:
+    for process in processes:
         if not process.wait_end(KILL_WAIT_S):
             raise BedError("state", f"process {process.pid}", "does not end, even by SIGKILL")
 

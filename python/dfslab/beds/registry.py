@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from dfslab.beds import state
+from dfslab.beds import disk, state
 from dfslab.beds.errors import BedError
-from dfslab.beds.process import end, marked
+from dfslab.beds.limits import Limits
+from dfslab.beds.process import Process, end, kill, marked
 from dfslab.beds.state import BedFolder, BedRecord
 
 ALL = "--all"
@@ -60,14 +63,33 @@ def dismantle(folder: BedFolder) -> None:
     """
     with folder.locked() as present:
         record = folder.read() if present else None
+        places = [folder.path, *map(Path, record.folders if record else [])]
+        limits = Limits(folder.id)
+        if record and record.devices:
+            # First, so that what is still to be written is written at full speed.
+            disk.lift_limits(limits, record.devices, places)
+        if record and record.hosts:
+            # A host is nothing but its processes: no daemon of it needs to say good-bye.
+            _end_hosts([host.process for host in record.hosts])
+            kill(marked(folder.id))
         daemons = record.daemons if record else []
         for stage in sorted({daemon.stage for daemon in daemons}, reverse=True):
             end([d.process for d in daemons if d.stage == stage], STAGE_GRACE_S)
         # Helpers of daemons, and daemons whose start was not recorded any more.
         while left := marked(folder.id):
             end(left, SWEEP_GRACE_S)
+        disk.release(places)
+        limits.remove()
         if present:
             _remove(folder)
+
+
+def _end_hosts(parents: Sequence[Process]) -> None:
+    """Kill every host's first process; the process above it sees that and ends by itself."""
+    kill([child for parent in parents for child in parent.children()])
+    for parent in parents:
+        parent.wait_end(SWEEP_GRACE_S if parent.children() else 0.05)
+    kill(parents)
 
 
 def _remove(folder: BedFolder) -> None:
@@ -110,7 +132,9 @@ def _judged(record: BedRecord) -> tuple[str, str]:
         return "stale", f"its owner (process {record.owner.pid}) ended"
     if record.phase == "starting":
         return "starting", ""
-    states = {daemon.name: daemon.process.state() for daemon in record.daemons}
+    processes = {part.name: part.process for part in record.hosts}
+    processes |= {part.name: part.process for part in record.daemons}
+    states = {name: process.state() for name, process in processes.items()}
     if all(one == "dead" for one in states.values()):
         return "stale", "all its daemons ended"
     unwell = [f"{name} is {one}" for name, one in states.items() if one != "running"]

@@ -38,11 +38,19 @@ class DaemonRecord(BaseModel):
     log: str
 
 
+class HostRecord(BaseModel):
+    """A process that holds a host, the switch, or delays packets; a host ends with it."""
+
+    name: str
+    process: Process
+
+
 class BedRecord(BaseModel):
     """What another process needs to show a bed or to take it down.
 
     `owner` is the process that the bed ends with (None: it outlives whoever started it), `folders`
-    are folders outside the bed's own that it made, each with the bed's marker.
+    are folders outside the bed's own that it made, each with the bed's marker. `devices` are
+    block devices ("major:minor") whose rate the bed limits.
     """
 
     format: Literal[1] = 1
@@ -55,6 +63,8 @@ class BedRecord(BaseModel):
     created: str
     ports: list[int]
     daemons: list[DaemonRecord] = []
+    hosts: list[HostRecord] = []
+    devices: list[str] = []
     folders: list[str] = []
     uri: str = ""
     versions: dict[str, str] = {}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dfslab import discover
-from dfslab.beds import registry
-from dfslab.instruments import access
+from dfslab.beds import kernel, registry
+from dfslab.instruments import access, callprofile
 from dfslab.instruments import trace as tracing
+from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
 from dfslab.report import page as pages
 from dfslab.report import terminal
@@ -19,6 +23,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.spec.standard import delay, rate, standard
 from dfslab.studies import crossval, store
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
@@ -208,14 +213,42 @@ def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
     return tracing.profile([output])
 
 
+def record_command(
+    name: str, values: dict[str, str], command: Sequence[str], folder: Path,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
+    """Run a client command against a bed whose daemons, and the command's JVMs, are traced."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("--output", str(folder), "must be a new or an empty folder")
+    if not folder.parent.is_dir():
+        raise InputError("--output", str(folder), "its directory does not exist")
+    module = _bed_module(name, "--on")
+    if not hasattr(module.Bed, "client_environment"):
+        raise InputError("--on", name, "its processes cannot be traced; hdfs can")
+    told = module.parse_parameters(values)
+    folder.mkdir(exist_ok=True)
+    traced = {**told, "trace": True, "trace_directory": str(folder)}
+    with module.Bed.up(traced, notify=notify) as bed:
+        try:
+            # Standard output is for the profile.
+            done = subprocess.run(command, env=bed.client_environment(), stdout=sys.stderr)
+        except OSError as error:
+            raise InputError("COMMAND", command[0], str(error.strerror)) from error
+    if done.returncode:
+        raise RunFailed(f"{shlex.join(command)} ended with {done.returncode}; traced in {folder}")
+    return profile([folder])
+
+
 def profile(files: Sequence[Path]) -> dict[str, Any]:
-    """One compressed profile of OTLP files."""
-    return tracing.profile(_existing(files))
+    """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
+    found = _existing(files)
+    return (callprofile if _of_jvms(found) else tracing).profile(found)
 
 
 def folded(files: Sequence[Path]) -> str:
-    """Folded stacks of OTLP files."""
-    return tracing.folded(_existing(files))
+    """The same as folded stacks."""
+    found = _existing(files)
+    return (callprofile if _of_jvms(found) else tracing).folded(found)
 
 
 def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
@@ -225,23 +258,66 @@ def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
     return found
 
 
+def _of_jvms(files: Sequence[Path]) -> bool:
+    """Whether the files are profiles of traced JVMs. InputError when only some are."""
+    profiles = [path for path in files if callprofile.is_profile(path)]
+    if profiles and len(profiles) < len(files):
+        other = next(path for path in files if path not in profiles)
+        raise InputError("trace", str(other), "spans and profiles are reported apart")
+    return bool(profiles)
+
+
 def _existing(files: Sequence[Path]) -> list[Path]:
-    for path in files:
+    found = callprofile.expand(files)
+    if not found:
+        raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")
+    for path in found:
         if not path.is_file():
             raise InputError("trace", str(path), "no such file")
-    return list(files)
+    return found
 
 
-def bed_up(name: str, values: dict[str, str], notify: Callable[[str], None]) -> dict[str, Any]:
-    """Start a bed that outlives this process."""
+def _bed_module(name: str, key: str) -> Any:
+    """The module that has the bed of a file system. InputError when it has none."""
     system = discover.file_system(name)
     if not system.has_bed:
         with_beds = [n for n in discover.members("filesystems", folders=True)
                      if discover.file_system(n).has_bed]  # fmt: skip
-        raise InputError("bed", name, f"has none; there are beds for {', '.join(with_beds)}")
-    module = discover.load(system.folder / "bed.py")
-    bed = module.Bed.up(module.parse_parameters(values), notify=notify, outlive=True)
-    return {"name": bed.name, "uri": bed.uri, "folder": str(bed.folder)}
+        raise InputError(key, name, f"has none; there are beds for {', '.join(with_beds)}")
+    return discover.load(system.folder / "bed.py")
+
+
+def bed_up(
+    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
+) -> dict[str, Any]:
+    """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
+    module = _bed_module(name, "bed")
+    system = discover.file_system(name)
+    if hasattr(module, "parse_parameters"):
+        values = module.parse_parameters(values)
+    deployment = None
+    if any(asked.values()):
+        deployment = standard(
+            system, asked["servers"], asked["clients"] or 1,
+            rate("--link", asked["link"]), delay("--delay", asked["delay"]),
+            rate("--disk", asked["disk"]),
+        )  # fmt: skip
+        counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
+        values = {**counts, **values}
+    bed = module.Bed.up(values, notify=notify, outlive=True, deployment=deployment)
+    return {
+        "name": bed.name, "uri": bed.uri, "folder": str(bed.folder), "start_s": bed.start_s,
+        "hardware_check_s": bed.hardware_check_s,
+        "hardware": [{**asdict(check), "holds": check.holds} for check in bed.hardware],
+        "hosts": [] if bed.cluster is None else [
+            {"name": host.name, "address": host.address, "pid": host.init.pid,
+             "roles": dict(host.roles)} for host in bed.cluster.hosts],
+    }  # fmt: skip
+
+
+def bed_check() -> list[dict[str, Any]]:
+    """Every feature of this machine that beds use."""
+    return [asdict(feature) for feature in kernel.features()]
 
 
 def bed_down(name: str) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from dfslab import discover
+from dfslab.fleet.places import HERE, Place
 from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
@@ -70,6 +71,16 @@ class Session:
             "drop_caches": cold if workload.cache == "cold" else "none",
         }
 
+    def places(self) -> tuple[Place, ...]:
+        """Where clients run: on a bed's client hosts when it has any, else in this process."""
+        hosts = self._bed[1].clients if self._bed else ()
+        return tuple(Place(host.name, tuple(host.command(()))) for host in hosts) or (HERE,)
+
+    @property
+    def bed(self) -> Any:
+        """The bed that is up, or None."""
+        return self._bed[1] if self._bed else None
+
     def close(self) -> None:
         """Take down whatever this session opened."""
         self._bed = self._temporary = None
@@ -89,12 +100,15 @@ class Session:
                 self.close()
             self._bed = (key, self._start(scenario))
         bed = self._bed[1]
-        return {**bed.access, "directory": scenario.file_system.access.directory}
+        # Where clients mount it, the bed says where; a directory that is asked for goes before.
+        asked = scenario.file_system.access.directory
+        return {**bed.access, "directory": asked or bed.access.get("directory", "")}
 
     def _start(self, scenario: Scenario) -> Any:
         system = discover.file_system(scenario.file_system.name)
         module = discover.load(system.folder / "bed.py")
-        bed = module.Bed.up(bed_parameters(scenario), notify=self.notify)
+        bed = module.Bed.up(bed_parameters(scenario), notify=self.notify,
+                            deployment=scenario.deployment)  # fmt: skip
         self._stack.callback(bed.down)
         self.versions.update(bed.versions)
         # Fresh daemons are slow at first (compilation, connections): measure.py warms them up.

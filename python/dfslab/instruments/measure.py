@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab import _core
+from dfslab.fleet import run as fleet
+from dfslab.fleet.run import LoadFailed, WrongPlan
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
@@ -58,12 +58,11 @@ def run_load(
         **(changes or {}),
     }
     try:
-        report, spans, _ = _core.run_load(json.dumps(plan), session.progress)
-    except _core.InputError as error:
+        outcome, spans, _ = fleet.run_load(plan, session.places(), session.progress)
+    except WrongPlan as error:
         raise InputError("scenario", point.labels or None, str(error)) from error
-    except _core.RunError as error:
+    except LoadFailed as error:
         raise RunFailed(f"{_where(point)}: {error}") from error
-    outcome = json.loads(report)
     if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
         first = outcome["errors"][0]
         raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
@@ -85,8 +84,8 @@ def _warm_up(target: Mapping[str, Any], session: access.Session) -> None:
         "run_directory": name, "time_limit_s": WARM_UP_LIMIT_S, "max_errors": 10,
     }  # fmt: skip
     try:
-        _core.run_load(json.dumps(plan), session.progress)
-    except _core.RunError as error:
+        fleet.run_load(plan, session.places(), session.progress)
+    except LoadFailed as error:
         raise RunFailed(f"warming up: {error}") from error
 
 
@@ -136,9 +135,12 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
 
 
 def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
-            "verified_bytes", "per_client", "errors")  # fmt: skip
+    kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
+            "verified_bytes", "per_client", "errors"]  # fmt: skip
+    if "places" in outcome:
+        kept += ["places", "late_s"]
+    operations = outcome["operations"].items()
     return {
         **{key: outcome.get(key) for key in kept},
-        "histograms": {name: seen["histogram"] for name, seen in outcome["operations"].items()},
+        "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
     }

@@ -7,8 +7,8 @@ n - 1 times its slowest stage or busiest station (Wu 2013, section 3.2, in the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import sympy
@@ -35,13 +35,16 @@ class Cost:
     """What one execution costs.
 
     `busy_s` is how long it keeps its pipeline stage from the next unit. `background` is work that
-    nobody waits for. `steps` holds the outermost named steps.
+    nobody waits for. `burst` is what one unit or turn asks of each station: copies that do the same
+    at once wait there for each other. An operation has one client, so the client's stations stand
+    there with one copy. `steps` holds the outermost named steps.
     """
 
     latency_s: float = 0.0
     busy_s: float = 0.0
     demands: Demands = field(default_factory=dict)
     background: Demands = field(default_factory=dict)
+    burst: Demands = field(default_factory=dict)
     steps: dict[str, Cost] = field(default_factory=dict)
 
     def times(self, count: float) -> Cost:
@@ -51,6 +54,7 @@ class Cost:
             self.busy_s * count,
             {station: d * count for station, d in self.demands.items()},
             {station: d * count for station, d in self.background.items()},
+            {station: d * count for station, d in self.burst.items()},
             {name: step.times(count) for name, step in self.steps.items()},
         )
 
@@ -59,6 +63,7 @@ class Cost:
         for mine, theirs in (
             (self.demands, other.demands),
             (self.background, other.background),
+            (self.burst, other.burst),
         ):
             for station, demand in theirs.items():
                 mine[station] = mine.get(station, 0.0) + demand
@@ -76,6 +81,23 @@ class Cost:
 def station_bound_s(demands: Demands) -> float:
     """Least time in which the busiest station can do this work."""
     return max((d / (s.copies * s.servers) for s, d in demands.items()), default=0.0)
+
+
+def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
+    """How long one of several that start at once waits at the station where they meet longest.
+
+    Who has more to do before it comes to a station finds that much of the others' work done.
+    """
+
+    def lead_s(branch: Cost, station: Station) -> float:
+        return branch.latency_s - branch.burst[station]
+
+    waits = [0.0]
+    for station, demand in own.burst.items():
+        first_s = min(lead_s(one, station) for one in branches if station in one.burst)
+        all_s = together[station] / (station.copies * station.servers)
+        waits.append(all_s - demand - max(0.0, lead_s(own, station) - first_s))
+    return max(waits)
 
 
 @lru_cache(maxsize=4096)
@@ -102,6 +124,7 @@ class Reader:
         self._environment = environment
         self._client = client
         self._written_back = written_back
+        self._crowd = 1.0
 
     def read(self, tree: Node) -> Cost:
         """Cost of one execution of an operation."""
@@ -136,8 +159,15 @@ class Reader:
         servers = node.resource.servers
         count = None if servers is None else max(1, round(self.value(servers)))
         for station, share in self._placement.stations(node.resource, count):
-            cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
+            self._charge(cost, node.resource.role, station, demand, share)
         return cost
+
+    def _charge(self, cost: Cost, role: str, station: Station, demand: float, share: float) -> None:
+        """Adds work at a station; a client's is all on the one node where it runs."""
+        alone = role == self._client
+        met = replace(station, copies=1) if alone else station
+        cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
+        cost.burst[met] = cost.burst.get(met, 0.0) + demand * (1.0 if alone else share)
 
     def _call(self, node: Call, role: str) -> Cost:
         request = self._transfer(role, node.role, self.value(node.request_bytes))
@@ -169,8 +199,7 @@ class Reader:
             (sender, receiver), rates, ("nic.out", "nic.in"), strict=True
         ):
             for station, share in self._placement.adapters(role, direction):
-                held = (1 - same) * share * size_bytes / rate
-                cost.demands[station] = cost.demands.get(station, 0.0) + held
+                self._charge(cost, role, station, (1 - same) * size_bytes / rate, share)
         return cost
 
     def _seq(self, node: Seq, role: str) -> Cost:
@@ -181,15 +210,23 @@ class Reader:
 
     def _par(self, node: Par, role: str) -> Cost:
         copies = self.value(node.copies)
+        if not copies:
+            return Cost()
+        around, self._crowd = self._crowd, self._crowd * max(1.0, copies)
         branches = [self._visit(step, role) for step in node.steps]
+        self._crowd = around
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
         # Equal copies end together, so a quorum of them waits as long as all.
-        slowest = max((branch.latency_s for branch in branches), default=0.0)
-        total.latency_s = max(slowest, station_bound_s(total.demands))
-        busiest = max((branch.busy_s for branch in branches), default=0.0)
-        total.busy_s = max(busiest, station_bound_s(total.demands))
+        bound_s = station_bound_s(total.demands)
+        total.latency_s = total.busy_s = bound_s
+        for branch in branches:
+            wait_s = _wait_s(total.burst, branch, branches)
+            total.latency_s = max(total.latency_s, branch.latency_s + wait_s)
+            # A message is out of the way before it has arrived: the next unit follows at once.
+            ends = branch.busy_s >= branch.latency_s
+            total.busy_s = max(total.busy_s, branch.busy_s + wait_s * ends)
         total.steps = {}
         return total
 
@@ -208,15 +245,27 @@ class Reader:
                 cost = self._visit(body, role)
                 slowest = max(slowest, cost.busy_s)
                 first = first.then(cost.times(count - 1))
-        cadence = max(slowest, station_bound_s(first.demands))
         total = first.times(units)
-        total.latency_s = first.latency_s + max(0.0, units - 1) * cadence
+        total.burst = first.burst
+        rest_s = max(0.0, units - 1) * slowest
+        for station, burst_s in first.burst.items():
+            # Where the first unit comes several times it leaves servers free for the next.
+            unit_s = self._crowd * burst_s / (station.copies * station.servers)
+            rest_s = max(rest_s, units * unit_s - max(unit_s, burst_s))
+        total.latency_s = first.latency_s + rest_s
         total.busy_s = total.latency_s
         total.steps = {}
         return total
 
     def _repeat(self, node: Repeat, role: str) -> Cost:
-        return self._visit(node.body, role).times(self.value(node.count))
+        count = self.value(node.count)
+        turn = self._visit(node.body, role)
+        total = turn.times(count)
+        if self._crowd > 1 and count > 1:
+            cadence = max(turn.latency_s, self._crowd * station_bound_s(turn.burst))
+            total.latency_s = turn.latency_s + (count - 1) * cadence
+            total.burst = turn.burst
+        return total
 
     def _choice(self, node: Choice, role: str) -> Cost:
         total = Cost()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -20,6 +20,16 @@ class Disk(Model):
     write_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Write rate")
     latency: Seconds = quantity("100 us", description="Seek or access time of a request")
     count: Count = Field(1, description="Disks that serve side by side")
+    iops: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="Requests a second, reads and writes each; 0: no limit (beds only)"
+    )
+    file_system: Literal["xfs", "ext4"] = Field("xfs", description="What it holds (beds only)")
+    capacity: Annotated[Bytes, Field(ge=2**29)] = quantity(
+        "4 GiB", description="Its size (beds only)"
+    )
+    medium: Literal["memory", "disk"] = Field(
+        "memory", description="Where a bed keeps what is on it; memory is repeatable, disk large"
+    )
 
 
 class Adapter(Model):
@@ -52,6 +62,15 @@ class Network(Model):
 
     latency: Seconds = quantity("50 us", description="One way, between two nodes")
     loopback_latency: Seconds = quantity("15 us", description="One way, inside a node")
+    jitter: Seconds = quantity(
+        "0 s", description="Standard deviation of the latency between two nodes (beds only)"
+    )
+    loss: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.0, description="Share of packets lost between two nodes (beds only)"
+    )
+    congestion: Literal["cubic", "reno", "bbr"] = Field(
+        "cubic", description="TCP congestion control (beds only)"
+    )
 
 
 class Deployment(Model):
@@ -59,6 +78,9 @@ class Deployment(Model):
 
     node: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes")
     network: Network = Field(default_factory=Network, description="What lies between them")
+    tolerance: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.05, description="How far a bed's measured rates may be from the declared ones"
+    )
 
     @field_validator("node")
     @classmethod
@@ -75,3 +97,11 @@ class Deployment(Model):
     def groups_of(self, role: str) -> list[NodeGroup]:
         """The groups whose nodes play `role`."""
         return [group for group in self.node if group.roles.get(role, 0)]
+
+    def nodes(self) -> list[tuple[str, NodeGroup]]:
+        """Every node: its name (the group's, numbered where there are several) and its group."""
+        return [
+            (group.name if group.count == 1 else f"{group.name}-{number}", group)
+            for group in self.node
+            for number in range(1, group.count + 1)
+        ]

@@ -27,12 +27,13 @@ def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
             allowed = ["name", "access", *sorted(declared)]
             raise InputError(f"file_system.{key}", None, unknown(key, allowed))
     return {
-        key: _number(parameter, scenario.file_system.parameters.get(key))
+        key: number(parameter, scenario.file_system.parameters.get(key))
         for key, parameter in declared.items()
     }
 
 
-def _number(parameter: Parameter, written: Any) -> float:
+def number(parameter: Parameter, written: Any) -> float:
+    """A parameter in SI units: as written, else its default. InputError when it is wrong."""
     key = f"file_system.{parameter.key}"
     if written is None:
         assert parameter.default is not None
@@ -47,6 +48,9 @@ def _number(parameter: Parameter, written: Any) -> float:
     except ValueError as error:
         reason = str(error) if parameter.unit != "1" else "is not a number"
         raise InputError(key, written, reason) from error
+    if parameter.choices and number not in parameter.choices:
+        allowed = ", ".join(f"{choice:g}" for choice in parameter.choices)
+        raise InputError(key, written, f"must be one of {allowed}")
     if parameter.minimum is not None and number < parameter.minimum:
         raise InputError(key, written, f"must be at least {parameter.minimum:g}")
     return number

@@ -102,7 +102,7 @@ fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
 }
 
 impl Factory for HdfsFactory {
-    fn begin(&self) -> Result<()> {
+    fn begin(&self, shared: bool) -> Result<()> {
         // mkdirs succeeds on an existing directory, so what is there is looked at first.
         let directory = &self.directory;
         match wait(
@@ -112,6 +112,7 @@ impl Factory for HdfsFactory {
             self.first.get_file_info(directory),
         ) {
             Err(error) if error.kind == ErrorKind::NotFound => {}
+            Ok(status) if shared && status.isdir => {}
             Ok(_) => {
                 let reason = format!("{directory} is there already");
                 return Err(Error::input("target.root", reason));
@@ -146,9 +147,17 @@ impl Factory for HdfsFactory {
         }))
     }
 
-    fn finish(&self) -> Result<()> {
-        remove(&self.runtime, &self.first, "rmdir", &self.directory)
+    fn finish(&self, shared: bool) -> Result<()> {
+        match remove(&self.runtime, &self.first, "rmdir", &self.directory) {
+            Err(error) if shared && is_left_to_others(&error) => Ok(()),
+            removed => removed,
+        }
     }
+}
+
+/// A directory that others still use, or have removed.
+fn is_left_to_others(error: &Error) -> bool {
+    error.kind == ErrorKind::NotFound || error.context.contains("PathIsNotEmptyDirectoryException")
 }
 
 fn remove(runtime: &Runtime, client: &Client, operation: &'static str, path: &str) -> Result<()> {

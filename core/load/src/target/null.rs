@@ -14,7 +14,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 pub struct NullFactory;
 
 impl Factory for NullFactory {
-    fn begin(&self) -> Result<()> {
+    fn begin(&self, _shared: bool) -> Result<()> {
         Ok(())
     }
 
@@ -22,7 +22,7 @@ impl Factory for NullFactory {
         Ok(Box::new(Null))
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self, _shared: bool) -> Result<()> {
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
@@ -41,8 +42,13 @@ impl PosixFactory {
     }
 
     /// Some file systems refuse direct I/O only when a file is opened: one file tells.
-    fn probe_direct(&self) -> Result<()> {
-        let path = self.directory.join("probe");
+    fn probe_direct(&self, shared: bool) -> Result<()> {
+        // Other parts of the run may probe the same directory at the same time.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unique = now.map_or(0, |since| since.as_nanos());
+        let path = self
+            .directory
+            .join(format!("probe-{}-{unique}", std::process::id()));
         let probed = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -54,7 +60,7 @@ impl PosixFactory {
             _ => Ok(()),
         };
         if let Err(error) = probed.map(drop).and(removed) {
-            self.finish()?;
+            self.finish(shared)?;
             let reason = format!("the file system of the root refuses direct I/O: {error}");
             return Err(Error::input("target.direct", reason));
         }
@@ -63,10 +69,17 @@ impl PosixFactory {
 }
 
 impl Factory for PosixFactory {
-    fn begin(&self) -> Result<()> {
+    fn begin(&self, shared: bool) -> Result<()> {
         let shown = self.directory.display().to_string();
         // mkdir fails on anything that is there already, a symbolic link included.
-        fs::create_dir(&self.directory).map_err(|error| {
+        let made = fs::create_dir(&self.directory).or_else(|error| {
+            let is_there = error.kind() == std::io::ErrorKind::AlreadyExists;
+            match fs::symlink_metadata(&self.directory) {
+                Ok(seen) if shared && is_there && seen.is_dir() => Ok(()),
+                _ => Err(error),
+            }
+        });
+        made.map_err(|error| {
             let made = Error::io("mkdir", &shown, &error);
             let reason = format!("{shown:?} cannot be made there: {error}");
             match made.kind {
@@ -75,7 +88,7 @@ impl Factory for PosixFactory {
             }
         })?;
         if self.direct {
-            self.probe_direct()?;
+            self.probe_direct(shared)?;
         }
         Ok(())
     }
@@ -87,9 +100,19 @@ impl Factory for PosixFactory {
         }))
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self, shared: bool) -> Result<()> {
+        // POSIX lets a file system say either of a directory that is not empty.
+        use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
         let shown = self.directory.display().to_string();
-        fs::remove_dir(&self.directory).map_err(|error| Error::io("rmdir", &shown, &error))
+        match fs::remove_dir(&self.directory) {
+            Err(error)
+                if shared
+                    && matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | NotFound) =>
+            {
+                Ok(())
+            }
+            removed => removed.map_err(|error| Error::io("rmdir", &shown, &error)),
+        }
     }
 }
 

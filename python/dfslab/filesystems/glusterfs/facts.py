@@ -15,7 +15,54 @@ ROLES = (
     Role("brick", "data", "DataNode", instances=3),
 )
 
+
+def _switch(key: str, meaning: str, default: int, option: str) -> Parameter:
+    """A volume option that is on (1) or off (0) and acts in no tree."""
+    return Parameter(key, meaning, "1", "filesystem", float(default), "", option,
+                     choices=(0.0, 1.0), daemons_only=True)  # fmt: skip
+
+
+def _number(key: str, meaning: str, unit: str, default: float, option: str) -> Parameter:
+    """A volume option that is a number and acts in no tree."""
+    return Parameter(key, meaning, unit, "filesystem", default, "", option, minimum=0,
+                     daemons_only=True)  # fmt: skip
+
+
+# The translators of the client's graph, with the defaults of GlusterFS 10. They change what a
+# client answers by itself, which a run shows and no tree says yet.
+_TRANSLATORS = (
+    _switch("quick_read", "Small files come with their lookup", 1, "performance.quick-read"),
+    _switch("read_ahead", "The client reads ahead", 0, "performance.read-ahead"),
+    _number("read_ahead_page_count", "Pages read ahead", "1", 4.0,
+            "performance.read-ahead-page-count"),
+    _switch("write_behind", "Writes are answered before bricks have them", 1,
+            "performance.write-behind"),
+    _number("write_behind_window_size", "Bytes written behind of one file", "B", 2.0**20,
+            "performance.write-behind-window-size"),
+    _switch("io_cache", "The client caches data", 0, "performance.io-cache"),
+    _number("cache_size", "Bytes of the client's cache", "B", 2.0**25,
+            "performance.cache-size"),
+    _switch("stat_prefetch", "The client caches attributes (md-cache)", 1,
+            "performance.stat-prefetch"),
+    _number("md_cache_timeout", "How long attributes are believed", "s", 1.0,
+            "performance.md-cache-timeout"),
+    _switch("nl_cache", "The client caches names that are not there", 0,
+            "performance.nl-cache"),
+    _switch("open_behind", "Opens are sent with the first use", 1, "performance.open-behind"),
+    _switch("readdir_ahead", "Listings are read ahead", 0, "performance.readdir-ahead"),
+    _switch("parallel_readdir", "Bricks are listed at the same time", 0,
+            "performance.parallel-readdir"),
+    _switch("client_io_threads", "The client works with several threads", 1,
+            "performance.client-io-threads"),
+    _number("io_thread_count", "Threads of a brick", "1", 16.0, "performance.io-thread-count"),
+)  # fmt: skip
+
 PARAMETERS = Parameters(
+    *_TRANSLATORS,
+    Parameter("shard", "Files are cut into shards that are spread over bricks (1) or not (0)",
+              "1", "filesystem", 0.0, "", "features.shard", choices=(0.0, 1.0)),
+    Parameter("shard_block_size", "Bytes of a shard", "B", "filesystem", 2.0**26, "",
+              "features.shard-block-size", minimum=2.0**22),
     Parameter("data_fragments", "Pieces a file's data is cut into (disperse), else 1", "1",
               "filesystem", 1.0, "", "volume create … disperse", minimum=1),
     Parameter("copies", "Bricks that store each piece of data: replicas, or fragments with "
@@ -34,7 +81,7 @@ PARAMETERS = Parameters(
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
 )  # fmt: skip
 
-ACCESS_KEYS = ("directory",)
+ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:

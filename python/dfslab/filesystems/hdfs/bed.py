@@ -5,32 +5,49 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 from xml.etree import ElementTree
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
+from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import BaseBed, Notify
 from dfslab.beds.cache import maven_jars, program
 from dfslab.beds.daemon import Daemon, run_to_end
+from dfslab.beds.host import Host
 from dfslab.beds.ports import LOOPBACK
 from dfslab.spec.model import InputError, Model, build, unknown
 from dfslab.spec.units import Bytes, parse
 
 POM = Path(__file__).with_name("pom.xml")
+POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
-NAMENODE_PORTS = ("rpc", "http")
-DATANODE_PORTS = ("data", "http", "ipc")
+# Names of the ports, and the usual numbers, which hosts of their own can use.
+NAMENODE_PORTS = {"rpc": 8020, "http": 9870}
+DATANODE_PORTS = {"data": 9866, "http": 9864, "ipc": 9867}
 FORMAT_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 5.0
 MIB = 2**20
 # A local daemon is never asked by way of a proxy, whatever the environment says.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+# What Hadoop's own script is used for: the shell, a program in a jar, or a main class.
+HADOOP = """#!/bin/sh
+main="${{1:?fs, jar or the name of a class}}"
+shift
+case "$main" in
+fs | dfs) main=org.apache.hadoop.fs.FsShell ;;
+jar) main=org.apache.hadoop.util.RunJar ;;
+esac
+exec {command} "$main" "$@"
+"""
 LOG4J = """log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -55,7 +72,9 @@ Delay = Annotated[float, BeforeValidator(_seconds)]
 class BedParameters(Model):
     """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
 
-    `clients` and `namenodes` come with a deployment; a bed starts no client.
+    `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
+    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
+    (or the bed's own folder, which goes with the bed).
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -74,6 +93,8 @@ class BedParameters(Model):
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
     data_directory: str = ""
+    trace: bool = False
+    trace_directory: str = ""
     properties: dict[str, str] = {}
 
     @field_validator("version")
@@ -83,7 +104,7 @@ class BedParameters(Model):
             raise ValueError('must be a release like "3.4.3"')
         return value
 
-    @field_validator("data_directory")
+    @field_validator("data_directory", "trace_directory")
     @classmethod
     def _directory(cls, value: str) -> str:
         if value and not (Path(value).is_dir() and os.access(value, os.W_OK | os.X_OK)):
@@ -100,7 +121,8 @@ class BedParameters(Model):
             raise InputError("bed.block_size_bytes", int(self.block_size_bytes), allowed)
         if self.heap_bytes < 64 * MIB:
             raise InputError("bed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
-        decided = decided_properties(self, Path(), "", 0)
+        anywhere = Node("namenode", None, LOOPBACK, NAMENODE_PORTS)
+        decided = decided_properties(self, Path(), anywhere)
         for key in self.properties:
             if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
                 raise InputError(f"bed.{key}", self.properties[key], "is decided by the bed")
@@ -128,17 +150,39 @@ def _checked(told: Mapping[str, Any]) -> BedParameters:
     return build(BedParameters, dict(told), "bed")
 
 
-def decided_properties(
-    parameters: BedParameters, folder: Path, uri: str, http_port: int
-) -> dict[str, str]:
+@dataclass(frozen=True)
+class Node:
+    """Where a daemon runs: a host (None: this machine), its address and its ports by name."""
+
+    name: str
+    host: Host | None
+    address: str
+    ports: Mapping[str, int]
+
+    def at(self, port: str) -> str:
+        """Address and port, as Hadoop writes them."""
+        return f"{self.address}:{self.ports[port]}"
+
+    def ask(self, bean: str) -> dict[str, Any] | None:
+        """What the daemon says of one bean; None when it does not answer, or not yet."""
+
+        def work() -> dict[str, Any] | None:
+            return jmx(self.at("http"), bean)
+
+        try:
+            return work() if self.host is None else self.host.in_network(work)
+        except OSError:
+            return None
+
+
+def decided_properties(parameters: BedParameters, folder: Path, namenode: Node) -> dict[str, str]:
     """Hadoop's properties that follow from the bed's parameters, the same for every daemon."""
     block_size_bytes = int(parameters.block_size_bytes)
     return {
-        "fs.defaultFS": uri,
+        "fs.defaultFS": f"hdfs://{namenode.at('rpc')}",
         "hadoop.tmp.dir": str(folder / "tmp"),
-        "dfs.namenode.name.dir": (folder.absolute() / "namenode").as_uri(),
-        "dfs.namenode.http-address": f"{LOOPBACK}:{http_port}",
-        "dfs.datanode.hostname": LOOPBACK,
+        "dfs.namenode.name.dir": _stored(namenode, folder.absolute()).as_uri(),
+        "dfs.namenode.http-address": namenode.at("http"),
         # All DataNodes share one address, which does not resolve to a name.
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.namenode.fs-limits.min-block-size": "16",
@@ -157,9 +201,14 @@ def decided_properties(
     }
 
 
-def jmx(port: int, bean: str) -> dict[str, Any] | None:
+def _stored(node: Node, folder: Path) -> Path:
+    """Where a daemon keeps its data: on its host's disk, else in `folder`."""
+    return (folder if node.host is None else node.host.disk) / node.name
+
+
+def jmx(address: str, bean: str) -> dict[str, Any] | None:
     """What a daemon says of one bean; None when it does not answer, or has no such bean (yet)."""
-    url = f"http://{LOOPBACK}:{port}/jmx?qry={bean}"
+    url = f"http://{address}/jmx?qry={bean}"
     try:
         with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:
             beans = json.load(answer)["beans"]
@@ -168,9 +217,9 @@ def jmx(port: int, bean: str) -> dict[str, Any] | None:
     return beans[0] if beans else None
 
 
-def datanode_serves(port: int) -> bool:
+def datanode_serves(node: Node) -> bool:
     """Whether a DataNode is registered with its NameNode and in contact with it."""
-    seen = jmx(port, "Hadoop:service=DataNode,name=DataNodeInfo") or {}
+    seen = node.ask("Hadoop:service=DataNode,name=DataNodeInfo") or {}
     actors = json.loads(seen.get("BPServiceActorInfo") or "[]")
     return bool(actors) and all(actor.get("ActorState") == "RUNNING" for actor in actors)
 
@@ -191,6 +240,8 @@ class Bed(BaseBed):
         """Java is there, and Hadoop's jars are downloaded."""
         program("java", "openjdk-17-jre-headless")
         cls._jars(parameters, notify)
+        if parameters.trace:
+            agent_jar(notify)
 
     @classmethod
     def port_count(cls, parameters: BedParameters) -> int:
@@ -199,23 +250,47 @@ class Bed(BaseBed):
 
     def start(self) -> None:
         """Format, launch all daemons together, wait for the NameNode to see every DataNode."""
-        rpc, http, *rest = self._record.ports
-        self._http_port = http
-        uri = f"hdfs://{LOOPBACK}:{rpc}"
-        self._now(uri=uri)
-        self._write_configuration(uri, http)
-        formatting = self.java_command(NAMENODE, "-format", "-nonInteractive")
-        run_to_end(
-            "formatting the NameNode", formatting, self._log("format"), self.environment(),
-            self.folder, FORMAT_LIMIT_S,
-        )  # fmt: skip
-        self.launch(self._daemon("namenode", [NAMENODE], self._namenode_serves), stage=0)
+        self._namenode, datanodes = self._nodes()
+        self._now(uri=f"hdfs://{self._namenode.at('rpc')}")
+        self._write_configuration()
+        self._format()
+        words = [NAMENODE]
+        self._launch_on(self._namenode, words, self._namenode_serves, stage=0)
         data = self._data_folder()
-        for number in range(1, self.parameters.datanodes + 1):
-            ports, rest = rest[: len(DATANODE_PORTS)], rest[len(DATANODE_PORTS) :]
-            self.launch(self._datanode(number, ports, data), stage=1)
+        for node in datanodes:
+            words = [DATANODE, *_own_properties(node, _stored(node, data))]
+            self._launch_on(node, words, partial(datanode_serves, node), stage=1)
         self._await_all()
         self._now(versions=self._running_versions())
+
+    def _nodes(self) -> tuple[Node, list[Node]]:
+        """The NameNode and the DataNodes, on hosts if there are any."""
+        if self.cluster is not None:
+            first = self.hosts.of("namenode")[0]
+            named = Node("namenode", first, first.address, NAMENODE_PORTS)
+            return named, [
+                Node(f"datanode-{number}", host, host.address, _shifted(DATANODE_PORTS, number))
+                for number, host in enumerate(self.hosts.of("datanode"), 1)
+            ]
+        ports = iter(self._record.ports)
+        nodes = [
+            Node(name, None, LOOPBACK, {port: next(ports) for port in wanted})
+            for name, wanted in self._names()
+        ]
+        return nodes[0], nodes[1:]
+
+    def _names(self) -> list[tuple[str, Iterable[str]]]:
+        """Every daemon's name and the names of its ports."""
+        count = self.parameters.datanodes
+        datanodes = [f"datanode-{number}" for number in range(1, count + 1)]
+        return [("namenode", NAMENODE_PORTS), *((name, DATANODE_PORTS) for name in datanodes)]
+
+    def _format(self) -> None:
+        words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="")
+        run_to_end(
+            "formatting the NameNode", _entered(self._namenode, words), self._log("format"),
+            self.environment(), self.folder, FORMAT_LIMIT_S,
+        )  # fmt: skip
 
     @property
     def access(self) -> dict[str, Any]:
@@ -233,16 +308,51 @@ class Bed(BaseBed):
         """The folder of Hadoop's configuration files, for daemons and Java clients."""
         return self.folder / "conf"
 
-    def java_command(self, main: str, *arguments: str) -> list[str]:
-        """A command that runs a Java main class of Hadoop's, configured for this bed."""
-        path = os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
+    @property
+    def profiles(self) -> Path:
+        """The folder of the traced processes' profiles."""
+        told = self.parameters.trace_directory
+        return Path(told).absolute() if told else self.folder / "profiles"
+
+    def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
+        """A command that runs a Java main class of Hadoop's, configured for this bed.
+
+        `process` is what its profile is called: a role, and a number if there are several; a
+        process without a name is not traced.
+        """
+        return [*self._java(), *self.trace_options(process), "-cp", self._class_path(), main,
+                *arguments]  # fmt: skip
+
+    def _class_path(self) -> str:
+        return os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
+
+    def _java(self) -> list[str]:
+        """How every JVM is started here."""
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
             "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            "-Djava.net.preferIPv4Stack=true", "-cp", path, main, *arguments,
+            "-Djava.net.preferIPv4Stack=true",
         ]  # fmt: skip
+
+    def trace_options(self, process: str = "client") -> list[str]:
+        """What makes any JVM write its profile here; nothing in a bed without `trace`."""
+        if not (self.parameters.trace and process):
+            return []
+        service = process.partition("-")[0]
+        return [java_option(agent_jar(), POINTS, self.profiles, service, process)]
+
+    def client_environment(self) -> dict[str, str]:
+        """For any client command: a `hadoop` on its path, this bed configured, its JVMs traced."""
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", ""))),
+            "HADOOP_CONF_DIR": str(self.configuration),
+            "JAVA_TOOL_OPTIONS": shlex.join(
+                [*shlex.split(os.environ.get("JAVA_TOOL_OPTIONS", "")), *self.trace_options()]
+            ),
+        }
 
     def status(self) -> dict[str, Any]:
         """The NameNode's view (None where it does not answer) and every daemon's state.
@@ -266,16 +376,20 @@ class Bed(BaseBed):
         version = parameters.version
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 
-    def _write_configuration(self, uri: str, http_port: int) -> None:
-        for name in ("tmp", "logs", "conf/webapps/hdfs", "conf/webapps/datanode"):
+    def _write_configuration(self) -> None:
+        for name in ("tmp", "logs", "bin", "conf/webapps/hdfs", "conf/webapps/datanode"):
             (self.folder / name).mkdir(parents=True)
-        decided = decided_properties(self.parameters, self.folder, uri, http_port)
+        decided = decided_properties(self.parameters, self.folder, self._namenode)
         properties = {**decided, **self.parameters.properties}
         core = {k: v for k, v in properties.items() if not k.startswith("dfs.")}
         hdfs = {k: v for k, v in properties.items() if k.startswith("dfs.")}
         (self.configuration / "core-site.xml").write_bytes(_site(core))
         (self.configuration / "hdfs-site.xml").write_bytes(_site(hdfs))
         (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
+        script = self.folder / "bin" / "hadoop"
+        command = shlex.join([*self._java(), "-cp", self._class_path()])
+        script.write_text(HADOOP.format(command=command), "utf-8")
+        script.chmod(0o755)
 
     def _data_folder(self) -> Path:
         """Where the DataNodes keep their blocks."""
@@ -288,23 +402,16 @@ class Bed(BaseBed):
     def _log(self, name: str) -> Path:
         return self.folder / "logs" / f"{name}.log"
 
-    def _daemon(self, name: str, main: list[str], ready: Callable[[], bool]) -> Daemon:
-        return Daemon(
-            name, self.java_command(*main), self._log(name), ready, self.environment(),
-            self.folder, owned=not self.outlive,
-        )  # fmt: skip
-
-    def _datanode(self, number: int, ports: list[int], data: Path) -> Daemon:
-        name = f"datanode-{number}"
-        port = dict(zip(DATANODE_PORTS, ports, strict=True))
-        own = {
-            "dfs.datanode.data.dir": (data / name).as_uri(),
-            "dfs.datanode.address": f"{LOOPBACK}:{port['data']}",
-            "dfs.datanode.http.address": f"{LOOPBACK}:{port['http']}",
-            "dfs.datanode.ipc.address": f"{LOOPBACK}:{port['ipc']}",
-        }
-        words = [word for key, value in own.items() for word in ("-D", f"{key}={value}")]
-        return self._daemon(name, [DATANODE, *words], lambda: datanode_serves(port["http"]))
+    def _launch_on(
+        self, node: Node, main: list[str], ready: Callable[[], bool], stage: int
+    ) -> None:
+        words = self.java_command(*main, process=node.name)
+        if node.host is not None:
+            self.run_in(node.host, node.name, words, ready, stage)
+            return
+        daemon = Daemon(node.name, words, self._log(node.name), ready, self.environment(),
+                        self.folder, owned=not self.outlive)  # fmt: skip
+        self.launch(daemon, stage)
 
     def _await_all(self) -> None:
         for daemon in self.daemons.values():
@@ -312,11 +419,11 @@ class Bed(BaseBed):
 
     def _namesystem(self) -> dict[str, Any]:
         bean = "Hadoop:service=NameNode,name=FSNamesystemState"
-        return jmx(self._http_port, bean) or {}
+        return self._namenode.ask(bean) or {}
 
     def _safe_mode(self) -> str | None:
         """The reason for safe mode, "" when it is off, None when the NameNode does not answer."""
-        seen = jmx(self._http_port, "Hadoop:service=NameNode,name=NameNodeInfo") or {}
+        seen = self._namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
         return seen.get("Safemode")
 
     def _namenode_serves(self) -> bool:
@@ -326,12 +433,34 @@ class Bed(BaseBed):
         return live >= running and self._safe_mode() == ""
 
     def _running_versions(self) -> dict[str, str]:
-        node = jmx(self._http_port, "Hadoop:service=NameNode,name=NameNodeInfo") or {}
-        machine = jmx(self._http_port, "java.lang:type=Runtime") or {}
+        node = self._namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
+        machine = self._namenode.ask("java.lang:type=Runtime") or {}
         return {
             "hadoop": node.get("SoftwareVersion", "unknown"),
             "java": machine.get("VmVersion", "unknown"),
         }
+
+
+def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
+    """Ports of one of several DataNodes, which may share a host."""
+    return {name: port + 100 * (number - 1) for name, port in ports.items()}
+
+
+def _own_properties(node: Node, data: Path) -> list[str]:
+    """The words that tell a DataNode its own addresses and directory."""
+    own = {
+        "dfs.datanode.data.dir": data.as_uri(),
+        "dfs.datanode.hostname": node.address,
+        "dfs.datanode.address": node.at("data"),
+        "dfs.datanode.http.address": node.at("http"),
+        "dfs.datanode.ipc.address": node.at("ipc"),
+    }
+    return [word for key, value in own.items() for word in ("-D", f"{key}={value}")]
+
+
+def _entered(node: Node, words: list[str]) -> list[str]:
+    """The command, in the node's host if it has one."""
+    return words if node.host is None else node.host.command(words)
 
 
 def _site(properties: Mapping[str, str]) -> bytes:

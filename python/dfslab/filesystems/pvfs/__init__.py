@@ -1,1 +1,1 @@
-"""PVFS: a parallel file system with one metadata manager and striped I/O servers."""
+"""PVFS: files striped over I/O servers, metadata at one manager, no cache at the client."""

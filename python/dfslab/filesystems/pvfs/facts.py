@@ -1,4 +1,8 @@
-"""What is known of PVFS: roles, parameters with sources, legal layouts, access."""
+"""What is known of PVFS: described and simulated; an existing mount works like any POSIX mount.
+
+No packages exist on Debian. The defaults are those of Nguyen and Apon 2012: stripes of 64 KiB,
+round robin over four I/O servers, local files synchronised on close.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +12,58 @@ from typing import Any
 from dfslab.spec.filesystem import Role
 from dfslab.spec.parameters import Parameter, Parameters
 
-TITLE = "PVFS"
-SOURCE = "Nguyen & Apon 2012; Carns 2000"
+TITLE = "PVFS, the Parallel Virtual File System (described and simulated)"
+SOURCE = (
+    "Nguyen and Apon 2012; Carns et al. 2000; OrangeFS 2.9 configuration reference; described and "
+    "simulated; no packages exist on Debian; an existing mount works like any POSIX mount"
+)
 ROLES = (
     Role("client", "client", "ClientNode"),
-    Role("manager", "metadata", "MetadataNode"),
-    Role("server", "data", "DataNode", instances=4),
+    Role("manager", "metadata", "MetadataServer"),
+    Role("server", "data", "IOServer", instances=4),
 )
 
 PARAMETERS = Parameters(
-    Parameter("width", "I/O servers that a file is striped over", "1", "filesystem", 4.0, "",
-              "pvfs pcount", minimum=1),
-    Parameter("stripe_size", "Bytes on one server before the next", "B", "filesystem", 65536.0,
-              "Pp1", "pvfs ssize", minimum=4096),
-    Parameter("client_call_cpu", "Client time of one operation", "s", "calibrated", 5e-5),
-    Parameter("manager_cpu", "Manager time of a lookup", "s", "calibrated", 1e-4),
-    Parameter("update_cpu", "Manager time of an operation that changes metadata", "s",
-              "calibrated", 3e-4),
-    Parameter("entry_cpu", "Manager time of one listed entry", "s", "calibrated", 5e-6),
-    Parameter("request_cpu", "Server time of one stripe", "s", "calibrated", 6e-5),
-    Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
-    Parameter("server_byte_cpu", "Server time of a byte moved", "s/B", "calibrated", 8e-10),
+    Parameter("stripe_size", "Bytes of a file in a row on one I/O server", "B", "filesystem",
+              65536.0, "Dap1", "strip_size; Nguyen and Apon 2012, 4.3", minimum=4096),
+    Parameter("stripe_count", "I/O servers that a file is striped over", "1", "filesystem", 4.0,
+              "", "num_dfiles; Nguyen and Apon 2012, 5.1", minimum=1),
+    Parameter("flow_buffer", "Bytes that disk, network and client hand on at a time", "B",
+              "filesystem", 262144.0, "Pp2", "FlowBufferSizeBytes", minimum=4096),
+    Parameter("sync_on_close", "Data forced to the servers' disks on close (1) or not (0)", "1",
+              "filesystem", 1.0, "", "Nguyen and Apon 2012, 4.3", minimum=0),
+    Parameter("request_cpu", "Client time of one request to one server", "s", "calibrated", 3e-5),
+    Parameter("lookup_cpu", "Manager time of a request that only reads", "s", "calibrated", 5e-5),
+    Parameter("update_cpu", "Manager time of a request that changes the name space", "s",
+              "calibrated", 1e-4),
+    Parameter("entry_cpu", "Manager time of one listed entry", "s", "calibrated", 2e-6),
+    Parameter("metadata_sync", "Waiting for changed metadata to be on disk", "s", "calibrated",
+              1e-3),
+    Parameter("server_cpu", "I/O server time of one request", "s", "calibrated", 4e-5),
+    Parameter("commit", "Committing the journal of a server's local file system", "s",
+              "calibrated", 2e-3),
+    Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 5e-10),
+    Parameter("server_byte_cpu", "I/O server time of a byte moved", "s/B", "calibrated", 5e-10),
 )  # fmt: skip
 
 ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """A file cannot be wider than there are servers."""
-    if parameters["width"] > instances["server"]:
-        return [("width", f"at most the {instances['server']} servers deployed")]
-    return []
+    """A file is striped over different servers; one manager is described."""
+    wrong = []
+    count = parameters["stripe_count"]
+    if count > instances["server"]:
+        wrong.append(("stripe_count", f"at most the {instances['server']} servers deployed"))
+    if count != int(count):
+        wrong.append(("stripe_count", "a whole number"))
+    if parameters["sync_on_close"] not in (0, 1):
+        wrong.append(("sync_on_close", "0 or 1"))
+    if instances["manager"] != 1:
+        wrong.append(("manager", "exactly one manager is described"))
+    return wrong
 
 
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target: POSIX calls under a mounted volume."""
+    """The load generator's target: POSIX calls under an existing mount."""
     return {"kind": "posix", "root": access["directory"]}

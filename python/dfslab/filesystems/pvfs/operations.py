@@ -1,11 +1,16 @@
-"""Operations of PVFS: the manager says where, clients and servers move stripes directly.
+"""Operations of PVFS after Nguyen and Apon 2012: client, network, I/O servers (CPU, disk), manager.
 
-These trees serve every model; `net.py` models reads and writes in the paper's detail.
+Every call of the application is a request of its own: the client cuts it into stripes, asks the
+I/O servers round robin, and waits for all. Nothing is cached at the client, so the block size of
+the application decides how many servers work at once. A call or file within one stripe meets one
+server; a larger one is spread evenly over all it can reach.
 """
 
 from __future__ import annotations
 
-from sympy import Max, ceiling
+from collections.abc import Callable
+
+from sympy import Expr, Max, Min, ceiling
 
 from dfslab.filesystems.pvfs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
@@ -13,74 +18,124 @@ from dfslab.spec.operation import (
     call,
     choice,
     cpu,
+    delay,
     disk_read,
     disk_write,
     later,
     par,
     pipeline,
+    repeat,
+    send,
     seq,
 )
 
-# Rounds over all servers; a file of few stripes is spread as if it were cut evenly.
-wide = P.width
-rounds = Max(1, ceiling(P.file_size / (P.width * P.stripe_size)))
-stripe_bytes = P.file_size / (rounds * wide)
+calls = Max(1, ceiling(P.file_size / P.transfer_size))
+call_bytes = P.file_size / calls
+reach = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
+# A round is what the servers' disks take in one turn: a call, or one stripe for each server.
+rounds = Max(1, ceiling(P.file_size / Max(P.transfer_size, P.stripe_count * P.stripe_size)))
+round_bytes = P.file_size / rounds
+durable = 1 - (1 - P.sync_on_close) * (1 - P.fsync)
 
 
-def _ask(name: str, seconds, response_bytes=256) -> Node:
-    """One question to the manager."""
+def _striped(size_bytes: Expr, servers: Expr, on_one: Callable[[Expr], Node]) -> Node:
+    """`on_one` with all bytes at one server if they are one stripe, else with equal parts."""
+    several = Min(1, Max(0, ceiling(size_bytes / P.stripe_size) - 1))
+    spread = par(on_one(size_bytes / servers), copies=servers)
+    return choice((1 - several, on_one(size_bytes)), (several, spread))
+
+
+def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
+    """A request to the manager, which answers changes when they are on disk."""
+    sync = (delay("manager", P.metadata_sync, "sync"),) if writes else ()
+    handled = cpu("manager", seconds, "handle")
     return seq(
-        cpu("client", P.client_call_cpu),
-        call("manager", name, cpu("manager", seconds), response_bytes=response_bytes),
+        cpu("client", P.request_cpu),
+        call("manager", name, handled, *sync, response_bytes=response_bytes),
     )
 
 
-_open = seq(_ask("lookup", P.manager_cpu), name="open")
-_create = seq(_ask("create", P.update_cpu), name="create")
-_served = cpu("server", P.request_cpu + stripe_bytes * P.server_byte_cpu)
-_copied = cpu("client", wide * stripe_bytes * P.client_byte_cpu)
+def _ask_servers(name: str, *work: Node) -> Node:
+    """A request to all servers of the file at once."""
+    return par(call("server", name, cpu("server", P.server_cpu), *work), copies=P.stripe_count)
 
-_read = pipeline(
-    rounds,
-    par(
-        call("server", "read", seq(choice((P.cold, disk_read("server", stripe_bytes))), _served),
-             response_bytes=stripe_bytes),
-        copies=wide,
-    ),
-    _copied,
+
+def _read_from(size_bytes: Expr) -> Node:
+    """One server's part of a call: disk, network and client overlap by flow buffers."""
+    buffers = Max(1, ceiling(size_bytes / P.flow_buffer))
+    each = size_bytes / buffers
+    flow = pipeline(
+        buffers,
+        seq(
+            choice((P.cold, disk_read("server", each, "diskRead"))),
+            cpu("server", each * P.server_byte_cpu, "sendBuffer"),
+        ),
+        send("client", "buffer", size_bytes=each),
+        cpu("client", each * P.client_byte_cpu, "receiveBuffer"),
+        name="flow",
+    )
+    return call("server", "read", cpu("server", P.server_cpu), flow)
+
+
+def _write_to(size_bytes: Expr) -> Node:
+    """One server's part of a call, into its page cache."""
+    buffers = Max(1, ceiling(size_bytes / P.flow_buffer))
+    each = size_bytes / buffers
+    flow = pipeline(
+        buffers,
+        cpu("client", each * P.client_byte_cpu, "sendBuffer"),
+        send(
+            "server",
+            "buffer",
+            cpu("server", each * P.server_byte_cpu, "storeBuffer"),
+            size_bytes=each,
+        ),
+        name="flow",
+    )
+    return seq(flow, call("server", "write", cpu("server", P.server_cpu)))
+
+
+_disks = _striped(round_bytes, P.stripe_count, lambda size: disk_write("server", size))
+_open = seq(_ask("lookup", P.lookup_cpu), name="open")
+_close = seq(_ask("close", P.lookup_cpu), name="close")
+_read = repeat(
+    calls,
+    cpu("client", P.request_cpu),
+    _striped(call_bytes, reach, _read_from),
     name="read",
-)  # fmt: skip
-
+)
+# The servers' disks write one round while the client sends the next; closing waits for the last.
 _written = pipeline(
     rounds,
-    _copied,
-    par(
-        call("server", "write",
-             seq(_served, later(disk_write("server", stripe_bytes), name="write-back")),
-             request_bytes=stripe_bytes),
-        copies=wide,
-    ),
+    seq(repeat(calls / rounds, cpu("client", P.request_cpu),
+               _striped(call_bytes, reach, _write_to))),
+    choice((durable, _disks), (1 - durable, later(_disks, name="write-back"))),
     name="write",
 )  # fmt: skip
-
-# Closing syncs the local files, whether the client asked for it or not (section 4.3).
-_sync = call("server", "sync", disk_write("server", P.file_size / wide))
-_close = seq(par(_sync, copies=wide), name="close")
+_flush = choice((durable, seq(_ask_servers("flush", delay("server", P.commit)), name="flush")))
+_create = seq(
+    _ask("lookup", P.lookup_cpu),
+    _ask("create", P.update_cpu, writes=True),
+    _ask("createEntry", P.update_cpu, writes=True),
+    name="create",
+)
 
 OPERATIONS = {
-    "read": seq(_open, _read),
-    "write": seq(_create, _written, _close),
-    "append": seq(_open, _written, _close),
-    "create": _create,
-    "stat": seq(_ask("getattr", P.manager_cpu), name="stat"),
-    "list": seq(
-        _ask("readdir", P.manager_cpu + P.entries * P.entry_cpu, response_bytes=300 * P.entries),
-        name="list",
-    ),
-    "rename": seq(_ask("rename", P.update_cpu), name="rename"),
-    "delete": seq(
-        _ask("unlink", P.update_cpu),
-        par(call("server", "remove", cpu("server", P.request_cpu)), copies=wide),
-        name="delete",
-    ),
-}
+    "read": seq(_open, _read, _close),
+    "write": seq(_create, _written, _flush, _close),
+    "append": seq(_open, seq(_ask_servers("getSize"), name="getSize"), _written, _flush, _close),
+    "create": seq(_create, _close),
+    # The size of a file is known to its servers alone.
+    "stat": seq(_ask("lookup", P.lookup_cpu), _ask("getattr", P.lookup_cpu),
+                _ask_servers("getSize"), name="stat"),
+    "list": seq(_ask("lookup", P.lookup_cpu),
+                _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu,
+                     response_bytes=64 * P.entries), name="list"),
+    "rename": seq(_ask("lookup", P.lookup_cpu),
+                  _ask("createEntry", P.update_cpu, writes=True),
+                  _ask("removeEntry", P.update_cpu, writes=True), name="rename"),
+    "delete": seq(_ask("lookup", P.lookup_cpu),
+                  _ask("removeEntry", P.update_cpu, writes=True),
+                  _ask("remove", P.update_cpu, writes=True),
+                  _ask_servers("removeData", delay("server", P.metadata_sync)), name="delete"),
+}  # fmt: skip

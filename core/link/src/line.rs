@@ -1,0 +1,104 @@
+//! The delay line: a thread for each direction of a link, until it is told to stop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::queue::Queue;
+use crate::schedule::Schedule;
+
+/// Threads look this often whether they are to stop.
+const STOP_POLL_NS: u64 = 50_000_000;
+
+/// What is done to the packets of one queue.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// The network namespace: "/proc/PID/ns/net".
+    pub netns: String,
+    /// The number of its queue.
+    pub queue: u16,
+    /// How long every packet is held, s.
+    pub delay_s: f64,
+    /// Standard deviation of that, s; packets keep their order.
+    #[serde(default)]
+    pub jitter_s: f64,
+    /// Share of packets that are lost.
+    #[serde(default)]
+    pub loss: f64,
+    /// Seed of jitter and loss.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// What passed one queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Packets (a whole segment is one).
+    pub packets: u64,
+    /// Of those, lost on purpose.
+    pub lost: u64,
+    /// How late the latest packet was let go, s.
+    pub lateness_s_max: f64,
+}
+
+/// Hold packets until `stop`; `ready` is called once every queue is bound. An error is one line
+/// that names the queue, and ends all.
+pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Vec<Report>, String> {
+    std::thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        let threads: Vec<_> = lines
+            .iter()
+            .map(|line| {
+                let tell = tell.clone();
+                scope.spawn(move || {
+                    let outcome = hold(line, stop, &tell).map_err(|error| {
+                        format!("queue {} of {}: {error}", line.queue, line.netns)
+                    });
+                    if outcome.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    outcome
+                })
+            })
+            .collect();
+        drop(tell);
+        if told.iter().take(lines.len()).count() == lines.len() {
+            ready();
+        }
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic in a delay line"))
+            .collect()
+    })
+}
+
+fn hold(line: &Line, stop: &AtomicBool, tell: &mpsc::Sender<()>) -> std::io::Result<Report> {
+    let mut queue = Queue::bind(&line.netns, line.queue)?;
+    // Else the kernel lets this thread sleep up to 50 us longer than asked.
+    // SAFETY: sets a number of this thread.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let _ = tell.send(());
+    let began = Instant::now();
+    let now = || began.elapsed().as_nanos() as u64;
+    let mut schedule = Schedule::new(line.delay_s, line.jitter_s, line.loss, line.seed);
+    let mut report = Report::default();
+    while !stop.load(Ordering::Relaxed) {
+        if let Some((id, late)) = schedule.release(now()) {
+            queue.accept_up_to(id)?;
+            report.lateness_s_max = report.lateness_s_max.max(late as f64 * 1e-9);
+        }
+        let next = schedule.next_due_ns().unwrap_or(u64::MAX);
+        let wait = next.saturating_sub(now()).min(STOP_POLL_NS);
+        for id in queue.wait(wait)? {
+            report.packets += 1;
+            if !schedule.arrive(id, now()) {
+                queue.lose(id)?;
+                report.lost += 1;
+            }
+        }
+    }
+    Ok(report)
+}

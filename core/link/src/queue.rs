@@ -1,0 +1,145 @@
+//! One queue of one network namespace, by a netlink socket.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::message::{self, Fate, Received};
+
+const RECEIVE_BYTES: libc::c_int = 32 << 20;
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// A bound queue; packets reach it until it is dropped.
+pub struct Queue {
+    socket: OwnedFd,
+    number: u16,
+    buffer: Vec<u8>,
+}
+
+impl Queue {
+    /// Bind the queue `number` of the namespace at `netns` ("/proc/PID/ns/net"). The calling thread
+    /// stays in that namespace.
+    pub fn bind(netns: &str, number: u16) -> io::Result<Self> {
+        let namespace = File::open(netns)?;
+        // SAFETY: an open descriptor of a namespace; only this thread moves.
+        check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: plain socket call; the descriptor is owned from here on.
+        let raw = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_NETFILTER) };
+        check(raw)?;
+        // SAFETY: a fresh descriptor that nobody else owns.
+        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        let mut queue = Queue {
+            socket,
+            number,
+            buffer: vec![0; BUFFER_BYTES],
+        };
+        queue.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BYTES)?;
+        // Packets that do not fit into the buffer pass; the socket must not fail for it.
+        queue.option(libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
+        queue.request(&message::bind(number))?;
+        queue.request(&message::configure(number))?;
+        Ok(queue)
+    }
+
+    /// Wait up to `timeout_ns` for packets; their numbers, in order of arrival.
+    pub fn wait(&mut self, timeout_ns: u64) -> io::Result<Vec<u32>> {
+        let mut poll = libc::pollfd {
+            fd: self.socket.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let timeout = libc::timespec {
+            tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: one valid pollfd and a valid timespec for the length of the call.
+        let ready = unsafe { libc::ppoll(&mut poll, 1, &timeout, std::ptr::null()) };
+        if ready < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::Interrupted => Ok(Vec::new()),
+                _ => Err(error),
+            };
+        }
+        let mut packets = Vec::new();
+        if ready == 0 {
+            return Ok(packets);
+        }
+        while let Some(messages) = self.receive(libc::MSG_DONTWAIT)? {
+            packets.extend(messages.iter().filter_map(|one| match one {
+                Received::Packet(id) => Some(*id),
+                Received::Answer(_) => None,
+            }));
+        }
+        Ok(packets)
+    }
+
+    /// Let the packet and all before it go on.
+    pub fn accept_up_to(&self, id: u32) -> io::Result<()> {
+        self.send(&message::verdict(self.number, id, Fate::Accept, true))
+    }
+
+    /// Lose one packet.
+    pub fn lose(&self, id: u32) -> io::Result<()> {
+        self.send(&message::verdict(self.number, id, Fate::Drop, false))
+    }
+
+    fn request(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.send(bytes)?;
+        loop {
+            for one in self.receive(0)?.unwrap_or_default() {
+                if let Received::Answer(number) = one {
+                    return match number {
+                        0 => Ok(()),
+                        _ => Err(io::Error::from_raw_os_error(number)),
+                    };
+                }
+            }
+        }
+    }
+
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        // SAFETY: the buffer is valid for its length.
+        let sent = unsafe {
+            let data = bytes.as_ptr().cast();
+            libc::send(self.socket.as_raw_fd(), data, bytes.len(), 0)
+        };
+        check(sent as libc::c_int).map(drop)
+    }
+
+    /// One datagram's messages; None when there is none (with MSG_DONTWAIT).
+    fn receive(&mut self, flags: libc::c_int) -> io::Result<Option<Vec<Received>>> {
+        // SAFETY: the buffer is valid for its length.
+        let length = unsafe {
+            let data = self.buffer.as_mut_ptr().cast();
+            libc::recv(self.socket.as_raw_fd(), data, self.buffer.len(), flags)
+        };
+        if length >= 0 {
+            return Ok(Some(message::received(&self.buffer[..length as usize])));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::WouldBlock => Ok(None),
+            io::ErrorKind::Interrupted => Ok(Some(Vec::new())),
+            _ => Err(error),
+        }
+    }
+
+    fn option(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        // SAFETY: an int option is given by a pointer to an int and its size.
+        check(unsafe {
+            let data = std::ptr::from_ref(&value).cast();
+            let size = size_of::<libc::c_int>() as libc::socklen_t;
+            libc::setsockopt(self.socket.as_raw_fd(), level, name, data, size)
+        })
+        .map(drop)
+    }
+}
+
+fn check(answer: libc::c_int) -> io::Result<libc::c_int> {
+    match answer {
+        0.. => Ok(answer),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,227 @@
+"""The hosts of a bed: made from a deployment, joined by a switch, limited as declared."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.beds import disk, kernel, network
+from dfslab.beds.daemon import spawn, tied_to_owner
+from dfslab.beds.errors import BedError, last_lines
+from dfslab.beds.host import Host, child_of, hold, launch_init
+from dfslab.beds.limits import Limits
+from dfslab.beds.machine import check_machine, disk_limits, link_of
+from dfslab.beds.process import Process
+from dfslab.spec.deployment import Deployment
+
+SCRIPT_LIMIT_S = 60.0
+START_LIMIT_S = 20.0
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Made:
+    """What has to be undone by name, because it does not end with a process."""
+
+    processes: tuple[tuple[str, Process], ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+class Cluster:
+    """A bed's hosts. `note` is told of everything made before it is relied upon; `images` gives a
+    folder in memory that goes with the bed."""
+
+    def __init__(
+        self, bed_id: str, folder: Path, deployment: Deployment, env: Mapping[str, str],
+        owned: bool, note: Callable[[Made], None], images: Callable[[], Path],
+    ) -> None:  # fmt: skip
+        self.deployment, self.folder = deployment, folder
+        self.hosts: list[Host] = []
+        self.links = [link_of(group, deployment) for _, group in deployment.nodes()]
+        self._env, self._owned, self._note = env, owned, note
+        self._limits = Limits(bed_id)
+        self._held: list[subprocess.Popen] = []
+        self._made = Made()
+        self._images = images
+
+    def raise_hosts(self) -> None:
+        """Make all hosts, links and disks. BedError when one cannot be made."""
+        check_machine(self.deployment)
+        for name, _ in self.deployment.nodes():
+            (self.folder / name / "disk").mkdir(parents=True)
+        switch = self._start_processes()
+        self._name_hosts()
+        self._limit_hosts()
+        self._connect(switch)
+        self._attach_disks()
+        self._delay()
+
+    def of(self, role: str) -> list[Host]:
+        """The hosts that play a role, once for each instance, in the deployment's order."""
+        return [host for host in self.hosts for _ in range(host.roles.get(role, 0))]
+
+    @property
+    def groups(self) -> str:
+        """The name of the bed's control groups."""
+        return self._limits.name
+
+    def host(self, name: str) -> Host:
+        """The host of that name; BedError with the known names otherwise."""
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        known = ", ".join(host.name for host in self.hosts)
+        raise BedError("state", f"host {name}", f"there is none; there are {known}")
+
+    def reap(self) -> None:
+        """Take ended processes from the process table."""
+        for child in self._held:
+            child.poll()
+
+    def _start_processes(self) -> int:
+        """The switch and every host's first process, all together; the switch's process."""
+        log = self.folder / "hosts.log"
+        switch = hold(["unshare", "-n"], log, self._env, self._owned)
+        parents = [(name, group, launch_init(log, self._env, self._owned))
+                   for name, group in self.deployment.nodes()]  # fmt: skip
+        # Recorded at once, so that whatever happens next they are found.
+        self._held += [switch, *(parent for _, _, parent in parents)]
+        started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
+        self._remember(processes=[(name, Process.of(p.pid)) for name, p in started])
+        for number, (name, group, parent) in enumerate(parents, 1):
+            init = Process.of(child_of(parent.pid))
+            self.hosts.append(Host(
+                name, group.name, network.address(number), init, self.folder / name,
+                self._env, group.roles,
+            ))  # fmt: skip
+        _await_inits([*(host.init.pid for host in self.hosts), switch.pid], log)
+        return switch.pid
+
+    def _name_hosts(self) -> None:
+        names = [f"{host.address} {host.name}" for host in self.hosts]
+        # Each instance of a role by number, from 0, for systems that deal out by a pattern.
+        for role in sorted({role for host in self.hosts for role in host.roles}):
+            names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
+        table = "\n".join(["127.0.0.1 localhost", *names, ""])
+        (self.folder / "hosts").write_text(table, "utf-8")
+
+    def _limit_hosts(self) -> None:
+        here = os.cpu_count() or 1
+        for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
+            cores = group.processors * group.cores
+            host.groups = self._limits.make(
+                host.name,
+                float(cores) if cores < here and kernel.has("cpu limits") else None,
+                round(group.memory) if kernel.has("memory limits") else None,
+            )  # fmt: skip
+
+    def _connect(self, switch: int) -> None:
+        script = network.switch_script(self.hosts, self.links)
+        _run_all([("the switch", ["nsenter", "-t", str(switch), "-n", "--", "sh", "-c", script])],
+                 self._env)  # fmt: skip
+        hosts = shlex.quote(str(self.folder / "hosts"))
+        scripts = [
+            "\n".join([
+                network.host_script(host, link, self.deployment.network.congestion),
+                f"hostname {shlex.quote(host.name)}",
+                "mount -t tmpfs -o mode=755 dfslab /run",
+                "mkdir -p /run/lock",
+                f"mount --bind {hosts} /etc/hosts",
+            ])
+            for host, link in zip(self.hosts, self.links, strict=True)
+        ]  # fmt: skip
+        _run_all(
+            [(host.name, host.command(["sh", "-c", script]))
+             for host, script in zip(self.hosts, scripts, strict=True)],
+            self._env,
+        )  # fmt: skip
+
+    def _attach_disks(self) -> None:
+        for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
+            declared = group.disk
+            in_memory = declared.medium == "memory"
+            image = (self._images() if in_memory else host.folder) / f"{host.name}.img"
+            disk.make_image(image, declared.file_system, round(declared.capacity))
+            device = disk.attach(image)
+            self._remember(devices=[*self._made.devices, device.device])
+            self._limits.disk(host.name, device.device, disk_limits(group))
+            options = disk.OPTIONS[declared.file_system]
+            host.run("mount", "-t", declared.file_system, "-o", options, device.node,
+                     str(host.disk))  # fmt: skip
+            disk.detach(device)
+
+    def _delay(self) -> None:
+        words = network.delay_line(self.hosts, self.links, SEED)
+        if words is None:
+            return
+        log = self.folder / "delay-line.log"
+        command = tied_to_owner(words) if self._owned else words
+        line = spawn(command, log, self._env, self.folder)
+        self._held.append(line)
+        self._remember(processes=[*self._made.processes, ("delay-line", Process.of(line.pid))])
+        _await_line(line, log)
+
+    def _remember(
+        self,
+        processes: Sequence[tuple[str, Process]] | None = None,
+        devices: Sequence[str] | None = None,
+    ) -> None:
+        self._made = Made(
+            self._made.processes if processes is None else tuple(processes),
+            self._made.devices if devices is None else tuple(devices),
+        )
+        self._note(self._made)
+
+
+def _await_inits(pids: Sequence[int], log: Path) -> None:
+    """Wait until every first process is what it will stay: its namespaces are complete then."""
+    deadline = time.monotonic() + START_LIMIT_S
+    for pid in pids:
+        while _name(pid) != "tini":
+            if not _name(pid) or time.monotonic() > deadline:
+                raise BedError("died", "starting hosts", "a host's first process did not start",
+                               last_lines(log))  # fmt: skip
+            time.sleep(0.002)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
+    """Run commands side by side; BedError with what the first failing one said."""
+    running = [
+        (name, subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, env=dict(env)))
+        for name, words in commands
+    ]  # fmt: skip
+    failed = None
+    for name, child in running:
+        try:
+            said, _ = child.communicate(timeout=SCRIPT_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            said, _ = child.communicate()
+        if child.returncode and failed is None:
+            why = f"ended with status {child.returncode}"
+            failed = BedError("failed", f"setting up {name}", why, tuple(said.splitlines()[-6:]))
+    if failed is not None:
+        raise failed
+
+
+def _await_line(line: subprocess.Popen, log: Path) -> None:
+    """Wait until the delay line says that it holds every queue."""
+    deadline = time.monotonic() + START_LIMIT_S
+    while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
+        if line.poll() is not None or time.monotonic() > deadline:
+            raise BedError("not_ready", "starting the delay line", "it is not ready",
+                           last_lines(log))  # fmt: skip
+        time.sleep(0.01)

@@ -1,0 +1,262 @@
+"""What a bed's hardware really gives: streams, round trips and direct I/O, beside the declaration.
+
+Everything is measured before daemons start, in well under a second a kind, all links at once where
+that is no more than this machine can carry.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.beds.cluster import Cluster
+from dfslab.beds.errors import BedError
+from dfslab.beds.host import Host
+from dfslab.beds.network import PAYLOAD_SHARE, Link
+
+STREAM_S = 0.5
+STREAM_SKIP_S = 0.15
+ROUND_TRIPS = 40
+DISK_S = 1.3
+# The first moments of a limited disk run on credit.
+DISK_SKIP_S = 0.35
+DISK_REQUEST_BYTES = 1 << 18
+DISK_FILE_BYTES = 256 << 20
+LEAST_CUT_BYTES = 1 << 17
+CHUNK_BYTES = 1 << 18
+TIMEOUT_S = 10.0
+# All links together may ask for this much; beyond, they are measured one after the other.
+TOGETHER_BYTES_PER_S = 1.5e9
+ATTEMPTS = 6
+DELAY_SLACK_S = 3e-4
+DELAY_SHARE = 0.10
+
+
+@dataclass(frozen=True)
+class Check:
+    """One quantity of one host: declared (None: left as it is), measured, and how far it may be."""
+
+    host: str
+    quantity: str
+    declared: float | None
+    measured: float
+    allowed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the measured value is near enough to the declared one."""
+        return self.declared is None or abs(self.measured - self.declared) <= self.allowed
+
+
+def measure(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
+    """Every host's link rate and round trip, and the disk rates of those with a `storing` role.
+
+    What fails is tried again. BedError when a declared quantity is not met after ATTEMPTS.
+    """
+    with ThreadPoolExecutor(2) as pool:
+        # A network and a disk do not share anything but a little processor time.
+        disks = pool.submit(_retried, lambda: _disks(cluster, storing))
+        checks = [*_retried(lambda: _links(cluster)), *_retried(lambda: _trips(cluster))]
+        checks += disks.result()
+    for check in checks:
+        if not check.holds:
+            raise BedError(
+                "failed", f"checking the {check.quantity} of {check.host}",
+                f"declared {check.declared:.4g}, measured {check.measured:.4g}, may differ by "
+                f"{check.allowed:.3g} (SI units); declare what the machine can give, or raise "
+                "deployment.tolerance",
+            )  # fmt: skip
+    return checks
+
+
+def _retried(work: Callable[[], list[Check]]) -> list[Check]:
+    """A busy machine may spoil a measurement or two; it does not spoil all."""
+    best = work()
+    for _ in range(ATTEMPTS - 1):
+        if all(check.holds for check in best):
+            break
+        again = work()
+        best = [new if new.holds or not old.holds else old
+                for old, new in zip(best, again, strict=True)]  # fmt: skip
+    return best
+
+
+def _links(cluster: Cluster) -> list[Check]:
+    """Each host sends a stream to the next: every link is measured both ways."""
+    hosts = cluster.hosts
+    if len(hosts) < 2:
+        return []
+    pairs = list(zip(hosts, [*hosts[1:], hosts[0]], strict=True))
+    rates = [link.rate_bytes_per_s for link in cluster.links]
+    total = sum(math.inf if rate is None else rate for rate in rates)
+    if total <= TOGETHER_BYTES_PER_S:
+        with ThreadPoolExecutor(len(pairs)) as pool:
+            measured = list(pool.map(lambda pair: stream(*pair), pairs))
+    else:
+        measured = [stream(*pair) for pair in pairs]
+    return [
+        Check(source.name, "link rate", rate, seen, (rate or 0) * cluster.deployment.tolerance)
+        for (source, _), rate, seen in zip(pairs, rates, measured, strict=True)
+    ]
+
+
+def stream(source: Host, sink: Host) -> float:
+    """Bytes per second on the wire of one TCP stream from `source` to `sink`, once it flows."""
+    with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
+        server.settimeout(TIMEOUT_S)
+        port = server.getsockname()[1]
+        sender = threading.Thread(target=lambda: source.in_network(
+            lambda: _send(sink.address, port)), daemon=True)  # fmt: skip
+        sender.start()
+        connection, _ = server.accept()
+        with connection:
+            rate = _receive(connection)
+        sender.join(TIMEOUT_S)
+    return rate / PAYLOAD_SHARE
+
+
+def _send(address: str, port: int) -> None:
+    data = bytes(CHUNK_BYTES)
+    with socket.create_connection((address, port), TIMEOUT_S) as connection:
+        try:
+            while True:
+                connection.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _receive(connection: socket.socket) -> float:
+    connection.settimeout(TIMEOUT_S)
+    buffer = bytearray(CHUNK_BYTES)
+    began = time.monotonic()
+    first = count = 0
+    mark = began
+    while (now := time.monotonic()) < began + STREAM_S:
+        received = connection.recv_into(buffer)
+        if now >= began + STREAM_SKIP_S:
+            if not first:
+                first, mark = 1, time.monotonic()
+                continue
+            count += received
+    return count / (time.monotonic() - mark)
+
+
+def _trips(cluster: Cluster) -> list[Check]:
+    """Each host asks the next one for an echo."""
+    hosts, links = cluster.hosts, cluster.links
+    if len(hosts) < 2:
+        return []
+    around: Sequence[tuple[Host, Host, Link, Link]] = list(
+        zip(hosts, [*hosts[1:], hosts[0]], links, [*links[1:], links[0]], strict=True)
+    )
+    checks = []
+    for source, sink, there, back in around:
+        declared = there.delay_s + back.delay_s
+        allowed = DELAY_SLACK_S + DELAY_SHARE * declared
+        # Below what the machine takes anyway, nothing is delayed and nothing is promised.
+        promised = declared if there.delayed or declared > DELAY_SLACK_S else None
+        checks.append(Check(source.name, "round trip", promised, round_trip(source, sink), allowed))
+    return checks
+
+
+def round_trip(source: Host, sink: Host) -> float:
+    """Median seconds of a byte to `sink` and back, by a process's own sockets."""
+    with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
+        server.settimeout(TIMEOUT_S)
+        port = server.getsockname()[1]
+        echo = threading.Thread(target=_echo, args=(server,), daemon=True)
+        echo.start()
+        seconds = source.in_network(lambda: _ask(sink.address, port))
+        echo.join(TIMEOUT_S)
+    return statistics.median(seconds)
+
+
+def _echo(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.settimeout(TIMEOUT_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := connection.recv(64):
+            connection.sendall(data)
+
+
+def _ask(address: str, port: int) -> list[float]:
+    seconds = []
+    with socket.create_connection((address, port), TIMEOUT_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(ROUND_TRIPS):
+            began = time.perf_counter()
+            connection.sendall(b"x")
+            connection.recv(1)
+            seconds.append(time.perf_counter() - began)
+    return seconds
+
+
+def _disks(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
+    """Direct writes, then direct reads, on every limited disk at once."""
+    groups = [group for _, group in cluster.deployment.nodes()]
+    chosen = [
+        (host, group) for host, group in zip(cluster.hosts, groups, strict=True)
+        if storing & {role for role, count in group.roles.items() if count}
+        and not (math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate))
+    ]  # fmt: skip
+    if not chosen:
+        return []
+    checks = []
+    with ThreadPoolExecutor(len(chosen)) as pool:
+        for kind, work in (("write", _write), ("read", _read)):
+            paths = [host.path(host.disk) / ".dfslab-check" for host, _ in chosen]
+            for (host, group), seen in zip(chosen, pool.map(work, paths), strict=True):
+                rate = getattr(group.disk, f"{kind}_rate") * group.disk.count
+                # The kernel cuts large requests, so few requests a second hide the rate.
+                hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
+                allowed = rate * cluster.deployment.tolerance
+                checks.append(Check(host.name, f"disk {kind} rate", None if hidden else rate,
+                                    seen, allowed))  # fmt: skip
+        for path in paths:
+            path.unlink()
+    return checks
+
+
+def _write(path: Path) -> float:
+    return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
+
+
+def _read(path: Path) -> float:
+    return _direct(path, os.O_RDONLY, lambda f, b, at: os.preadv(f, [b], at))
+
+
+def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> float:
+    """Bytes per second of requests around the page cache, once the first credit is used up.
+
+    The slope of all bytes over time: a limit that lets go ten times a second is a staircase, on
+    which any two points could lie badly.
+    """
+    file = os.open(path, flags | os.O_DIRECT, 0o600)
+    try:
+        end = DISK_FILE_BYTES if flags & os.O_CREAT else os.fstat(file).st_size
+        times_s, moved_bytes = [], []
+        with mmap.mmap(-1, DISK_REQUEST_BYTES) as buffer:
+            began = time.monotonic()
+            at = count = 0
+            while (now := time.monotonic() - began) < DISK_S:
+                moved = move(file, buffer, at)
+                at = (at + moved) % end
+                count += moved
+                if now > DISK_SKIP_S:
+                    times_s.append(time.monotonic() - began)
+                    moved_bytes.append(count)
+    finally:
+        os.close(file)
+    if len(times_s) < 2:
+        return count / DISK_S
+    return float(statistics.linear_regression(times_s, moved_bytes).slope)

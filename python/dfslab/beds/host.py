@@ -1,0 +1,196 @@
+"""One host: network, mounts, names and processes of its own, held together by its first process.
+
+Nothing of it has a name on the machine: when that process (an init that reaps) is killed, its
+daemons, mounts and adapters are gone.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from dfslab.beds.daemon import Daemon, spawn, tied_to_owner
+from dfslab.beds.errors import BedError, last_lines
+from dfslab.beds.namespaces import in_network, prefix, seen_by
+from dfslab.beds.process import Process
+
+INIT = ["tini", "-s", "--", "sleep", "infinity"]
+FORK_WAIT_S = 10.0
+COMMAND_LIMIT_S = 60.0
+DATA_ADAPTER = "eth0"
+Answer = TypeVar("Answer")
+
+
+def child_of(pid: int) -> int:
+    """The only child of a process that has just forked; BedError when there is none."""
+    deadline = time.monotonic() + FORK_WAIT_S
+    while time.monotonic() < deadline:
+        try:
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except OSError as error:
+            raise BedError("died", f"process {pid}", "ended before it had a child") from error
+        if children:
+            return int(children[0])
+        time.sleep(0.002)
+    raise BedError("not_ready", f"process {pid}", "has no child")
+
+
+@dataclass
+class Host:
+    """A running host; `folder` is its own (logs, data), `disk` where its disk is mounted.
+
+    `groups` are its control groups.
+    """
+
+    name: str
+    group: str
+    address: str
+    init: Process
+    folder: Path
+    env: Mapping[str, str]
+    roles: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[Path, ...] = ()
+
+    @property
+    def disk(self) -> Path:
+        """Where the host sees its disk."""
+        return self.folder / "disk"
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """The command that runs `words` in this host, under its limits."""
+        entering = [*prefix(self.init.pid), *words]
+        if not self.groups:
+            return entering
+        # Control groups are inherited from who starts a process, not from where it goes.
+        join = "".join(f"echo $$ > {shlex.quote(str(g))}/cgroup.procs; " for g in self.groups)
+        return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
+
+    def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
+        """Run a command in the host to its end; what it printed. BedError when it fails."""
+        what = f"{words[0]} on {self.name}"
+        try:
+            done = subprocess.run(
+                self.command(words), input=text, capture_output=True, text=True, timeout=limit_s,
+                env=dict(self.env), check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise BedError("failed", what, f"not finished after {limit_s:g} s") from error
+        if done.returncode:
+            said = tuple((done.stderr + done.stdout).strip().splitlines()[-6:])
+            raise BedError("failed", what, f"ended with status {done.returncode}", said)
+        return done.stdout
+
+    def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
+        """Whether a command succeeds in the host."""
+        try:
+            self.run(*words, limit_s=limit_s)
+        except BedError:
+            return False
+        return True
+
+    def in_network(self, work: Callable[[], Answer]) -> Answer:
+        """Do `work` here, on the host's network."""
+        return in_network(self.init.pid, work)
+
+    def path(self, inside: Path | str) -> Path:
+        """How this process reaches a path of the host, whatever is mounted there."""
+        return seen_by(self.init.pid, Path(inside))
+
+    def mounted(self, inside: Path | str) -> bool:
+        """Whether a file system is mounted there; a mount that failed leaves a plain directory."""
+        try:
+            table = Path(f"/proc/{self.init.pid}/mountinfo").read_text()
+        except OSError:
+            return False
+        return any(line.split()[4] == str(inside) for line in table.splitlines())
+
+    def processes(self, name: str) -> list[Process]:
+        """The host's processes whose program has that name."""
+        own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            # A process may end while it is looked at.
+            with suppress(OSError):
+                if (entry / "comm").read_text().strip() == name and os.readlink(
+                    entry / "ns/pid"
+                ) == own:
+                    found.append(Process.of(int(entry.name)))
+        return found
+
+    def log(self, daemon: str) -> Path:
+        """The log file of one of its daemons."""
+        return self.folder / f"{daemon}.log"
+
+
+def hold(
+    words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
+) -> subprocess.Popen:
+    """Start a process that holds namespaces; it dies with this process when `owned`."""
+    command = [*words, *INIT]
+    return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
+
+
+def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subprocess.Popen:
+    """The process above a host's first process, which is its only child."""
+    words = ["unshare", "-m", "-u", "-i", "-n", "-p", "-f", "--kill-child=KILL",
+             "--mount-proc", "--propagation", "private"]  # fmt: skip
+    return hold(words, log_path, env, owned)
+
+
+class HostDaemon(Daemon):
+    """A daemon in a host; signals go to the daemon itself, not to the command that entered."""
+
+    def __init__(self, name: str, host: Host, words: Sequence[str], ready: Callable[[], bool],
+                 ready_deadline_s: float = 60.0) -> None:  # fmt: skip
+        super().__init__(name, host.command(words), host.log(name), ready, host.env, Path("/"),
+                         owned=False, ready_deadline_s=ready_deadline_s)  # fmt: skip
+        self.host = host
+
+    def launch(self) -> None:
+        """Start it, and find the process that the entering command forked."""
+        super().launch()
+        assert self._child is not None
+        try:
+            self.process = Process.of(child_of(self._child.pid))
+        except (BedError, ProcessLookupError):
+            status = self._child.wait(FORK_WAIT_S)
+            raise BedError(
+                "died",
+                f"starting {self.name} on {self.host.name}",
+                f"ended with status {status}",
+                last_lines(self.log_path),
+            ) from None
+
+    def resume(self) -> None:
+        """Let it run on; the entering command had stopped with it."""
+        super().resume()
+        assert self._child is not None
+        Process.of(self._child.pid).signal(signal.SIGCONT)
+
+
+class AdoptedDaemon(Daemon):
+    """A daemon that another one started; `find` sees it, `revive` has it started again."""
+
+    def __init__(self, name: str, host: Host, find: Callable[[], Process | None],
+                 revive: Callable[[], None]) -> None:  # fmt: skip
+        super().__init__(name, (), host.log(name), lambda: True, host.env, Path("/"), owned=False)
+        self.host, self._find, self._revive = host, find, revive
+        self.process = find()
+
+    def launch(self) -> None:
+        """Have it started, and wait until it is seen."""
+        self._revive()
+        deadline = time.monotonic() + self.ready_deadline_s
+        while (found := self._find()) is None or not found.alive():
+            if time.monotonic() > deadline:
+                raise BedError("not_ready", f"starting {self.name}", "no such process appeared")
+            time.sleep(0.05)
+        self.process = found

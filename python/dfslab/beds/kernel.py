@@ -1,0 +1,97 @@
+"""What this kernel and this user can do for beds: tried, not assumed; a lack says its cost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+TRIAL_LIMIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One thing that beds use: whether it is there, and what does not work without it."""
+
+    name: str
+    present: bool
+    disables: str
+
+
+# name -> (trial in a network of its own, what is disabled without it)
+_TRIALS = {
+    "namespaces": ("true", "hosts: only beds of a single node can be started"),
+    "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),
+    "bridge": ("ip link add br0 type bridge", "links between hosts"),
+    "tbf": ("tc qdisc add dev lo root tbf rate 1gbit burst 256kb latency 10ms", "link rates"),
+    "netem": ("tc qdisc add dev lo root netem delay 1ms",
+              "nothing while nfqueue is there: the delay line does its work"),
+    "nfqueue": ("iptables-legacy -t mangle -A PREROUTING -i eth0 -j NFQUEUE --queue-num 7"
+                " --queue-bypass", "delay, jitter and loss, unless netem is there"),
+}  # fmt: skip
+
+
+@cache
+def has(name: str) -> bool:
+    """Whether the feature of that name works here."""
+    return next(feature.present for feature in features() if feature.name == name)
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Every feature that beds use, tried once a process."""
+    found = [Feature(name, _tried(trial), lack) for name, (trial, lack) in _TRIALS.items()]
+    groups = Path("/sys/fs/cgroup")
+    controllers = _words(groups / "cgroup.controllers")
+    found += [
+        Feature("fuse", os.access("/dev/fuse", os.R_OK | os.W_OK), "mounts of file systems"),
+        Feature("loop", os.access("/dev/loop-control", os.R_OK | os.W_OK), "disks of hosts"),
+        Feature("disk limits",
+                _writable(groups / "blkio/blkio.throttle.read_bps_device") or "io" in controllers,
+                "disk rates"),
+        Feature("cpu limits", _writable(groups / "cpu/cgroup.procs") or "cpu" in controllers,
+                "fewer cores for a host than this machine has"),
+        Feature("memory limits",
+                _writable(groups / "memory/cgroup.procs") or "memory" in controllers,
+                "the size of a host's page cache"),
+    ]  # fmt: skip
+    return tuple(found)
+
+
+def _tried(command: str) -> bool:
+    """Whether a command succeeds in namespaces that vanish with it."""
+    words = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", command]
+    try:
+        return subprocess.run(
+            words, capture_output=True, timeout=TRIAL_LIMIT_S, check=False
+        ).returncode == 0  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _writable(path: Path) -> bool:
+    return path.exists() and os.access(path, os.W_OK)
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
+
+
+def lacks(*names: str) -> list[str]:
+    """One line for each of the named features that is missing."""
+    return [f"{f.name}: not on this machine; disables {f.disables}"
+            for f in features() if f.name in names and not f.present]  # fmt: skip
+
+
+def missing_programs() -> list[str]:
+    """Debian packages of the programs that hosts need and that are not here."""
+    needed = {"tini": "tini", "ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux",
+              "iptables-legacy": "iptables", "mkfs.xfs": "xfsprogs",
+              "mkfs.ext4": "e2fsprogs", "losetup": "mount"}  # fmt: skip
+    return sorted({package for name, package in needed.items() if shutil.which(name) is None})

@@ -1,0 +1,114 @@
+"""Control groups: how much processor, memory and disk a host gets. Version 1 and version 2.
+
+Version 1 knows the writer of a dirty page only as the kernel, so disk limits are set in the root
+group, one line a device: they then hold for direct I/O, fsync and write-back alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+PERIOD_US = 100_000
+REMOVE_WAIT_S = 5.0
+# What a disk can be limited in: name here -> file of version 1, key of version 2's io.max.
+DISK = {
+    "read_bytes_per_s": ("blkio.throttle.read_bps_device", "rbps"),
+    "write_bytes_per_s": ("blkio.throttle.write_bps_device", "wbps"),
+    "read_per_s": ("blkio.throttle.read_iops_device", "riops"),
+    "write_per_s": ("blkio.throttle.write_iops_device", "wiops"),
+}
+
+
+class Limits:
+    """The control groups of one bed: `dfslab-<bed id>`, one below it for each host."""
+
+    def __init__(self, bed_id: str, root: Path = ROOT) -> None:
+        self.unified = (root / "cgroup.controllers").exists()
+        self._root, self.name = root, f"dfslab-{bed_id}"
+
+    def make(self, host: str, cores: float | None, memory_bytes: int | None) -> tuple[Path, ...]:
+        """The groups that a host's processes join, with their limits set.
+
+        Where disks are limited in the root group, that is one of them: a process in a group of
+        its own would escape the limit.
+        """
+        folders = [*self._folders(host, cores, memory_bytes)]
+        disks = self._root / "blkio"
+        return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
+
+    def disk(self, host: str, device: str, limits: Mapping[str, float]) -> None:
+        """Limit a block device ("major:minor"); a limit that is not named is lifted."""
+        if self.unified:
+            words = [f"{key}={round(limits[name]) if limits.get(name) else 'max'}"
+                     for name, (_, key) in DISK.items()]  # fmt: skip
+            line = f"{device} {' '.join(words)}\n"
+            (self._root / self.name / host / "io.max").write_text(line)
+            return
+        for name, (file, _) in DISK.items():
+            value = round(limits.get(name) or 0)
+            (self._root / "blkio" / file).write_text(f"{device} {value}\n")
+
+    def lift(self, device: str) -> None:
+        """No limits on a device any more (version 2's end with their group)."""
+        if not self.unified:
+            with suppress(OSError):
+                self.disk("", device, {})
+
+    def remove(self) -> None:
+        """Remove the groups; their processes must have ended, which may take a moment to show."""
+        for folder in self.folders():
+            for path in [*sorted(folder.glob("*/")), folder]:
+                _remove_group(path)
+
+    def folders(self) -> list[Path]:
+        """The bed's own groups that exist."""
+        places = [self._root] if self.unified else [self._root / "cpu", self._root / "memory"]
+        return [place / self.name for place in places if (place / self.name).is_dir()]
+
+    def _folders(self, host: str, cores: float | None, memory_bytes: int | None) -> Iterable[Path]:
+        """The host's groups, made and with their limits set."""
+        if self.unified:
+            own = self._root / self.name
+            own.mkdir(exist_ok=True)
+            for place in (self._root, own):
+                (place / "cgroup.subtree_control").write_text("+cpu +memory +io\n")
+            (own / host).mkdir()
+            quota = "max" if cores is None else round(cores * PERIOD_US)
+            (own / host / "cpu.max").write_text(f"{quota} {PERIOD_US}\n")
+            (own / host / "memory.max").write_text(f"{memory_bytes or 'max'}\n")
+            yield own / host
+            return
+        if cores is not None:
+            folder = self._root / "cpu" / self.name / host
+            folder.mkdir(parents=True)
+            (folder / "cpu.cfs_period_us").write_text(f"{PERIOD_US}\n")
+            (folder / "cpu.cfs_quota_us").write_text(f"{round(cores * PERIOD_US)}\n")
+            yield folder
+        if memory_bytes is not None:
+            folder = self._root / "memory" / self.name / host
+            folder.mkdir(parents=True)
+            (folder / "memory.limit_in_bytes").write_text(f"{memory_bytes}\n")
+            yield folder
+
+
+def _remove_group(path: Path) -> None:
+    deadline = time.monotonic() + REMOVE_WAIT_S
+    while True:
+        try:
+            path.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def everybody(root: Path = ROOT) -> list[Path]:
+    """Every control group that any bed made on this machine."""
+    return sorted({*root.glob("dfslab-*"), *root.glob("*/dfslab-*")})

@@ -1,0 +1,57 @@
+"""From a deployment to what this machine is asked for: links, disk limits, and whether it can."""
+
+from __future__ import annotations
+
+import math
+
+from dfslab.beds import kernel
+from dfslab.beds.errors import BedError
+from dfslab.beds.network import MOST_HOSTS, Link
+from dfslab.spec.deployment import Deployment, NodeGroup
+
+
+def link_of(group: NodeGroup, deployment: Deployment) -> Link:
+    """A node's link; an infinite bandwidth is left as it is."""
+    rate = group.adapter.bandwidth
+    between = deployment.network
+    return Link(
+        rate_bytes_per_s=None if math.isinf(rate) else rate,
+        # A message passes two adapters; each host holds what it receives for the whole way.
+        delay_s=between.latency + 2 * group.adapter.latency,
+        jitter_s=between.jitter,
+        loss=between.loss,
+    )
+
+
+def disk_limits(group: NodeGroup) -> dict[str, float]:
+    """Limits of a node's disk by name; what is infinite is not limited."""
+    declared = group.disk
+    rates = {"read_bytes_per_s": declared.read_rate * declared.count,
+             "write_bytes_per_s": declared.write_rate * declared.count}  # fmt: skip
+    limits = {name: rate for name, rate in rates.items() if not math.isinf(rate)}
+    if declared.iops:
+        limits |= {"read_per_s": declared.iops, "write_per_s": declared.iops}
+    return limits
+
+
+def check_machine(deployment: Deployment) -> None:
+    """BedError naming the first thing that the deployment needs and this machine lacks."""
+    doing = "starting hosts"
+    if programs := kernel.missing_programs():
+        raise BedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")
+    nodes = deployment.nodes()
+    if len(nodes) > MOST_HOSTS:
+        raise BedError("state", doing, f"{len(nodes)} nodes; a bed has at most {MOST_HOSTS}")
+    links = [link_of(group, deployment) for _, group in nodes]
+    needed = ["namespaces", "veth", "bridge", "loop"]
+    if any(link.rate_bytes_per_s is not None for link in links):
+        needed.append("tbf")
+    if any(link.delayed for link in links) and not kernel.has("netem"):
+        needed.append("nfqueue")
+    if any(disk_limits(group) for _, group in nodes):
+        needed.append("disk limits")
+    if lacking := kernel.lacks(*needed):
+        raise BedError("state", doing, lacking[0])
+    if len({group.adapter.latency for _, group in nodes}) > 1:
+        raise BedError("state", doing, "adapters of different latency are not made; use "
+                       "deployment.network.latency")  # fmt: skip

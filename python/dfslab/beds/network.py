@@ -1,0 +1,116 @@
+"""The network between hosts: a switch, a link to each host, rates by tbf, delays by netem or ours.
+
+A link is shaped at both ends: what a host sends at its own adapter, what it receives at the
+switch's port. A shaper's buffer is part of the model: BUFFER_S of the link's rate.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dfslab.beds import kernel
+from dfslab.beds.host import DATA_ADAPTER, Host
+
+PREFIX_LENGTH = 24
+SUBNET = "10.77.0"
+MOST_HOSTS = 250
+BUFFER_S = 0.010
+BURST_S = 0.001
+LEAST_BURST_BYTES = 256 * 1024
+QUEUE = 7
+# A full TCP segment on Ethernet is 1514 bytes and carries 1448: what a stream gets of a rate.
+PAYLOAD_SHARE = 1448 / 1514
+# Below this a delay line would add more than it delays: the hosts are that far apart anyway.
+LEAST_DELAY_S = 1.5e-4
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one host's link is declared to be; None and 0 leave it as it is."""
+
+    rate_bytes_per_s: float | None = None
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss: float = 0.0
+
+    @property
+    def delayed(self) -> bool:
+        """Whether packets must be held or lost on purpose."""
+        return self.delay_s >= LEAST_DELAY_S or self.jitter_s > 0 or self.loss > 0
+
+
+def address(number: int) -> str:
+    """The address of the host of that number, from 1. Beds do not see each other's."""
+    assert 1 <= number <= MOST_HOSTS, f"host {number} of at most {MOST_HOSTS}"
+    return f"{SUBNET}.{number}"
+
+
+def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
+    """Shell commands, in the switch's network, that connect and shape every host's port."""
+    lines = ["set -e", "ip -batch - <<END", "link add br0 type bridge forward_delay 0",
+             "link set br0 up"]  # fmt: skip
+    for number, host in enumerate(hosts, 1):
+        peer = f"peer name {DATA_ADAPTER} netns {host.init.pid}"
+        lines += [f"link add p{number} type veth {peer}", f"link set p{number} master br0 up"]
+    lines.append("END")
+    for number, link in enumerate(links, 1):
+        lines += _shaper(f"p{number}", link)
+    return "\n".join(lines)
+
+
+def host_script(host: Host, link: Link, congestion: str) -> str:
+    """Shell commands, in a host, that give its adapter its address, rate, delay and congestion."""
+    net = f"{SUBNET}.0/{PREFIX_LENGTH}"
+    lines = [
+        "set -e",
+        "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
+        "ip link set lo up",
+        f"ip addr add {host.address}/{PREFIX_LENGTH} dev {DATA_ADAPTER}",
+        f"ip link set {DATA_ADAPTER} up",
+        # Fixed on the route, because the setting of a namespace allows only some of them.
+        f"ip route replace {net} dev {DATA_ADAPTER} src {host.address} congctl lock {congestion}",
+        *_shaper(DATA_ADAPTER, link),
+    ]
+    if link.delayed:
+        lines += _delay(link)
+    return "\n".join(lines)
+
+
+def _shaper(adapter: str, link: Link) -> list[str]:
+    if link.rate_bytes_per_s is None:
+        return []
+    burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
+    limit = burst + round(link.rate_bytes_per_s * (BUFFER_S + 2 * link.delay_s))
+    rate = round(link.rate_bytes_per_s * 8)
+    return [f"tc qdisc replace dev {adapter} root handle 1: tbf rate {rate}bit burst {burst}b"
+            f" limit {limit}"]  # fmt: skip
+
+
+def _delay(link: Link) -> list[str]:
+    """Delay on the way in; the sender's own queues would throttle it on the way out."""
+    if kernel.has("netem"):
+        parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"
+        jitter = f" {round(link.jitter_s * 1e6)}us distribution normal" if link.jitter_s else ""
+        loss = f" loss {link.loss * 100:g}%" if link.loss else ""
+        return [f"tc qdisc add dev {DATA_ADAPTER} {parent} netem limit 100000"
+                f" delay {round(link.delay_s * 1e6)}us{jitter}{loss}"]  # fmt: skip
+    return [f"iptables-legacy -t mangle -A PREROUTING -i {DATA_ADAPTER}"
+            f" -j NFQUEUE --queue-num {QUEUE} --queue-bypass"]  # fmt: skip
+
+
+def delay_line(hosts: Sequence[Host], links: Sequence[Link], seed: int) -> list[str] | None:
+    """The command of the process that delays packets; None where nobody needs one."""
+    if kernel.has("netem"):
+        return None
+    lines = [
+        {"netns": f"/proc/{host.init.pid}/ns/net", "queue": QUEUE, "delay_s": link.delay_s,
+         "jitter_s": link.jitter_s, "loss": link.loss, "seed": seed + number}
+        for number, (host, link) in enumerate(zip(hosts, links, strict=True))
+        if link.delayed
+    ]  # fmt: skip
+    if not lines:
+        return None
+    return [sys.executable, "-m", "dfslab.beds.delay_line", json.dumps(lines)]

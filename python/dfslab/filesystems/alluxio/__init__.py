@@ -1,0 +1,1 @@
+"""Alluxio: a cache of workers over another store."""

@@ -1,0 +1,45 @@
+"""What is known of Alluxio: roles, parameters with sources, access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.filesystem import Role
+from dfslab.spec.parameters import Parameter, Parameters
+
+TITLE = "Alluxio over a local under-store"
+SOURCE = "Alluxio 2.9 documentation (architecture, caching, POSIX API)"
+ROLES = (
+    Role("client", "client", "ClientNode"),
+    Role("master", "metadata", "Master"),
+    Role("worker", "data", "Worker"),
+)
+
+PARAMETERS = Parameters(
+    Parameter("block_size", "Most bytes of a block", "B", "filesystem", 2.0**26, "Dap1",
+              "alluxio.user.block.size.bytes.default", minimum=2.0**20),
+    Parameter("chunk_size", "Bytes of one message of a stream", "B", "filesystem", 2.0**20,
+              "Pp2", "alluxio.user.streaming.reader.chunk.size.bytes", minimum=4096),
+    Parameter("client_call_cpu", "Client time of one file operation (FUSE, Java client)", "s",
+              "calibrated", 3e-4),
+    Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-4),
+    Parameter("update_cpu", "Master time of a call that changes metadata and its journal", "s",
+              "calibrated", 1e-3),
+    Parameter("entry_cpu", "Master time of one listed entry", "s", "calibrated", 1e-5),
+    Parameter("connect", "Opening a block at a worker", "s", "calibrated", 2e-3),
+    Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 2e-9),
+    Parameter("worker_byte_cpu", "Worker time of a byte moved", "s/B", "calibrated", 2e-9),
+)  # fmt: skip
+
+ACCESS_KEYS = ("bed", "directory")
+
+
+def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+    """One master leads."""
+    return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
+
+
+def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The load generator's target: POSIX calls under the mount."""
+    return {"kind": "posix", "root": access["directory"]}

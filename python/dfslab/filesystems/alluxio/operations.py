@@ -1,0 +1,70 @@
+"""Operations of Alluxio: names from the master, blocks from the memory of workers.
+
+A written block stays in the memory of one worker (write type MUST_CACHE); what is read comes from
+there, so no disk is waited for.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, ceiling
+
+from dfslab.filesystems.alluxio.facts import PARAMETERS as P
+from dfslab.spec.operation import Node, call, cpu, delay, pipeline, repeat, send, seq
+
+blocks = Max(1, ceiling(P.file_size / P.block_size))
+block_bytes = P.file_size / blocks
+chunks = Max(1, ceiling(block_bytes / P.chunk_size))
+chunk_bytes = block_bytes / chunks
+
+
+def _ask(name: str, seconds, response_bytes=512) -> Node:
+    """One call to the master."""
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("master", name, cpu("master", seconds), request_bytes=512,
+             response_bytes=response_bytes),
+    )  # fmt: skip
+
+
+_read_block = seq(
+    delay("worker", P.connect, "connect"),
+    call(
+        "worker",
+        "readBlock",
+        pipeline(
+            chunks,
+            cpu("worker", chunk_bytes * P.worker_byte_cpu, "sendChunk"),
+            send("client", "chunk", size_bytes=chunk_bytes),
+            cpu("client", chunk_bytes * P.client_byte_cpu, "receiveChunk"),
+            name="stream",
+        ),
+    ),
+)
+_write_block = seq(
+    delay("worker", P.connect, "connect"),
+    pipeline(
+        chunks,
+        cpu("client", chunk_bytes * P.client_byte_cpu, "sendChunk"),
+        send("worker", "writeBlock", cpu("worker", chunk_bytes * P.worker_byte_cpu),
+             size_bytes=chunk_bytes),
+        name="stream",
+    ),
+)  # fmt: skip
+
+_open = seq(_ask("getStatus", P.lookup_cpu), name="open")
+_create = seq(_ask("createFile", P.update_cpu), name="create")
+_complete = seq(_ask("completeFile", P.update_cpu), name="close")
+_written = seq(repeat(blocks, _write_block), name="write")
+
+OPERATIONS = {
+    "read": seq(_open, seq(repeat(blocks, _read_block), name="read")),
+    "write": seq(_create, _written, _complete),
+    "create": seq(_create, _complete),
+    "stat": seq(_ask("getStatus", P.lookup_cpu), name="stat"),
+    "list": seq(
+        _ask("listStatus", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=300 * P.entries),
+        name="list",
+    ),
+    "rename": seq(_ask("rename", P.update_cpu), name="rename"),
+    "delete": seq(_ask("remove", P.update_cpu), name="delete"),
+}

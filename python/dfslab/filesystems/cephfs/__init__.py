@@ -1,0 +1,1 @@
+"""CephFS: metadata servers beside an object store that places by computation."""

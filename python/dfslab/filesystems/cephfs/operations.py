@@ -1,0 +1,115 @@
+"""Operations of CephFS: names from the metadata server, objects straight from the stores.
+
+A file's objects are spread over all stores by hashing, so a stream is `spread` equal parts, one a
+store, made slower by the unevenness of few placement groups. The primary store of an object hands
+copies (or fragments) on and answers when all are on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, Integer, Max, Min, ceiling, sqrt
+
+from dfslab.filesystems.cephfs.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    disk_read,
+    disk_write,
+    par,
+    pipeline,
+    send,
+    seq,
+)
+from dfslab.spec.parameters import symbol
+
+stores = symbol("osd.instances")
+# Placement groups fall on stores like balls into bins: the fullest of n bins has about
+# sqrt(2 ln n) standard deviations more than the mean; 1.2 stands for two to eight stores.
+each_store = P.placement_groups * P.copies / stores
+deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
+uneven = 1 + 1.2 * Min(1, stores - 1) * deviation
+
+
+def _ask(name: str, seconds, response_bytes=512) -> Node:
+    """One request to the metadata server, which journals later."""
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("mds", name, cpu("mds", seconds), request_bytes=512, response_bytes=response_bytes),
+    )
+
+
+def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
+    """A file of one piece at one store, a larger one in equal parts at all of them."""
+    several = Min(1, ceiling(P.file_size / P.stripe_unit) - 1)
+    everywhere = par(part(P.file_size / stores, uneven), copies=stores)
+    return choice((1 - several, part(P.file_size, Integer(1))), (several, everywhere))
+
+
+def _part_read(size_bytes: Expr, slower: Expr) -> Node:
+    """What one store has of a file, object after object."""
+    objects = Max(1, ceiling(size_bytes / P.object_size))
+    object_bytes = size_bytes / objects
+    stream = pipeline(
+        objects,
+        seq(
+            choice((P.cold, disk_read("osd", object_bytes * slower, "diskRead"))),
+            cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu, "readObject"),
+        ),
+        send("client", "object", size_bytes=object_bytes),
+        cpu("client", object_bytes * P.client_byte_cpu, "copy"),
+        name="stream",
+    )
+    return call("osd", "read", stream)
+
+
+def _part_written(size_bytes: Expr, slower: Expr) -> Node:
+    """Objects to one primary, which hands on and stores at the same time."""
+    objects = Max(1, ceiling(size_bytes / P.object_size))
+    object_bytes = size_bytes / objects
+    fragment_bytes = object_bytes / P.data_fragments
+    others = par(
+        send(
+            "osd",
+            "subOperation",
+            cpu("osd", P.object_cpu + fragment_bytes * P.store_byte_cpu, "storeCopy"),
+            disk_write("osd", fragment_bytes * slower, "diskWriteCopy"),
+            size_bytes=fragment_bytes,
+        ),
+        copies=P.copies - 1,
+    )
+    stored = par(
+        disk_write("osd", fragment_bytes * slower, "diskWrite"),
+        choice((Min(1, P.copies - 1), others)),
+        name="commit",
+    )
+    return pipeline(
+        objects,
+        cpu("client", object_bytes * P.client_byte_cpu, "copy"),
+        send("osd", "writeObject", cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu),
+             size_bytes=object_bytes),
+        stored,
+        name="stream",
+    )  # fmt: skip
+
+
+_open = seq(_ask("open", P.lookup_cpu), name="open")
+_create = seq(_ask("create", P.update_cpu), name="create")
+_written = seq(_spread(_part_written), name="write")
+
+OPERATIONS = {
+    "read": seq(_open, seq(_spread(_part_read), name="read")),
+    "write": seq(_create, _written),
+    "append": seq(_open, _written),
+    "create": _create,
+    "stat": seq(_ask("getattr", P.lookup_cpu), name="stat"),
+    "list": seq(
+        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=300 * P.entries),
+        name="list",
+    ),
+    "rename": seq(_ask("rename", P.update_cpu), name="rename"),
+    "delete": seq(_ask("unlink", P.update_cpu), name="delete"),
+}  # fmt: skip

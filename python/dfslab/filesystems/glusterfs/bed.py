@@ -1,0 +1,196 @@
+"""A real GlusterFS: glusterd on server hosts, bricks on their disks, mounts on clients."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from dfslab.beds.errors import BedError, last_lines
+from dfslab.beds.host import AdoptedDaemon, Host
+from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.beds.process import Process
+from dfslab.filesystems.glusterfs.facts import PARAMETERS
+
+VOLUME = "dfslab"
+HEAL_LIMIT_S = 120.0
+CONNECT_LIMIT_S = 15.0
+# Parameters that are volume options say so by their source: "performance.quick-read".
+OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
+
+
+class Bed(MountedBed):
+    """A running GlusterFS volume; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "glusterfs"
+    PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
+    OPTIONS = {"profile": True}
+
+    def start_servers(self) -> None:
+        """glusterd everywhere, peers, the volume with its options."""
+        servers = self.servers
+        for host in servers:
+            self._start_glusterd(host)
+        for host in servers:
+            self.daemons[f"glusterd-{host.name}"].wait_ready()
+        for host in servers[1:]:
+            self._gluster("peer", "probe", host.address)
+        self._gluster("volume", "create", VOLUME, *self._layout(), *self._bricks())
+        for key, value in self._options().items():
+            self._gluster("volume", "set", VOLUME, key, value)
+        self._gluster("volume", "start", VOLUME)
+        self._adopt_bricks()
+        if self.parameters["profile"]:
+            self._gluster("volume", "profile", VOLUME, "start")
+        version = servers[0].run("glusterd", "--version").split()[1]
+        self._now(versions={"glusterfs": version})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """A FUSE client in the foreground."""
+        words = [
+            "glusterfs", "--no-daemon", f"--volfile-server={self.servers[0].address}",
+            f"--volfile-id=/{VOLUME}", f"--log-file={host.log('mount')}", str(point),
+        ]  # fmt: skip
+        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
+
+    @property
+    def servers(self) -> list[Host]:
+        """The hosts that carry bricks, each once."""
+        return list({host.name: host for host in self.hosts.of("brick")}.values())
+
+    def pending_heals(self) -> int:
+        """Entries that some brick still lacks; 0 on a volume without redundancy."""
+        if self.parameters["copies"] == 1:
+            return 0
+        said = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
+        totals = [int(one.text or 0) if (one.text or "").isdigit() else 1
+                  for one in ElementTree.fromstring(said).iter("totalNumberOfEntries")]  # fmt: skip
+        return sum(totals)
+
+    def await_healed(self, limit_s: float = HEAL_LIMIT_S) -> float:
+        """Wait until nothing is left to heal; the seconds it took. BedError when it never is."""
+        began = time.monotonic()
+        while left := self.pending_heals():
+            if time.monotonic() > began + limit_s:
+                raise BedError("not_ready", "healing", f"{left} entries left after {limit_s:g} s")
+            time.sleep(0.25)
+        return time.monotonic() - began
+
+    def observe(self) -> dict[str, Any]:
+        """Calls, mean latency and bytes of every brick since the last time it was asked."""
+        if not self.parameters["profile"]:
+            return {}
+        said = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
+        return profile(said)
+
+    def _start_glusterd(self, host: Host) -> None:
+        library, log = host.folder / "glusterd", host.folder / "gluster-log"
+        library.mkdir()
+        log.mkdir()
+        host.run("sh", "-c", f"mount --bind {library} /var/lib/glusterd && "
+                 f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster")  # fmt: skip
+        words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
+        self.run_in(host, f"glusterd-{host.name}", words,
+                    lambda: host.tries("gluster", "--mode=script", "pool", "list"), 0)  # fmt: skip
+
+    def _gluster(self, *words: str) -> str:
+        """Tell the first server; its daemon is now and then too busy to take a connection."""
+        deadline = time.monotonic() + CONNECT_LIMIT_S
+        while True:
+            try:
+                return self.servers[0].run("gluster", "--mode=script", *words)
+            except BedError as error:
+                if "Connection failed" not in str(error) or time.monotonic() > deadline:
+                    log = last_lines(self.servers[0].log("glusterd"))
+                    raise BedError(error.kind, error.operation, error.context,
+                                   (*error.log_lines, *log)) from error  # fmt: skip
+                time.sleep(0.5)
+
+    def _layout(self) -> list[str]:
+        """The words of `volume create` for copies and fragments."""
+        copies, fragments = (int(self.parameters[key]) for key in ("copies", "data_fragments"))
+        if fragments > 1:
+            return ["disperse", str(copies), "redundancy", str(copies - fragments)]
+        return ["replica", str(copies)] if copies > 1 else []
+
+    def _bricks(self) -> list[str]:
+        """Every brick, neighbours on different hosts, so that copies are."""
+        hosts = self.hosts.of("brick")
+        numbers = {host.name: 0 for host in hosts}
+        most = max(host.roles["brick"] for host in hosts)
+        bricks = []
+        for turn in range(1, most + 1):
+            for host in self.servers:
+                if host.roles["brick"] >= turn:
+                    numbers[host.name] += 1
+                    bricks.append(f"{host.address}:{host.disk}/brick-{numbers[host.name]}")
+        return bricks
+
+    def _options(self) -> dict[str, str]:
+        """Volume options that were told something else than the description's default."""
+        found = {}
+        for parameter in PARAMETERS.of_origin("filesystem").values():
+            if parameter.source.startswith(OPTION_PREFIXES):
+                value = self.parameters[parameter.key]
+                if value != parameter.default:
+                    found[parameter.source] = _text(value, parameter)
+        return found
+
+    def _adopt_bricks(self) -> None:
+        for host in self.servers:
+            for number in range(1, host.roles["brick"] + 1):
+                name = f"brick-{host.name}" + (f"-{number}" if host.roles["brick"] > 1 else "")
+                directory = f"{host.disk}/brick-{number}"
+                find = partial(_brick_process, host, directory)
+                daemon = AdoptedDaemon(name, host, find, self._start_bricks)
+                log = directory.strip("/").replace("/", "-") + ".log"
+                daemon.log_path = host.folder / "gluster-log/bricks" / log
+                self.adopt(daemon, stage=1)
+
+    def _start_bricks(self) -> None:
+        """Start those that do not run."""
+        self._gluster("volume", "start", VOLUME, "force")
+
+
+def _text(value: float, parameter: Any) -> str:
+    """A volume option's value: switches are on and off, sizes are bytes."""
+    if parameter.choices == (0.0, 1.0):
+        return "on" if value else "off"
+    return str(int(value))
+
+
+def _brick_process(host: Host, directory: str) -> Process | None:
+    """The process that serves a brick; None when there is none."""
+    for process in host.processes("glusterfsd"):
+        try:
+            words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if directory.encode() in words:
+            return process
+    return None
+
+
+def profile(text: str) -> dict[str, Any]:
+    """`volume profile … info --xml` as brick -> operation -> calls and latency, and bytes."""
+    found = {}
+    for brick in ElementTree.fromstring(text).iter("brick"):
+        stats = brick.find("intervalStats")
+        name = brick.findtext("brickName", "")
+        if stats is None or not name:
+            continue
+        operations = {
+            one.findtext("name", ""): {
+                "calls": int(one.findtext("hits", "0")),
+                "latency_s_mean": float(one.findtext("avgLatency", "0")) / 1e9,
+            }
+            for one in stats.iter("fop")
+        }
+        found[name] = {
+            "operations": operations,
+            "read_bytes": int(stats.findtext("totalRead", "0")),
+            "written_bytes": int(stats.findtext("totalWrite", "0")),
+        }
+    return found

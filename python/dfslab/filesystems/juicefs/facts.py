@@ -1,0 +1,45 @@
+"""What is known of JuiceFS: roles, parameters with sources, access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.filesystem import Role
+from dfslab.spec.parameters import Parameter, Parameters
+
+TITLE = "JuiceFS over Redis"
+SOURCE = "JuiceFS 1.4 community documentation (architecture, cache, format and mount options)"
+ROLES = (
+    Role("client", "client", "ClientNode"),
+    Role("meta", "metadata", "MetadataEngine"),
+    Role("store", "data", "ObjectStore"),
+)
+
+PARAMETERS = Parameters(
+    Parameter("block_size", "Most bytes of an object", "B", "filesystem", 2.0**22, "Dap1",
+              "format --block-size", minimum=65536),
+    Parameter("max_uploads", "Objects sent at the same time", "1", "filesystem", 20.0, "Pp1",
+              "mount --max-uploads", minimum=1, daemons_only=True),
+    Parameter("client_call_cpu", "Client time of one file operation (FUSE)", "s",
+              "calibrated", 8e-5),
+    Parameter("lookup_cpu", "Database time of a call that only reads", "s", "calibrated", 2e-5),
+    Parameter("update_cpu", "Database time of a transaction", "s", "calibrated", 6e-5),
+    Parameter("entry_cpu", "Database time of one listed entry", "s", "calibrated", 2e-6),
+    Parameter("object_cpu", "Store time of one object", "s", "calibrated", 1e-3),
+    Parameter("client_byte_cpu", "Client time of a byte moved (copies, checksum)", "s/B",
+              "calibrated", 2e-9),
+    Parameter("store_byte_cpu", "Store time of a byte moved", "s/B", "calibrated", 1e-9),
+)  # fmt: skip
+
+ACCESS_KEYS = ("bed", "directory")
+
+
+def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+    """One database holds the metadata."""
+    return [] if instances["meta"] == 1 else [("meta", "exactly one database is described")]
+
+
+def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The load generator's target: POSIX calls under the mount."""
+    return {"kind": "posix", "root": access["directory"]}

@@ -1,0 +1,1 @@
+"""Lustre: one metadata server with intents, files striped over object storage servers."""

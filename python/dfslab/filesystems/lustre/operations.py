@@ -1,0 +1,123 @@
+"""Operations of Lustre: locks with intents at the metadata server, bulk RPCs to striped targets.
+
+An open, a stat and a create are one lock request that carries what is intended. Data goes between
+client and targets under extent locks; written data stays in the client's cache up to `max_dirty`
+a target and is sent later. Locks are granted at once: clients that fight for one file are not
+described. A file within one stripe meets one target, a larger one all `stripe_count`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, Max, Min, ceiling
+
+from dfslab.filesystems.lustre.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    delay,
+    disk_read,
+    disk_write,
+    hold_thread,
+    later,
+    par,
+    pipeline,
+    send,
+    seq,
+)
+
+several = Min(1, Max(0, ceiling(P.file_size / P.stripe_size) - 1))
+# What fits into the client's cache is answered at once, unless it is forced out.
+kept = 1 - (1 - P.fsync) * (1 - P.direct)
+absorbed_bytes = (1 - kept) * Min(P.file_size, P.max_dirty * (1 + several * (P.stripe_count - 1)))
+streamed_bytes = P.file_size - absorbed_bytes
+# At most a window of RPCs is under way, so one of them takes a share of the round trip.
+window_s = 2 * P.network_latency / P.max_rpcs_in_flight
+
+
+def _any(size_bytes: Expr) -> Expr:
+    """1 if there is at least a byte, else 0."""
+    return Min(1, ceiling(size_bytes))
+
+
+def _striped(size_bytes: Expr, on_target: Callable[[Expr], Node]) -> Node:
+    """`on_target` with all bytes at one target, or with equal parts at all of them."""
+    spread = par(on_target(size_bytes / P.stripe_count), copies=P.stripe_count)
+    return choice((1 - several, on_target(size_bytes)), (several, spread))
+
+
+def _intent(name: str, seconds, response_bytes=512) -> Node:
+    """A lock request with an intent, answered from memory; the journal is written later."""
+    handled = hold_thread("mds", P.mds_threads, cpu("mds", seconds), name="handle")
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("mds", name, handled, request_bytes=512, response_bytes=response_bytes),
+    )
+
+
+def _ask_targets(name: str, *work: Node) -> Node:
+    """A small request to every target of the file."""
+    return par(call("oss", name, cpu("oss", P.lock_cpu), *work), copies=P.stripe_count)
+
+
+def _read_from(size_bytes: Expr) -> Node:
+    """One target's part: the client reads ahead, so disk, network and client overlap."""
+    rpcs = Max(1, ceiling(size_bytes / P.rpc_size))
+    each = size_bytes / rpcs
+    stream = pipeline(
+        rpcs,
+        delay("client", window_s, "window"),
+        seq(
+            choice((P.cold, disk_read("oss", each, "diskRead"))),
+            cpu("oss", P.rpc_cpu + each * P.target_byte_cpu, "bulkRead"),
+        ),
+        send("client", "bulk", size_bytes=each),
+        cpu("client", each * P.client_byte_cpu, "copy"),
+        name="stream",
+    )
+    return call("oss", "read", stream)
+
+
+def _write_to(size_bytes: Expr) -> Node:
+    """One target's part: the target answers a bulk RPC when its disk has the data."""
+    rpcs = Max(1, ceiling(size_bytes / P.rpc_size))
+    each = size_bytes / rpcs
+    return pipeline(
+        rpcs,
+        seq(delay("client", window_s, "window"),
+            cpu("client", each * P.client_byte_cpu, "copy")),
+        send("oss", "bulk", cpu("oss", P.rpc_cpu + each * P.target_byte_cpu, "bulkWrite"),
+             size_bytes=each),
+        disk_write("oss", each, "diskWrite"),
+        name="stream",
+    )  # fmt: skip
+
+
+_open = seq(_intent("openIntent", P.intent_cpu), name="open")
+_create = seq(_intent("createIntent", P.update_cpu), name="create")
+_close = seq(_intent("close", P.intent_cpu), name="close")
+_lock = seq(cpu("client", P.client_call_cpu), _ask_targets("enqueue"), name="lock")
+_written = seq(
+    cpu("client", absorbed_bytes * P.client_byte_cpu, "cache"),
+    choice((_any(streamed_bytes), _striped(streamed_bytes, _write_to))),
+    choice((_any(absorbed_bytes), later(_striped(absorbed_bytes, _write_to), name="write-back"))),
+    name="write",
+)
+_flush = choice((P.fsync, seq(_ask_targets("sync", delay("oss", P.commit)), name="fsync")))
+
+OPERATIONS = {
+    "read": seq(_open, _lock, seq(_striped(P.file_size, _read_from), name="read"), _close),
+    "write": seq(_create, _lock, _written, _flush, _close),
+    "append": seq(_open, _lock, _written, _flush, _close),
+    "create": seq(_create, _close),
+    # The targets know the size; a glimpse asks for it without taking the lock away.
+    "stat": seq(_intent("getattrIntent", P.intent_cpu), _ask_targets("glimpse"), name="stat"),
+    "list": seq(_intent("readdir", P.intent_cpu + P.entries * P.entry_cpu,
+                        response_bytes=512 + 64 * P.entries), name="list"),
+    "rename": seq(_intent("rename", 2 * P.update_cpu), name="rename"),
+    "delete": seq(_intent("unlink", P.update_cpu),
+                  later(_ask_targets("destroy"), name="destroy"), name="delete"),
+}  # fmt: skip

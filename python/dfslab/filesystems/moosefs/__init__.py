@@ -1,0 +1,1 @@
+"""MooseFS: one metadata server, chunks copied along a chain of chunkservers."""

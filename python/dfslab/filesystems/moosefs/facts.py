@@ -1,0 +1,58 @@
+"""What is known of MooseFS: roles, parameters with sources, legal goals, access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.filesystem import Role
+from dfslab.spec.parameters import Parameter, Parameters
+
+TITLE = "MooseFS"
+SOURCE = "MooseFS 3.0 user's manual and protocol headers (MFSCommunication.h)"
+ROLES = (
+    Role("client", "client", "ClientNode"),
+    Role("master", "metadata", "Master"),
+    Role("chunkserver", "data", "Chunkserver", instances=3),
+)
+
+PARAMETERS = Parameters(
+    Parameter("goal", "Copies of a chunk, the length of the write chain", "1", "filesystem", 2.0,
+              "Rp1", "mfssetgoal", minimum=1),
+    Parameter("chunk_size", "Most bytes of a chunk", "B", "filesystem", 2.0**26, "Dap1",
+              "fixed at 64 MiB in the protocol (MFSCHUNKSIZE)", choices=(2.0**26,)),
+    Parameter("block_size", "Bytes sent at once, each with its checksum", "B", "filesystem",
+              65536.0, "Pp2", "fixed at 64 KiB in the protocol (MFSBLOCKSIZE)",
+              choices=(65536.0,)),
+    Parameter("client_call_cpu", "Client time of one file operation (FUSE)", "s",
+              "calibrated", 5e-5),
+    Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-5),
+    Parameter("update_cpu", "Master time of a call that changes metadata", "s",
+              "calibrated", 5e-5),
+    Parameter("entry_cpu", "Master time of one listed entry", "s", "calibrated", 1e-6),
+    Parameter("connect", "Connecting to a chunkserver and opening a chunk", "s",
+              "calibrated", 5e-4),
+    Parameter("client_byte_cpu", "Client time of a byte moved (copy, checksum)", "s/B",
+              "calibrated", 1e-9),
+    Parameter("server_byte_cpu", "Chunkserver time of a byte moved (copy, checksum)", "s/B",
+              "calibrated", 8e-10),
+)  # fmt: skip
+
+ACCESS_KEYS = ("bed", "directory")
+
+
+def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Copies lie on different chunkservers; there is one master."""
+    wrong = []
+    if parameters["goal"] > instances["chunkserver"]:
+        wrong.append(("goal", f"at most the {instances['chunkserver']} chunkservers deployed"))
+    if parameters["goal"] != int(parameters["goal"]) or parameters["goal"] > 9:
+        wrong.append(("goal", "a whole number up to 9"))
+    if instances["master"] != 1:
+        wrong.append(("master", "exactly one master is described"))
+    return wrong
+
+
+def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The load generator's target: POSIX calls under the mount."""
+    return {"kind": "posix", "root": access["directory"]}

@@ -1,0 +1,1 @@
+"""NFS: one server that clients call for everything."""

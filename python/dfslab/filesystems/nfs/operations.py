@@ -1,0 +1,87 @@
+"""Operations of NFS version 3: every call goes to the one server, one after the other.
+
+The client keeps nothing and has one call under way; the server's kernel reads ahead and writes
+back, so only COMMIT waits for the disk.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, Min, ceiling
+
+from dfslab.filesystems.nfs.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    disk_read,
+    disk_write,
+    later,
+    par,
+    repeat,
+    seq,
+)
+
+requests = Max(1, ceiling(P.file_size / Min(P.request_size, P.transfer_size)))
+request_bytes = P.file_size / requests
+
+
+def _ask(name: str, seconds, response_bytes=256) -> Node:
+    """One call and its answer."""
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("server", name, cpu("server", seconds), response_bytes=response_bytes),
+    )
+
+
+# A READ is asked for when the one before has been answered; meanwhile the disk goes ahead.
+_read = par(
+    repeat(
+        requests,
+        cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+        call(
+            "server",
+            "READ",
+            cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
+            response_bytes=request_bytes,
+        ),
+    ),
+    choice((P.cold, call("server", "readAhead", disk_read("server", P.file_size)))),
+    name="read",
+)
+
+_write = seq(
+    repeat(
+        requests,
+        cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+        call(
+            "server",
+            "WRITE",
+            cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
+            later(disk_write("server", request_bytes), name="write-back"),
+            request_bytes=request_bytes,
+        ),
+    ),
+    name="write",
+)
+
+_commit = choice((P.fsync, seq(call("server", "COMMIT", disk_write("server", P.file_size)),
+                               name="fsync")))  # fmt: skip
+
+_lookup = _ask("LOOKUP", P.lookup_cpu)
+_open = seq(_lookup, name="open")
+_create = seq(_ask("CREATE", P.update_cpu), name="create")
+
+OPERATIONS = {
+    "read": seq(_open, _read),
+    "write": seq(_create, _write, _commit),
+    "append": seq(_open, _write, _commit),
+    "create": _create,
+    "stat": seq(_lookup, name="stat"),
+    "list": seq(
+        _ask("READDIR", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=100 * P.entries),
+        name="list",
+    ),
+    "rename": seq(_ask("RENAME", P.update_cpu), name="rename"),
+    "delete": seq(_ask("REMOVE", P.update_cpu), name="delete"),
+}

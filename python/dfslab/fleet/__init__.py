@@ -1,0 +1,1 @@
+"""Where a load runs: in this process, or in agents at several places at once."""

@@ -1,0 +1,116 @@
+"""An agent as its controller sees it: a process of which documents come and to which few go."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from dfslab.fleet.places import Place
+
+BLOCK_BYTES = 1 << 20
+STDERR_TAIL_BYTES = 2000
+
+
+class Link:
+    """One agent at one place; it has ended when `ended` says how."""
+
+    def __init__(self, place: Place, clients: range, plan: Mapping[str, Any]):
+        self.place, self.clients = place, clients
+        self.started_s = time.monotonic()
+        self.ready: dict[str, Any] | None = None
+        self.answer: dict[str, Any] | None = None
+        self.progress: tuple[float, str] = (0.0, "preparing")
+        self.ended: str | None = None
+        self._buffer = bytearray()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        # -P: what runs is this package, not one that happens to be in the working directory.
+        command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
+        # A session of its own: Ctrl-C reaches the controller, which then stops its agents.
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError:
+            self._stderr.close()
+            raise
+        self.say({**plan, "clients_from": clients.start, "clients_to": clients.stop})
+
+    def fileno(self) -> int:
+        """For `select`: documents come from here."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def say(self, document: Mapping[str, Any]) -> None:
+        """Tell the agent; one that has gone is noticed where its answer is read."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(document).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def receive(self) -> None:
+        """Take what has come, or note the end."""
+        block = os.read(self.fileno(), BLOCK_BYTES)
+        if not block:
+            self.ended = self._how()
+            return
+        searched = len(self._buffer)
+        self._buffer += block
+        while (end := self._buffer.find(b"\n", searched)) >= 0:
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
+            searched = 0
+            try:
+                self._take(json.loads(line))
+            except (ValueError, TypeError, AttributeError):
+                # Something on the way, such as a login shell, speaks where only the agent should.
+                self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
+
+    def _take(self, document: dict[str, Any]) -> None:
+        if (told := document.get("progress")) is not None:
+            share, phase = told
+            self.progress = (float(share), str(phase))
+        elif (ready := document.get("ready")) is not None:
+            self.ready = ready
+        else:
+            self.answer = document
+
+    def _how(self) -> str:
+        """How the process ended, in words, with what it complained of last."""
+        status = self._process.wait()
+        how = f"status {status}" if status >= 0 else signal.Signals(-status).name
+        self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
+        said = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return f"its agent ended with {how}" + (f": {said[-1]}" if said else "")
+
+    def stop(self) -> None:
+        """End its input, upon which it stops and cleans up."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+    def close(self, deadline_s: float) -> None:
+        """Wait for its end, which it is told to come to; by force when it is not there in time.
+
+        An interruption of the waiting leaves it to clean up alone.
+        """
+        self.stop()
+        while self.ended is None and (left_s := deadline_s - time.monotonic()) > 0:
+            if select.select([self], [], [], left_s)[0]:
+                self.receive()
+        if self.ended is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self.ended = self._how()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._stderr.close()

@@ -1,0 +1,154 @@
+"""Runs one load: in this process, or in parts at several places that start at one instant."""
+
+from __future__ import annotations
+
+import base64
+import json
+import select
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dfslab import _core
+from dfslab.fleet.agent import boot
+from dfslab.fleet.link import Link
+from dfslab.fleet.places import Place, split
+
+Progress = Callable[[float, str], object]
+Spans = list[tuple[str, int, int, int, int, int, int]]
+WrongPlan = _core.InputError
+LoadFailed = _core.RunError
+
+PHASES = ("preparing", "running", "verifying", "cleaning up")
+# From the agreement on a start to the start: enough for a message to every agent.
+START_LEAD_S = 0.2
+POLL_S = 0.05
+CLEAN_UP_PATIENCE_S = 120.0
+
+
+def run_load(
+    plan: Mapping[str, Any], places: Sequence[Place], progress: Progress | None = None
+) -> tuple[dict[str, Any], Spans, bytes]:
+    """(report, spans, executed operations) of a plan whose clients are spread over the places.
+
+    WrongPlan and LoadFailed as in one process. A place that is lost while the load runs makes the
+    report incomplete; what the other places saw stays.
+    """
+    if len(places) == 1 and not places[0].prefix:
+        report, spans, recorded = _core.run_load(json.dumps(plan), progress)
+        return json.loads(report), spans, recorded
+    # A number of clients that cannot be is for the agent to refuse.
+    slices = split(max(1, plan["stream"]["clients"]), len(places))
+    shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
+    plan = {**plan, "shared": len(shares) > 1}
+    links: list[Link] = []
+    try:
+        for place, part in shares:
+            links.append(_linked(place, part, plan))
+        _wait(links, progress, lambda link: link.ready is not None, needed=True)
+        _start(links)
+        _wait(links, progress, lambda link: link.ended is not None)
+    except BaseException as error:
+        for note in _close(links):
+            error.add_note(note)
+        raise
+    _close(links)
+    return _together(plan, links)
+
+
+def _linked(place: Place, part: range, plan: Mapping[str, Any]) -> Link:
+    try:
+        return Link(place, part, plan)
+    except OSError as error:
+        raise LoadFailed(f"{place.name}: no agent can be started: {error}") from error
+
+
+def _wait(
+    links: Sequence[Link],
+    progress: Progress | None,
+    done: Callable[[Link], bool],
+    needed: bool = False,
+) -> None:
+    """Listen until all links are done; where all are `needed`, the first that fails ends it."""
+    while not all(done(link) for link in links):
+        live = [link for link in links if link.ended is None]
+        for link in select.select(live, [], [], POLL_S)[0]:
+            link.receive()
+            if needed and (link.answer is not None or link.ended is not None):
+                _fail(link)
+        if progress is not None:
+            progress(*_progress(links))
+
+
+def _fail(link: Link) -> None:
+    answer = link.answer or {"error": "lost", "text": link.ended}
+    kind = WrongPlan if answer.get("error") == "input" else LoadFailed
+    raise kind(f"{link.place.name}: {answer.get('text')}")
+
+
+def _progress(links: Sequence[Link]) -> tuple[float, str]:
+    """The earliest phase of any place, and the share of it that all clients together have done."""
+    known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
+    if not known:
+        return 1.0, PHASES[-1]
+    phase = min((link.progress[1] for link in known), key=PHASES.index)
+    shares = [(len(x.clients), x.progress[0] if x.progress[1] == phase else 1.0) for x in known]
+    return sum(n * share for n, share in shares) / sum(n for n, _ in shares), phase
+
+
+def _start(links: Sequence[Link]) -> None:
+    """Agree on one start: by CLOCK_MONOTONIC where it is ours, by Unix time on other machines."""
+    monotonic_s, unix_s = time.monotonic(), time.time()
+    for link in links:
+        ready = link.ready or {}
+        # A time namespace has the boot of its machine and a clock of its own.
+        one_clock = link.started_s <= ready.get("monotonic_s", 0.0) <= monotonic_s
+        if one_clock and ready.get("boot") == boot():
+            link.say({"start_at_monotonic_s": monotonic_s + START_LEAD_S})
+        else:
+            link.say({"start_at_unix_s": unix_s + START_LEAD_S})
+
+
+def _close(links: Sequence[Link]) -> list[str]:
+    """Stop all agents, together, and wait; what they could not remove."""
+    for link in links:
+        link.stop()
+    deadline_s = time.monotonic() + CLEAN_UP_PATIENCE_S
+    for link in links:
+        link.close(deadline_s)
+    left = [(link, note) for link in links for note in (link.answer or {}).get("left", [])]
+    return [f"{link.place.name}: {note}" for link, note in left]
+
+
+def _together(
+    plan: Mapping[str, Any], links: Sequence[Link]
+) -> tuple[dict[str, Any], Spans, bytes]:
+    """What all places saw, as one."""
+    answers = [link.answer for link in links if link.answer and "report" in link.answer]
+    lost = {
+        link.place.name: _lost(plan, link) for link in links if "report" not in (link.answer or {})
+    }
+    if not answers:
+        raise LoadFailed("; ".join(lost.values()))
+    report = json.loads(_core.merge_reports([json.dumps(a["report"]) for a in answers]))
+    report["errors"] += [
+        {"operation": "place", "kind": "lost", "count": 1, "first": how} for how in lost.values()
+    ]
+    failed = sum(error["count"] for error in report["errors"])
+    report["complete"] &= not lost and failed <= plan.get("max_errors", 0)
+    report["places"] = [
+        {"name": link.place.name, "clients_from": link.clients.start,
+         "clients_to": link.clients.stop, "lost": lost.get(link.place.name)}
+        for link in links
+    ]  # fmt: skip
+    spans = [tuple(span) for answer in answers for span in answer["spans"]]
+    recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
+    return report, spans, recorded
+
+
+def _lost(plan: Mapping[str, Any], link: Link) -> str:
+    how = (link.answer or {}).get("text") or link.ended
+    return (
+        f"{link.place.name} was lost: {how}; clients {link.clients.start} to "
+        f"{link.clients.stop - 1} are missing, their files may be left in {plan['run_directory']}"
+    )

@@ -1,0 +1,226 @@
+"""Hosts are made as declared, measured, kept apart, and gone without a trace."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from dfslab.beds import hardware, registry
+from dfslab.beds.base import BaseBed
+from dfslab.beds.errors import BedError
+from dfslab.beds.hardware import round_trip, stream
+from dfslab.beds.holdings import holdings, left_over, settled
+from dfslab.spec.deployment import Deployment
+
+pytestmark = pytest.mark.bed
+MIB = 2**20
+STARTER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from test_hosts import Bare, declared
+with Bare.up(deployment=declared(), outlive=sys.argv[2] == "outlive") as bed:
+    print("up", flush=True)
+    time.sleep(float(sys.argv[3]))
+"""
+
+BUSY = """
+import time
+began = time.perf_counter()
+while time.perf_counter() - began < 1.5:
+    pass
+print(time.process_time())
+"""
+
+
+class Bare(BaseBed):
+    """Hosts and nothing on them."""
+
+    SYSTEM = "glusterfs"
+    HOSTED = True
+    seen: ClassVar[list[Any]] = []
+
+    @classmethod
+    def parse(cls, parameters):
+        """Nothing can be told."""
+        return dict(parameters)
+
+    @classmethod
+    def prepare(cls, parameters, notify):
+        """Nothing is needed."""
+
+    def start(self):
+        """One process in each host."""
+        for host in self.hosts.hosts:
+            self.run_in(host, f"sleeper-{host.name}", ["sleep", "600"], lambda: True, 1)
+
+
+def declared(**changes: Any) -> Deployment:
+    """Two servers and a client at 200 Mbit/s with disks of 40 and 20 MiB/s."""
+    machine = {"cores": 1, "memory": "256 MiB", "adapter": {"bandwidth": "200 Mbit/s"},
+               "disk": {"write_rate": "40 MiB/s", "read_rate": "20 MiB/s",
+                        "file_system": changes.pop("file_system", "xfs"),
+                        "capacity": "1 GiB", "iops": changes.pop("iops", 0)}}  # fmt: skip
+    return Deployment.model_validate({
+        "node": [{"name": "server", "count": 2, "roles": {"brick": 1}, **machine},
+                 {"name": "client", "roles": {"client": 1}, **machine}],
+        "tolerance": 0.08, **changes,
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bed(nothing_left):
+    with Bare.up(deployment=declared(file_system="ext4")) as running:
+        yield running
+
+
+def test_links_and_disks_are_what_was_declared(bed):
+    kinds = {check.quantity for check in bed.hardware}
+    assert kinds == {"link rate", "round trip", "disk write rate", "disk read rate"}
+    rates = [check for check in bed.hardware if check.quantity != "round trip"]
+    assert len(rates) == 3 + 2 * 2
+    for check in rates:
+        print(check)
+        assert check.measured == pytest.approx(check.declared, rel=0.08)
+
+
+def test_a_link_is_limited_in_both_directions_and_to_itself(bed):
+    one, two, client = bed.hosts.hosts
+    assert stream(client, one) == pytest.approx(25e6, rel=0.08)
+    assert stream(two, client) == pytest.approx(25e6, rel=0.08)
+
+
+def test_hosts_have_names_addresses_and_processes_of_their_own(bed):
+    one = bed.hosts.host("server-1")
+    assert one.run("hostname").strip() == "server-1"
+    assert one.run("sh", "-c", "ls -d /proc/[0-9]* | wc -l").strip() in {"4", "5", "6"}
+    assert "10.77.0.3 client" in one.run("cat", "/etc/hosts")
+    assert set(one.run("ls", "/run").split()) <= {"lock", "mount"}
+    assert one.mounted(one.disk)
+    assert not one.mounted(one.folder)
+    assert "cubic" in one.run("ip", "route")
+    assert not os.path.ismount(one.disk), "the mount is the host's alone"
+
+
+def test_written_back_data_is_limited_too(bed):
+    """What the kernel writes later must not escape the limit of the disk."""
+    host = bed.hosts.host("client")
+    host.run("dd", "if=/dev/zero", f"of={host.disk}/late", "bs=1M", "count=80")
+    began = time.monotonic()
+    host.run("sync", "-f", str(host.disk))
+    assert 80 / 40 * 0.6 < time.monotonic() - began < 80 / 40 * 2
+    host.run("rm", f"{host.disk}/late")
+
+
+def test_memory_limits_the_page_cache(bed, tmp_path):
+    """Of a file that is larger than the host's memory, only so much is in its cache."""
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(600 * MIB)
+    bed.hosts.host("server-2").run("cat", str(large))
+    group = Path(f"/sys/fs/cgroup/memory/{bed.hosts.groups}/server-2")
+    used = int((group / "memory.usage_in_bytes").read_text())
+    assert 128 * MIB < used <= 256 * MIB
+
+
+def test_cores_limit_a_host(bed):
+    """Two busy loops on a host of one core get one core between them."""
+    host = bed.hosts.host("server-1")
+    words = host.command([sys.executable, "-c", BUSY])
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE) for _ in range(2)]
+    used = sum(float(one.communicate()[0]) for one in both)
+    assert used < 1.5 * 1.25
+
+
+def test_a_daemon_is_killed_paused_and_restarted_in_its_host(bed):
+    name = "sleeper-client"
+    bed.pause(name)
+    assert bed.daemon(name).state() == "paused"
+    bed.resume(name)
+    assert bed.daemon(name).state() == "running"
+    bed.kill(name)
+    assert bed.daemon(name).state() == "dead"
+    assert registry.list_beds()[0]["state"] == "degraded"
+    bed.restart(name)
+    assert bed.daemon(name).state() == "running"
+
+
+def test_two_beds_do_not_meet(bed):
+    """The same addresses, another network."""
+    with Bare.up(deployment=declared()) as other:
+        assert other.name == "glusterfs-2"
+        assert {h.address for h in other.hosts.hosts} == {h.address for h in bed.hosts.hosts}
+        host = other.hosts.host("server-1")
+        host.run("touch", f"{host.disk}/mine")
+        mine = bed.hosts.host("server-1")
+        assert not mine.tries("ls", f"{host.disk}/mine")
+
+
+def test_requests_a_second_are_limited(nothing_left):
+    """50 requests of 4 KiB a second, whatever the rate in bytes would allow."""
+    with Bare.up(deployment=declared(iops=50, tolerance=0.2)) as bed:
+        host = bed.hosts.hosts[0]
+        began = time.monotonic()
+        host.run("dd", "if=/dev/zero", f"of={host.disk}/f", "bs=4k", "count=100", "oflag=direct")
+        assert 1.2 < time.monotonic() - began < 4.0
+
+
+def test_hardware_that_is_not_as_declared_is_refused(nothing_left, monkeypatch):
+    real = hardware._links
+    monkeypatch.setattr(hardware, "_links", lambda cluster: [
+        replace(check, measured=check.measured * 0.8) for check in real(cluster)])  # fmt: skip
+    with pytest.raises(BedError, match="checking the link rate of server-1: declared 2.5e"):
+        Bare.up(deployment=declared(), name="refused")
+    assert "refused" not in {one["name"] for one in registry.list_beds()}
+
+
+def test_a_delay_is_what_was_declared(nothing_left):
+    network = {"latency": "2 ms"}
+    with Bare.up(deployment=declared(network=network)) as bed:
+        one, two, _ = bed.hosts.hosts
+        seen = round_trip(one, two)
+        print(f"2 ms each way: {seen * 1e3:.2f} ms")
+        assert 4e-3 <= seen <= 4e-3 + 3e-4 + 4e-4
+
+
+def test_a_failed_start_leaves_nothing(nothing_left, monkeypatch):
+    before = holdings()
+    monkeypatch.setattr(Bare, "start", lambda self: self.hosts.hosts[1].run("false"))
+    with pytest.raises(BedError, match="false on server-2: ended with status 1"):
+        Bare.up(deployment=declared())
+    assert settled(before) == []
+
+
+def _elsewhere(how: str, keeps_s: float) -> subprocess.Popen:
+    words = [sys.executable, "-c", STARTER, os.path.dirname(__file__), how, str(keeps_s)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_leaves_nothing(nothing_left):
+    before = holdings()
+    child = _elsewhere("owned", 60)
+    assert child.stdout.readline() == "up\n"
+    child.send_signal(signal.SIGINT)
+    child.wait(30)
+    assert settled(before) == []
+
+
+def test_kills_at_any_moment_leave_what_bed_down_cleans(nothing_left):
+    """kill -9 while starting, while up and while going down; then everything is taken down."""
+    rng = random.Random(5)
+    before = holdings()
+    for round_number in range(6):
+        child = _elsewhere("outlive" if round_number % 2 else "owned", rng.uniform(0, 0.3))
+        time.sleep(rng.uniform(0.3, 4.5))
+        child.kill()
+        child.wait()
+    registry.take_down("--all")
+    assert settled(before) == []
+    assert left_over(before, holdings()) == []

@@ -1,0 +1,358 @@
+"""One load in several places: the split, the merging, the protocol, the lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from dfslab import _core
+from dfslab.filesystems.hdfs.bed import Bed
+from dfslab.fleet import agent, run
+from dfslab.fleet.places import HERE, Place, split
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.instruments.trace import Trace
+from hypothesis import given
+from hypothesis import strategies as some
+from synthetic import scenario
+
+TWO = (Place("left"), Place("right"))
+OUTSIDE = (Place("outside", ("env",)),)
+CONTROLLER = """
+import json, sys
+from dfslab.fleet.places import Place
+from dfslab.fleet.run import run_load
+places = [Place("left"), Place("right")]
+run_load(json.loads(sys.argv[1]), places, lambda share, phase: print(phase, flush=True))
+"""
+
+
+def plan(root: Path, clients: int = 5, operations: int = 60, **top) -> dict:
+    """Reads, writes and renames in the run directory `dfslab-fleet`."""
+    mix = [{"operation": kind, "weight": 1.0} for kind in ("read", "write", "rename", "mkdir")]
+    return {
+        "stream": {
+            "seed": 7, "clients": clients, "operations_per_client": operations,
+            "files_per_client": 4, "mix": mix, "transfer_size_bytes": 4096,
+            "file_size": {"uniform": {"low": 1, "high": 20_000}},
+        },
+        "target": {"kind": "posix", "root": str(root)},
+        "run_directory": "dfslab-fleet", **top,
+    }  # fmt: skip
+
+
+def agents_of(parent: int) -> list[int]:
+    """The agents that a process started, in that order."""
+    children = sorted(psutil.Process(parent).children(), key=lambda child: child.create_time())
+    return [child.pid for child in children if "dfslab.fleet.agent" in child.cmdline()]
+
+
+@given(some.integers(1, 500), some.integers(1, 40))
+def test_clients_are_split_evenly_and_in_order(clients, places):
+    parts = split(clients, places)
+    assert [client for part in parts for client in part] == list(range(clients))
+    sizes = [len(part) for part in parts]
+    assert len(sizes) == places
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_two_places_do_what_one_process_does(tmp_path):
+    wanted = plan(tmp_path, record=True, verify="inline", spans={"limit": 10_000})
+    alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
+    told: list[tuple[float, str]] = []
+    both, spans, recorded = run.run_load(wanted, TWO, lambda *what: told.append(what))
+    assert both["complete"]
+    assert both["errors"] == []
+    assert recorded == recorded_alone
+    assert recorded == b"".join(
+        _core.stream_bytes(json.dumps(wanted["stream"]), client) for client in range(5)
+    )
+    assert [(c["client"], c["count"], c["bytes"]) for c in both["per_client"]] == [
+        (c["client"], c["count"], c["bytes"]) for c in alone["per_client"]
+    ]
+    assert both["clients"] == alone["clients"] == 5
+    assert both["verified_bytes"] == alone["verified_bytes"]
+    assert both["rate_per_s"] == pytest.approx(300 / both["window_s"])
+    assert both["window_s"] == max(c["last_end_s"] for c in both["per_client"])
+    assert both["stonewall_s"] == min(c["last_end_s"] for c in both["per_client"])
+    assert 60 <= both["stonewall_rate_per_s"] * both["stonewall_s"] <= 300.001
+    assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
+    assert len({span[3] for span in spans}) == len(spans)
+    assert [(p["clients_from"], p["clients_to"]) for p in both["places"]] == [(0, 3), (3, 5)]
+    assert all(0 <= share <= 1 for share, _ in told)
+    assert told[0][1] == "preparing"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_places_start_at_one_instant(tmp_path):
+    report, spans, _ = run.run_load(plan(tmp_path, 4, spans={"limit": 10_000}), TWO)
+    first = [min(s[1] for s in spans if s[5] in part) for part in ((0, 1), (2, 3))]
+    assert report["late_s"] < 0.5
+    assert abs(first[0] - first[1]) * 1e-9 < report["late_s"] + 0.1
+    assert min(first) >= report["start_unix_ns"] - 1_000_000
+
+
+def test_one_agent_gives_the_same_stream_as_this_process(tmp_path):
+    wanted = plan(tmp_path, clients=2, record=True)
+    assert run.run_load(wanted, OUTSIDE)[2] == run.run_load(wanted, (HERE,))[2]
+
+
+def test_places_without_clients_are_left_alone(tmp_path):
+    report, _, _ = run.run_load(plan(tmp_path, clients=1), TWO)
+    assert [place["name"] for place in report["places"]] == ["left"]
+    assert report["complete"]
+
+
+def report_of(latencies: list[list[int]], client_from: int) -> dict:
+    """A report of clients whose operations took these times one after the other, by hand."""
+    everything = [ns for client in latencies for ns in client]
+    ends = [sum(client[: n + 1]) for client in latencies for n in range(len(client))]
+    per_client = [
+        {"client": client_from + n, "first_start_s": 0.0, "last_end_s": sum(c) * 1e-9,
+         "count": len(c), "bytes": 10 * len(c)}
+        for n, c in enumerate(latencies)
+    ]  # fmt: skip
+    counted = {"count": len(everything), "bytes": 10 * len(everything), "latency": SUMMARY,
+               "histogram": histogram(everything)}  # fmt: skip
+    return {
+        "complete": True, "wall_s": 1.0, "start_unix_ns": 5, "late_s": 0.0,
+        "clients": len(latencies), "window_s": 0.0,
+        "stonewall_s": min((sum(client) for client in latencies), default=0) * 1e-9,
+        "rate_per_s": 0.0, "throughput_bytes_per_s": 0.0, "stonewall_rate_per_s": 0.0,
+        "operations": {"stat": {**counted, "errors": 0}}, "steps": {"stat/stat": counted},
+        "ends": histogram(ends), "per_client": per_client, "errors": [], "verified_bytes": 0,
+        "cache": {"dropped": "none"}, "cpu_s": {"user": 0.5, "system": 0.25}, "spans_dropped": 0,
+    }  # fmt: skip
+
+
+SUMMARY = dict.fromkeys(
+    ("sum_s", "mean_s", "sd_s", "min_s", "max_s", "p50_s", "p90_s", "p99_s", "p999_s"), 0.0
+) | {"count": 0}
+
+
+def histogram(values: list[int]) -> dict:
+    """What one recorder of these values writes: buckets of 1 part in 128, and what is exact."""
+    lows: dict[int, int] = {}
+    for value in values:
+        shift = max(0, value.bit_length() - 8)
+        lows[value >> shift << shift] = lows.get(value >> shift << shift, 0) + 1
+    return {
+        "buckets": sorted(lows.items()), "sum": sum(values),
+        "sum_of_squares": sum(v * v for v in values),
+        "minimum": min(values, default=2**64 - 1), "maximum": max(values, default=0),
+    }  # fmt: skip
+
+
+@given(some.lists(some.lists(some.integers(1, 1 << 40), min_size=1, max_size=8), min_size=2,
+                  max_size=9), some.data())  # fmt: skip
+def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
+    cut = data.draw(some.integers(1, len(clients) - 1))
+    parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]
+    merged = json.loads(_core.merge_reports([json.dumps(part) for part in parts]))
+    # Merged with nobody's, a report is only worked out anew: this is the single recorder's.
+    alone = [report_of(clients, 0), report_of([], 0)]
+    whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
+    assert merged == whole
+    everything = [ns for client in clients for ns in client]
+    seen = merged["operations"]["stat"]
+    assert seen["count"] == seen["latency"]["count"] == len(everything)
+    assert seen["histogram"] == json.loads(json.dumps(histogram(everything)))
+    assert seen["latency"]["mean_s"] == pytest.approx(sum(everything) / len(everything) / 1e9)
+    assert merged["cpu_s"] == {"user": 1.0, "system": 0.5}
+
+
+def test_reports_that_are_none_are_refused():
+    with pytest.raises(_core.InputError, match="at least one report"):
+        _core.merge_reports([])
+    with pytest.raises(_core.InputError, match="report 0: missing field"):
+        _core.merge_reports(["{}"])
+
+
+def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
+    wanted = plan(tmp_path, 4, operations=400, record=True)
+    wanted["stream"]["think_time_s"] = 0.005
+    killed = []
+
+    def kill_one(share, phase):
+        if phase == "running" and share > 0.1 and not killed:
+            killed.append(agents_of(os.getpid())[-1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    report, _, recorded = run.run_load(wanted, TWO, kill_one)
+    assert killed
+    assert not report["complete"]
+    lost = [place for place in report["places"] if place["lost"]]
+    assert [place["name"] for place in lost] == ["right"]
+    assert "SIGKILL; clients 2 to 3 are missing" in lost[0]["lost"]
+    assert report["errors"][-1]["first"] == lost[0]["lost"]
+    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(0, 400), (1, 400)]
+    assert recorded == b"".join(
+        _core.stream_bytes(json.dumps(wanted["stream"]), client) for client in (0, 1)
+    )
+    left = sorted(path.name for path in (tmp_path / "dfslab-fleet").iterdir())
+    assert left == ["c2", "c3"]
+
+
+def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
+    with pytest.raises(run.WrongPlan, match="left: target.root|right: target.root"):
+        run.run_load(plan(tmp_path / "missing"), TWO)
+    with pytest.raises(run.WrongPlan, match="outside: .*clients = 0: 1 to 65536"):
+        run.run_load(plan(tmp_path, clients=0), OUTSIDE)
+    with pytest.raises(run.LoadFailed, match="nowhere: no agent can be started"):
+        run.run_load(plan(tmp_path), (*TWO, Place("nowhere", ("/no/such/command",))))
+    with pytest.raises(run.LoadFailed, match="bad: its agent ended with status 1"):
+        run.run_load(plan(tmp_path), (TWO[0], Place("bad", ("false",))))
+    chatty = ("sh", "-c", 'echo Welcome; exec "$@"', "sh")
+    with pytest.raises(run.LoadFailed, match="chatty: said .*Welcome"):
+        run.run_load(plan(tmp_path), (TWO[0], Place("chatty", chatty)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def controller(root: Path) -> subprocess.Popen:
+    """A long load in two agents, once it runs."""
+    long = json.dumps(plan(root, 4, operations=10_000_000))
+    command = [sys.executable, "-c", CONTROLLER, long]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.strip() == "running":
+            break
+    return process
+
+
+def wait_until(happened, timeout_s: float = 30.0) -> bool:
+    deadline_s = time.monotonic() + timeout_s
+    while not happened() and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    return happened()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_controller_that_ends_leaves_no_agent_and_no_file(tmp_path, number):
+    with controller(tmp_path) as process:
+        agents = agents_of(process.pid)
+        assert len(agents) == 2
+        assert [path.name for path in tmp_path.iterdir()] == ["dfslab-fleet"]
+        os.kill(process.pid, number)
+        said = process.communicate(timeout=60)[1]
+        if number == signal.SIGINT:
+            assert said.strip().endswith("KeyboardInterrupt")
+            assert list(tmp_path.iterdir()) == []
+        assert wait_until(lambda: list(tmp_path.iterdir()) == [])
+        assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in agents))
+
+
+def talk(root: Path, number: signal.Signals | None, *documents: object) -> dict:
+    """The last word of an agent that is told this, and sent a signal once it is ready."""
+    command = [sys.executable, "-m", "dfslab.fleet.agent"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for document in documents:
+            line = document if isinstance(document, bytes) else json.dumps(document).encode()
+            process.stdin.write(line + b"\n")
+        process.stdin.flush()
+        last: dict = {}
+        for line in process.stdout:
+            last = json.loads(line)
+            if "ready" in last and number is not None:
+                assert (root / "dfslab-fleet").exists()
+                os.kill(process.pid, number)
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+    return last
+
+
+def test_an_agent_refuses_what_makes_no_sense(tmp_path):
+    wanted = plan(tmp_path, 2)
+    assert talk(tmp_path, None, b"{") | {"text": ""} == {"error": "protocol", "text": ""}
+    assert talk(tmp_path, None, b"[1]")["text"] == "b'[1]' is no JSON object"
+    assert "start_at_unix_s" in talk(tmp_path, None, wanted, {"go": 1})["text"]
+    assert talk(tmp_path, None, wanted | {"surprise": 1})["error"] == "input"
+    assert "parts of 0..2" in talk(tmp_path, None, wanted | {"clients_to": 3})["text"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_an_agent_and_leaves_nothing(tmp_path, number):
+    word = talk(tmp_path, number, plan(tmp_path, 2))
+    assert word == {"error": "stopped", "text": f"stopped by {number.name}", "left": []}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_start_may_be_told_in_unix_time(tmp_path):
+    start_s = time.time() + 0.3
+    word = talk(tmp_path, None, plan(tmp_path, 2), {"start_at_unix_s": start_s})
+    assert word["report"]["complete"]
+    assert word["report"]["start_unix_ns"] * 1e-9 == pytest.approx(start_s, abs=0.005)
+    with pytest.raises(agent.ProtocolError):
+        agent.start_of({"start_at_monotonic_s": "soon"})
+
+
+@pytest.mark.parametrize("method", [Measure(), Trace()])
+def test_instruments_use_the_client_hosts_of_a_bed(method):
+    point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
+    with access.session() as session:
+        assert session.places() == (HERE,)
+        hosts = [
+            SimpleNamespace(name="left", command=lambda words: ["env", *words]),
+            SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),
+        ]
+        session._bed = ("made up", SimpleNamespace(clients=hosts))
+        result = method.run(point)
+    assert result.complete
+    assert [place["name"] for place in result.detail["places"]] == ["left", "right"]
+    assert [client["client"] for client in result.detail["per_client"]] == [0, 1, 2]
+    counted = sum(count for _, count in result.detail["histograms"]["read"])
+    assert counted == sum(client["count"] for client in result.detail["per_client"]) > 0
+
+
+@pytest.mark.bed
+def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypatch):
+    """The same streams, all files checked, and the last one out removes the directory."""
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
+    parameters = {"datanodes": 1, "replication": 1, "block_size": "1 MiB"}
+    with Bed.up(parameters, notify=print) as bed:
+        target = {**bed.access, "replication": 1, "block_size_bytes": 1 << 20}
+        wanted = {**plan(Path("/"), 3, 20, record=True, verify="after"), "target": target}
+        report, _, recorded = run.run_load(wanted, TWO)
+        assert report["errors"] == []
+        assert report["complete"]
+        assert recorded == run.run_load(wanted, (HERE,))[2]
+        # The same name again: nothing of either run is there any more.
+        assert run.run_load(wanted, TWO)[0]["complete"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nsenter"), reason="needs root, nsenter")
+def test_a_place_may_be_a_network_namespace(tmp_path):
+    command = ["unshare", "-n", "-m", "-p", "--fork", "--kill-child", "sleep", "600"]
+    with subprocess.Popen(command) as host:
+        try:
+            assert wait_until(lambda: len(psutil.Process(host.pid).children()) == 1)
+            inside = psutil.Process(host.pid).children()[0].pid
+            enter = ("nsenter", "-t", str(inside), "-n", "-m", "-p", "--")
+            report, _, _ = run.run_load(plan(tmp_path, 4), (HERE, Place("inside", enter)))
+            stopped = []
+
+            def stop(share: float, phase: str) -> None:
+                if phase == "running":
+                    stopped.append(share)
+                    raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                run.run_load(plan(tmp_path, 4, 100_000), (HERE, Place("inside", enter)), stop)
+        finally:
+            host.kill()
+    assert report["complete"]
+    assert [client["count"] for client in report["per_client"]] == [60] * 4
+    assert stopped
+    assert list(tmp_path.iterdir()) == []
