@@ -57,8 +57,8 @@ def test_every_symbol_of_a_description_is_declared(name):
 def test_no_declared_parameter_is_idle(name):
     system = discover.file_system(name)
     acting = {key for operation in system.operations for key in system.acting(operation)}
-    told = {"close_committed_allowed"}  # acts on the daemons, not in a tree
-    assert {parameter.key for parameter in system.parameters} <= acting | told
+    told = {p.key for p in system.parameters if p.daemons_only}
+    assert {parameter.key for parameter in system.parameters} - acting == told
 
 
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])

@@ -92,7 +92,7 @@ def test_held_threads_are_a_station():
     assert demands["server.threads"] == (pytest.approx(0.1), 4)
 
 
-@pytest.mark.parametrize("name", ["local", "hdfs", "glusterfs"])
+@pytest.mark.parametrize("name", list(discover.members("filesystems", folders=True)))
 def test_formula_and_numbers_agree_on_distinct_nodes(name):
     """Without resource sharing inside an operation the formula is the critical path."""
     system = discover.file_system(name)
@@ -108,7 +108,7 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
     for role in system.roles:
         for kind, number in (("frequency", 2.5e9), ("nic_bandwidth", 1e12), ("nic_latency", 0.0),
                              ("disk_read_rate", 1e9), ("disk_write_rate", 1e9),
-                             ("disk_latency", 1e-4)):  # fmt: skip
+                             ("disk_latency", 1e-4), ("instances", 64.0)):  # fmt: skip
             values[f"{role.name}.{kind}"] = number
     numbers = Reader(Placement(deployment), values)
     for operation, tree in system.operations.items():

@@ -32,8 +32,9 @@ COLUMNS = ["id", "key", "meaning", "unit", "default", "origin", "source", "acts 
 
 
 def parameter_rows(system: FileSystem) -> list[ParameterRow]:
-    """Every parameter that acts anywhere, those of Wu 2013's Table 1 first."""
-    found: dict[str, dict[str, list[str]]] = {}
+    """Every parameter that acts in a tree or on the daemons, those of Wu 2013's Table 1 first."""
+    told = [parameter.key for parameter in system.parameters if parameter.daemons_only]
+    found: dict[str, dict[str, list[str]]] = {key: {"daemons": ["no step"]} for key in told}
     for operation in system.operations:
         for key, steps in _acting(system, operation).items():
             found.setdefault(key, {})[operation] = steps

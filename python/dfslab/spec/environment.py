@@ -48,6 +48,9 @@ def number(parameter: Parameter, written: Any) -> float:
     except ValueError as error:
         reason = str(error) if parameter.unit != "1" else "is not a number"
         raise InputError(key, written, reason) from error
+    if parameter.choices and number not in parameter.choices:
+        allowed = ", ".join(f"{choice:g}" for choice in parameter.choices)
+        raise InputError(key, written, f"must be one of {allowed}")
     if parameter.minimum is not None and number < parameter.minimum:
         raise InputError(key, written, f"must be at least {parameter.minimum:g}")
     return number

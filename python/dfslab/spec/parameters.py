@@ -20,7 +20,8 @@ class Parameter:
     """One symbol of a description.
 
     `default` is in SI `unit`. A `calibrated` parameter's default is its prior median, and `spread`
-    the standard deviation of the prior's logarithm (1.0: a factor of e either way).
+    the standard deviation of the prior's logarithm (1.0: a factor of e either way). One for
+    `daemons_only` is told to a bed and acts in no tree.
     """
 
     key: str
@@ -33,6 +34,7 @@ class Parameter:
     spread: float = 1.0
     choices: tuple[float, ...] = ()
     minimum: float | None = None
+    daemons_only: bool = False
 
     def __post_init__(self) -> None:
         assert self.origin in ORIGINS, f"{self.key}: origin {self.origin} not in {ORIGINS}"

@@ -29,7 +29,7 @@ PARAMETERS = Parameters(
               10.0, "Pp1", "dfs.client.read.prefetch.size", minimum=1),
     Parameter("close_committed_allowed", "Unreported blocks a file may be closed with", "1",
               "filesystem", 1.0, "",
-              "dfs.namenode.file.close.num-committed-allowed", minimum=0),
+              "dfs.namenode.file.close.num-committed-allowed", minimum=0, daemons_only=True),
     Parameter("complete_retry_delay", "Client back-off when a close comes too early", "s",
               "filesystem", 0.4, "",
               "dfs.client.block.write.locateFollowingBlock.initial.delay.ms", minimum=0),

@@ -1,0 +1,1 @@
+"""Alluxio: a master, workers that keep blocks near, and a store underneath."""

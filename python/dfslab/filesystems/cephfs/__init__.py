@@ -1,0 +1,1 @@
+"""CephFS: names at a metadata server, objects spread over OSDs by hashing."""

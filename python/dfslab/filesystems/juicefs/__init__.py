@@ -1,0 +1,1 @@
+"""JuiceFS: names in a database, data as blocks in an object store."""
