@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 STAMP := .venv/.ready
 export DFSLAB_CACHE ?= $(CURDIR)/.cache
+AGENT := $(shell find agent -name '*.java' -o -name pom.xml 2>/dev/null)
 RUST := $(shell find core -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
 help: ## this list
@@ -15,8 +16,9 @@ setup: $(STAMP) ## system packages, Python environment, compiled core: a ready .
 	bash scripts/setup.sh
 	@touch $@
 
-$(STAMP): .venv/.packages $(RUST) pyproject.toml
+$(STAMP): .venv/.packages $(RUST) $(AGENT) pyproject.toml
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
+	$(PY) -m dfslab.beds.agent
 	@touch $@
 
 demo: setup ## the quickstart scenario: measured, traced, computed, simulated, learnt, compared
@@ -39,11 +41,17 @@ format: setup ## rewrite sources in the house format
 	.venv/bin/ruff format python tests benches docs
 	.venv/bin/ruff check --fix --quiet python tests benches docs
 
+beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
+	$(PY) benches/beds.py
+
 bench: setup ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
+bench-agent: setup ## what tracing every call costs, beside the OpenTelemetry agent
+	$(PY) benches/agent.py
+
 lock: ## renew the lock files from pyproject.toml and Cargo.toml
-	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --generate-hashes --no-header -o requirements.lock
+	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format bench lock
+.PHONY: help setup demo test check format beds bench bench-agent lock

@@ -7,12 +7,26 @@ missing=()
 need() { # command, Debian packages
     command -v "$1" >/dev/null 2>&1 || missing+=("${@:2}")
 }
-need java openjdk-17-jre-headless
+need javac openjdk-17-jdk-headless
 need mvn maven
 need cc gcc libc6-dev
 need git git
 need chromium chromium
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+# Hosts and their file systems need root, so only root gets their programs.
+if [[ $(id -u) -eq 0 ]]; then
+    need tini tini
+    need ip iproute2
+    need iptables-legacy iptables
+    need mkfs.xfs xfsprogs
+    need mkfs.ext4 e2fsprogs
+    need setfattr attr
+    need glusterd glusterfs-server glusterfs-client
+    need mfsmaster moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
+    need ceph-mon ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common
+    need redis-server redis-server redis-tools
+    need ganesha.nfsd nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-utils
+fi
 
 if ((${#missing[@]})); then
     if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then
@@ -26,7 +40,7 @@ if ((${#missing[@]})); then
     fi
 fi
 if ! command -v cargo >/dev/null; then
-    echo "setup: please install Rust 1.85 or newer (cargo was not found)" >&2
+    echo "setup: please install Rust 1.88 or newer (cargo was not found)" >&2
     exit 1
 fi
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then

@@ -25,6 +25,7 @@ MAY_IMPORT_CORE = {
     "fleet/run.py",
     "instruments/trace.py",
     "models/petri.py",
+    "nets/engine.py",
 }
 
 

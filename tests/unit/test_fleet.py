@@ -303,8 +303,11 @@ def test_instruments_use_the_client_hosts_of_a_bed(method):
     point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     with access.session() as session:
         assert session.places() == (HERE,)
-        hosts = {"left": ("env",), "right": ("nice", "-n", "0")}
-        session._bed = ("made up", SimpleNamespace(client_hosts=hosts))
+        hosts = [
+            SimpleNamespace(name="left", command=lambda words: ["env", *words]),
+            SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),
+        ]
+        session._bed = ("made up", SimpleNamespace(clients=hosts))
         result = method.run(point)
     assert result.complete
     assert [place["name"] for place in result.detail["places"]] == ["left", "right"]

@@ -1,6 +1,7 @@
 //! What a load runs on: the trait, declared capabilities, and the targets there are.
 
 mod hdfs;
+mod nfs;
 mod null;
 mod posix;
 
@@ -146,6 +147,8 @@ pub enum TargetSpec {
         #[serde(default)]
         drop_caches: DropCaches,
     },
+    /// NFS version 3, spoken by this process.
+    Nfs(nfs::Spec),
 }
 
 fn root_directory() -> String {
@@ -159,18 +162,20 @@ impl TargetSpec {
             TargetSpec::Null { .. } => "null",
             TargetSpec::Posix { .. } => "posix",
             TargetSpec::Hdfs { .. } => "hdfs",
+            TargetSpec::Nfs(_) => "nfs",
         }
     }
 
     /// Values that no file system of this kind takes.
     pub fn check(&self) -> Result<()> {
-        let TargetSpec::Hdfs {
-            replication,
-            block_size_bytes,
-            ..
-        } = self
-        else {
-            return Ok(());
+        let (replication, block_size_bytes) = match self {
+            TargetSpec::Hdfs {
+                replication,
+                block_size_bytes,
+                ..
+            } => (replication, block_size_bytes),
+            TargetSpec::Nfs(spec) => return spec.check(),
+            _ => return Ok(()),
         };
         if !(1..=512).contains(replication) {
             let reason = format!("{replication}; allowed: 1 to 512");
@@ -187,7 +192,9 @@ impl TargetSpec {
     pub fn wants_direct(&self) -> bool {
         matches!(
             self,
-            TargetSpec::Posix { direct: true, .. } | TargetSpec::Hdfs { direct: true, .. }
+            TargetSpec::Posix { direct: true, .. }
+                | TargetSpec::Hdfs { direct: true, .. }
+                | TargetSpec::Nfs(nfs::Spec { direct: true, .. })
         )
     }
 
@@ -196,7 +203,8 @@ impl TargetSpec {
         let policy = match self {
             TargetSpec::Null { fsync }
             | TargetSpec::Posix { fsync, .. }
-            | TargetSpec::Hdfs { fsync, .. } => *fsync,
+            | TargetSpec::Hdfs { fsync, .. }
+            | TargetSpec::Nfs(nfs::Spec { fsync, .. }) => *fsync,
         };
         policy == Fsync::Close
     }
@@ -205,9 +213,9 @@ impl TargetSpec {
     pub fn wants_cold(&self) -> Option<&'static str> {
         let drop = match self {
             TargetSpec::Null { .. } => DropCaches::None,
-            TargetSpec::Posix { drop_caches, .. } | TargetSpec::Hdfs { drop_caches, .. } => {
-                *drop_caches
-            }
+            TargetSpec::Posix { drop_caches, .. }
+            | TargetSpec::Hdfs { drop_caches, .. }
+            | TargetSpec::Nfs(nfs::Spec { drop_caches, .. }) => *drop_caches,
         };
         match drop {
             DropCaches::None => None,
@@ -223,9 +231,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
         "null" => Ok(null::CAPABILITIES),
         "posix" => Ok(posix::CAPABILITIES),
         "hdfs" => Ok(hdfs::CAPABILITIES),
+        "nfs" => Ok(nfs::CAPABILITIES),
         _ => Err(Error::input(
             "target.kind",
-            format!("{name:?}; allowed: null, posix, hdfs"),
+            format!("{name:?}; allowed: null, posix, hdfs, nfs"),
         )),
     }
 }
@@ -306,5 +315,6 @@ pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory
                 options,
             )?))
         }
+        TargetSpec::Nfs(spec) => Ok(Box::new(nfs::NfsFactory::new(spec, run_directory)?)),
     }
 }

@@ -209,7 +209,7 @@ pub(crate) fn rank_of(discipline: Discipline, row: &[u64], arrival: u64) -> Rank
 fn ordered(word: u64, kind: FieldType) -> u64 {
     const SIGN: u64 = 1 << 63;
     match kind {
-        FieldType::Bool => word,
+        FieldType::Bool | FieldType::Enum(_) => word,
         FieldType::Int => word ^ SIGN,
         FieldType::Real if f64::from_bits(word).is_nan() => u64::MAX,
         FieldType::Real if word == SIGN => SIGN, // minus zero equals zero

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::definition::FieldType;
-use crate::expression::{Code, Value};
+use crate::expression::{Code, Table, Value};
 
 /// The most fields that one join may compare; a join of more scans for the rest.
 pub(crate) const KEY_FIELDS_MAX: usize = 3;
@@ -18,6 +18,7 @@ pub struct Net {
     pub(crate) places: Vec<Place>,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) views: Vec<View>,
+    pub(crate) tables: Vec<Table>,
     /// Words from one row to the next: the widest colour.
     pub(crate) stride: usize,
     pub(crate) definition: crate::definition::NetDefinition,
@@ -48,6 +49,8 @@ pub(crate) struct Place {
     pub(crate) dispatch: Option<Dispatch>,
     /// Transitions that this place blocks, with the number of tokens that does.
     pub(crate) inhibits: Vec<(u32, u32)>,
+    /// Whether a reset arc may empty it, so that its tokens must be listed.
+    pub(crate) resets: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +72,7 @@ pub(crate) struct View {
     pub(crate) keys: Vec<u16>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Transition {
     pub(crate) name: String,
     pub(crate) page: String,
@@ -91,6 +94,10 @@ pub(crate) struct Transition {
     pub(crate) searches: bool,
     pub(crate) has_random: bool,
     pub(crate) inhibit: Vec<(u32, u32)>,
+    /// Places emptied, each once.
+    pub(crate) reset: Vec<u32>,
+    /// The whole condition, for those who try every combination of tokens.
+    pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
     pub(crate) outputs: Vec<Output>,
 }

@@ -8,29 +8,57 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
-use crate::error::{NetError, Result};
+use crate::error::{known, NetError, Result};
 
 /// A whole net. Times in it are seconds, rows are lists of field values.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Written")]
 pub struct NetDefinition {
     /// What the net is called in messages.
     pub name: String,
+    /// Enumerations in order of their names, each with its values.
+    pub enums: Vec<(String, Vec<String>)>,
     /// Colour name to its fields in order; `[]` is the unit colour.
-    #[serde(deserialize_with = "unique_map")]
     pub colours: BTreeMap<String, Vec<(String, FieldType)>>,
     /// Named numbers that every inscription may use.
-    #[serde(default, deserialize_with = "unique_map")]
     pub constants: BTreeMap<String, Number>,
+    /// Histograms that `empirical` draws from, by name.
+    pub tables: BTreeMap<String, TableDefinition>,
     /// The places, with their first tokens.
     pub places: Vec<PlaceDefinition>,
     /// The transitions, with their arcs.
     pub transitions: Vec<TransitionDefinition>,
 }
 
+/// The document, before the types that it names are resolved.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename = "net")]
+struct Written {
+    name: String,
+    #[serde(default, deserialize_with = "unique_map")]
+    enums: BTreeMap<String, Vec<String>>,
+    #[serde(deserialize_with = "unique_map")]
+    colours: BTreeMap<String, Vec<(String, String)>>,
+    #[serde(default, deserialize_with = "unique_map")]
+    constants: BTreeMap<String, Number>,
+    #[serde(default, deserialize_with = "unique_map")]
+    tables: BTreeMap<String, TableDefinition>,
+    places: Vec<PlaceDefinition>,
+    transitions: Vec<TransitionDefinition>,
+}
+
+/// A histogram: bins between rising edges, with the weight of each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableDefinition {
+    /// One more than there are bins.
+    pub edges: Vec<f64>,
+    /// Counts or shares; they need not add up to one.
+    pub weights: Vec<f64>,
+}
+
 /// The type of one field of a colour and of every expression.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldType {
     /// Signed 64-bit integer.
     Int,
@@ -38,6 +66,56 @@ pub enum FieldType {
     Real,
     /// true or false.
     Bool,
+    /// A value of the enumeration with that index.
+    Enum(u16),
+}
+
+impl TryFrom<Written> for NetDefinition {
+    type Error = String;
+
+    fn try_from(written: Written) -> std::result::Result<Self, String> {
+        let enums: Vec<(String, Vec<String>)> = written.enums.into_iter().collect();
+        let kind = |name: &str| match name {
+            "int" => Some(FieldType::Int),
+            "real" => Some(FieldType::Real),
+            "bool" => Some(FieldType::Bool),
+            other => {
+                let at = enums.iter().position(|entry| entry.0 == other)?;
+                Some(FieldType::Enum(at as u16))
+            }
+        };
+        let mut colours = BTreeMap::new();
+        for (colour, fields) in written.colours {
+            let mut typed = Vec::with_capacity(fields.len());
+            for (field, name) in fields {
+                let Some(kind) = kind(&name) else {
+                    let names = enums.iter().map(|entry| entry.0.as_str());
+                    let names = known(names.chain(["int", "real", "bool"]));
+                    return Err(format!(
+                        "colour {colour}, field {field}: unknown type '{name}' ({names})"
+                    ));
+                };
+                typed.push((field, kind));
+            }
+            colours.insert(colour, typed);
+        }
+        Ok(Self {
+            name: written.name,
+            enums,
+            colours,
+            constants: written.constants,
+            tables: written.tables,
+            places: written.places,
+            transitions: written.transitions,
+        })
+    }
+}
+
+impl FieldType {
+    /// Whether it can be added and ordered.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, FieldType::Int | FieldType::Real)
+    }
 }
 
 impl fmt::Display for FieldType {
@@ -46,6 +124,7 @@ impl fmt::Display for FieldType {
             FieldType::Int => "int",
             FieldType::Real => "real",
             FieldType::Bool => "bool",
+            FieldType::Enum(_) => "an enumeration",
         })
     }
 }
@@ -93,6 +172,9 @@ pub struct TransitionDefinition {
     /// The places that block it while they hold tokens.
     #[serde(default)]
     pub inhibit: Vec<InhibitDefinition>,
+    /// The places that it empties.
+    #[serde(default)]
+    pub reset: Vec<ResetDefinition>,
     /// The tokens made.
     #[serde(default, rename = "out")]
     pub outputs: Vec<OutputDefinition>,
@@ -121,6 +203,14 @@ pub struct InhibitDefinition {
     /// How many available tokens block; 1 when left out.
     #[serde(default = "one")]
     pub at_least: u32,
+}
+
+/// A reset arc: takes every available token of the place, however many there are.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResetDefinition {
+    /// The place emptied.
+    pub place: String,
 }
 
 /// An arc to a place: makes one token.

@@ -347,6 +347,9 @@ impl<'n> Engine<'n> {
             self.tell_monitors(transition, &chosen)?;
         }
         chosen.iter().for_each(|&token| self.marking.take(token));
+        for &place in &definition.reset {
+            self.marking.empty(place);
+        }
         let base_ns = match &definition.delay {
             None => 0,
             Some(delay) => self.delay(delay, transition, None, &chosen)?,

@@ -38,6 +38,12 @@ pub(crate) fn divide_without_join(text: &str, scope: Scope<'_>) -> Result<Guard,
     divided(text, scope, false)
 }
 
+/// The guard in one piece.
+pub(crate) fn whole(text: &str, scope: Scope<'_>) -> Result<Code, String> {
+    let typed = convert(compile(&parse(text)?, scope)?, FieldType::Bool)?;
+    Ok(typed.code.into_boxed_slice())
+}
+
 fn divided(text: &str, scope: Scope<'_>, joins: bool) -> Result<Guard, String> {
     let whole = parse(text)?;
     let typed = compile(&whole, scope)?;

@@ -3,6 +3,7 @@
 //! The data flows through the modules in this order: `definition` is a net as JSON says it,
 //! `expression` and `guard` type its inscriptions, `compile` makes a `compiled` net, `engine`
 //! fires it over a `marking` and an `event_list`, `monitor` watches, `run` makes replications.
+//! `explore` goes every way: the state space and the token game.
 //! `reference` is the naive engine that the tests hold against the real one.
 //!
 //! Invariant: this crate knows nothing of what a net stands for.
@@ -15,6 +16,7 @@ mod definition;
 mod engine;
 mod error;
 mod event_list;
+mod explore;
 mod expression;
 mod guard;
 mod lint;
@@ -35,6 +37,7 @@ pub use compiled::Net;
 pub use definition::NetDefinition;
 pub use engine::{Engine, Firing};
 pub use error::{ErrorKind, NetError, Result};
+pub use explore::{state_space, Game};
 pub use lint::lint;
 pub use options::{MonitorDefinition, RunOptions, Until};
 pub use run::{run, Reason};

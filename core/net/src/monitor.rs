@@ -168,10 +168,9 @@ fn inscription(
             });
         }
     }
-    let constants = &net.definition.constants;
     let scope = Scope {
         variables: &variables,
-        constants,
+        net: &net.definition,
         draws_allowed: false,
     };
     let typed = compile(&parse(text)?, scope)?;
@@ -308,7 +307,10 @@ impl<'p> Monitor<'p> {
                 ..
             } => {
                 let width = fields.len() + 1;
-                let rows = self.rows.chunks(width).map(|row| row_json(row, fields));
+                let rows = self
+                    .rows
+                    .chunks(width)
+                    .map(|row| row_json(net, row, fields));
                 let rows: Vec<Json> = rows.collect();
                 json!({
                     "kind": "log",
@@ -347,19 +349,20 @@ fn over(amount: f64, lasted: f64) -> Json {
 }
 
 /// A row of a log: the time in nanoseconds, then the values.
-fn row_json(row: &[u64], fields: &[(Value, FieldType)]) -> Json {
+fn row_json(net: &Net, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
     let values = row[1..]
         .iter()
         .zip(fields)
-        .map(|(&word, (_, kind))| word_json(word, *kind));
+        .map(|(&word, (_, kind))| word_json(net, word, *kind));
     Json::Array(std::iter::once(json!(row[0])).chain(values).collect())
 }
 
 /// A field's value as JSON; a real that is no number becomes null.
-pub(crate) fn word_json(word: u64, kind: FieldType) -> Json {
+pub(crate) fn word_json(net: &Net, word: u64, kind: FieldType) -> Json {
     match kind {
         FieldType::Int => json!(word as i64),
         FieldType::Real => json!(f64::from_bits(word)),
         FieldType::Bool => json!(word != 0),
+        FieldType::Enum(at) => json!(net.definition.enums[at as usize].1[word as usize]),
     }
 }

@@ -32,7 +32,9 @@ impl Maker {
             .collect();
         json!({
             "name": "random",
-            "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"]]},
+            "enums": {"hue": ["red", "green", "blue"]},
+            "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"], ["h", "hue"]]},
+            "tables": {"steps": {"edges": [0.0, 1e-6, 3e-6], "weights": [1, 2]}},
             "constants": {"two": 2, "half": 0.5},
             "places": places,
             "transitions": transitions
@@ -47,7 +49,8 @@ impl Maker {
         let initial: Vec<Json> = (0..self.below(8))
             .map(|_| {
                 let key = [0, 1, 2, 5_000, -1][self.below(5)];
-                json!([key, self.below(4), self.below(8) as f64 / 4.0])
+                let hue = self.one_of(&["red", "green", "blue"]);
+                json!([key, self.below(4), self.below(8) as f64 / 4.0, hue])
             })
             .collect();
         json!({"name": format!("p{at}"), "colour": "item", "discipline": discipline,
@@ -88,6 +91,9 @@ impl Maker {
             let place = format!("p{}", self.below(places.len()));
             transition["inhibit"] = json!([{"place": place, "at_least": 1 + self.below(3)}]);
         }
+        if self.below(6) == 0 {
+            transition["reset"] = json!([{"place": format!("p{}", self.below(places.len()))}]);
+        }
         if self.below(4) == 0 {
             transition["delay"] = json!(self.delay("a"));
         }
@@ -101,6 +107,7 @@ impl Maker {
             "a.n % two == 1 || a.x < half",
             "!(a.k == 2)",
             "a.k != 0",
+            "a.h == red || a.n == 1",
         ];
         let two = [
             "a.k == b.k",
@@ -111,6 +118,8 @@ impl Maker {
             "a.x + b.x > 1.0",
             "a.k == 1 && b.k == 1",
             "b.n == 1",
+            "a.h == b.h",
+            "a.h == hue.green && b.h != green",
         ];
         let three = [
             "a.k == b.k && b.k == c.k",
@@ -146,7 +155,17 @@ impl Maker {
                     1 => format!("{variable}.n"),
                     _ => format!("floor(uniform(0, 4)) // (1 + {variable}.n * {variable}.n)"),
                 };
-                json!([key, number, format!("{variable}.x / 2 + {}", self.below(3))])
+                let hue = match self.below(3) {
+                    0 => "blue".to_owned(),
+                    1 => format!("{variable}.h"),
+                    _ => format!("if({variable}.n > 1, red, {variable}.h)"),
+                };
+                json!([
+                    key,
+                    number,
+                    format!("{variable}.x / 2 + {}", self.below(3)),
+                    hue
+                ])
             }
         };
         let mut output = json!({"place": format!("p{}", self.below(places)), "token": token});
@@ -157,12 +176,13 @@ impl Maker {
     }
 
     fn delay(&mut self, variable: &str) -> String {
-        match self.below(6) {
+        match self.below(7) {
             0 => "0.000001".to_owned(),
             1 => "2e-6".to_owned(),
             2 => format!("{variable}.n * 1e-6"),
             3 => "exponential(1e-6)".to_owned(),
             4 => "if(discrete(half) == 1, 1e-6, deterministic(3e-6))".to_owned(),
+            5 => "empirical(steps)".to_owned(),
             _ => "normal(1e-6, 1e-6)".to_owned(),
         }
     }
@@ -235,7 +255,7 @@ fn broken_engines_are_caught() {
         }
         net
     };
-    let mut caught = [0; 5];
+    let mut caught = [0; 6];
     for seed in 0..100 {
         let net = Maker(Stream::new(seed, 0, 0)).net();
         let broken = [
@@ -244,6 +264,7 @@ fn broken_engines_are_caught() {
             without(&net, "inhibit"),
             without(&net, "weight"),
             without(&net, "guard"),
+            without(&net, "reset"),
         ];
         for (count, broken) in caught.iter_mut().zip(&broken) {
             *count += u32::from(difference(&net, broken, seed).0.is_some());

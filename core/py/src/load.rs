@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dfslab_load::{capabilities_of, run, Control, Outcome, Plan, Report};
+use dfslab_load::{capabilities_of, run, Control, ErrorKind, Outcome, Plan, Report};
 use dfslab_workload::{encode, prepared_files, Operation, Stream, StreamSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -186,6 +186,8 @@ fn with_what_is_left(
     outcome: dfslab_load::Result<Outcome>,
 ) -> PyResult<PyErr> {
     let left = match outcome {
+        // Wrong input is found before anything is made.
+        Err(error) if error.kind == ErrorKind::Input => Vec::new(),
         Err(error) => vec![error.to_string()],
         Ok(outcome) => {
             let errors = outcome.report.errors.into_iter();

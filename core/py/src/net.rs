@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use dfslab_net::{compile, lint, run, ErrorKind, Net, NetDefinition, NetError, RunOptions};
+use dfslab_net::{
+    compile, lint, run, state_space, ErrorKind, Game, Net, NetDefinition, NetError, RunOptions,
+};
 use pyo3::prelude::*;
 
 use crate::error::{InputError, RunError};
@@ -75,8 +77,42 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
     }
 }
 
+/// The reachable markings of a small net and what follows from them, as JSON.
+#[pyfunction]
+#[pyo3(signature = (net_json, markings_max=100_000))]
+fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {
+    let net = net_of(net_json)?;
+    let report = py.detach(|| state_space(&net, markings_max));
+    Ok(report.map_err(to_python)?.to_string())
+}
+
+/// A net played step by step.
+#[pyclass]
+struct NetGame(Game);
+
+#[pymethods]
+impl NetGame {
+    #[new]
+    #[pyo3(signature = (net_json, seed=0))]
+    fn new(net_json: &str, seed: u64) -> PyResult<Self> {
+        Ok(Self(Game::new(net_of(net_json)?, seed).map_err(to_python)?))
+    }
+
+    /// Time, marking, tokens on their way and the enabled bindings, as JSON.
+    fn state(&self) -> String {
+        self.0.state().to_string()
+    }
+
+    /// Fires one of the enabled bindings.
+    fn fire(&mut self, choice: usize) -> PyResult<()> {
+        self.0.fire(choice).map_err(to_python)
+    }
+}
+
 /// Register the functions.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<NetGame>()?;
     module.add_function(wrap_pyfunction!(net_check, module)?)?;
+    module.add_function(wrap_pyfunction!(net_state_space, module)?)?;
     module.add_function(wrap_pyfunction!(net_run, module)?)
 }

@@ -137,7 +137,7 @@ class BaseBed:
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
         """The deployment to make hosts of; None for daemons on this machine as it is."""
         if deployment is None and cls.HOSTED:
-            deployment = standard(discover.file_system(cls.SYSTEM), servers=3, clients=1)
+            deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
             return None
         return deployment
@@ -156,13 +156,10 @@ class BaseBed:
         cluster.raise_hosts()
         self.notify("measuring their links and disks")
         began = time.monotonic()
-        self.hardware = hardware.measure(cluster)
+        roles = discover.file_system(self.SYSTEM).roles
+        storing = frozenset(role.name for role in roles if role.kind == "data")
+        self.hardware = hardware.measure(cluster, storing)
         self.hardware_check_s = time.monotonic() - began
-
-    @property
-    def client_hosts(self) -> dict[str, list[str]]:
-        """Client hosts by name, each with what comes before a command to run it there."""
-        return {host.name: host.command([]) for host in self.clients}
 
     def _memory_folder(self) -> Path:
         """A folder in memory, removed with the bed."""

@@ -104,6 +104,9 @@ class Cluster:
 
     def _name_hosts(self) -> None:
         names = [f"{host.address} {host.name}" for host in self.hosts]
+        # Each instance of a role by number, from 0, for systems that deal out by a pattern.
+        for role in sorted({role for host in self.hosts for role in host.roles}):
+            names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
         table = "\n".join(["127.0.0.1 localhost", *names, ""])
         (self.folder / "hosts").write_text(table, "utf-8")
 
@@ -111,8 +114,8 @@ class Cluster:
         here = os.cpu_count() or 1
         for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
             cores = group.processors * group.cores
-            self._limits.enter(
-                host.name, host.init.pid,
+            host.groups = self._limits.make(
+                host.name,
                 float(cores) if cores < here and kernel.has("cpu limits") else None,
                 round(group.memory) if kernel.has("memory limits") else None,
             )  # fmt: skip

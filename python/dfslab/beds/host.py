@@ -7,6 +7,7 @@ daemons, mounts and adapters are gone.
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -44,7 +45,10 @@ def child_of(pid: int) -> int:
 
 @dataclass
 class Host:
-    """A running host; `folder` is its own (logs, data), `disk` where its disk is mounted."""
+    """A running host; `folder` is its own (logs, data), `disk` where its disk is mounted.
+
+    `groups` are its control groups.
+    """
 
     name: str
     group: str
@@ -53,6 +57,7 @@ class Host:
     folder: Path
     env: Mapping[str, str]
     roles: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[Path, ...] = ()
 
     @property
     def disk(self) -> Path:
@@ -60,8 +65,13 @@ class Host:
         return self.folder / "disk"
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """The command that runs `words` in this host."""
-        return [*prefix(self.init.pid), *words]
+        """The command that runs `words` in this host, under its limits."""
+        entering = [*prefix(self.init.pid), *words]
+        if not self.groups:
+            return entering
+        # Control groups are inherited from who starts a process, not from where it goes.
+        join = "".join(f"echo $$ > {shlex.quote(str(g))}/cgroup.procs; " for g in self.groups)
+        return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
     def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
         """Run a command in the host to its end; what it printed. BedError when it fails."""

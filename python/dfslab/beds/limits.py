@@ -30,14 +30,15 @@ class Limits:
         self.unified = (root / "cgroup.controllers").exists()
         self._root, self.name = root, f"dfslab-{bed_id}"
 
-    def enter(self, host: str, pid: int, cores: float | None, memory_bytes: int | None) -> None:
-        """Put a host's first process, and so all its later ones, under the host's limits."""
-        for folder in self._folders(host, cores, memory_bytes):
-            (folder / "cgroup.procs").write_text(f"{pid}\n")
-        if not self.unified:
-            with suppress(FileNotFoundError):
-                # A group of its own would escape the limits of the root group.
-                (self._root / "blkio/cgroup.procs").write_text(f"{pid}\n")
+    def make(self, host: str, cores: float | None, memory_bytes: int | None) -> tuple[Path, ...]:
+        """The groups that a host's processes join, with their limits set.
+
+        Where disks are limited in the root group, that is one of them: a process in a group of
+        its own would escape the limit.
+        """
+        folders = [*self._folders(host, cores, memory_bytes)]
+        disks = self._root / "blkio"
+        return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
     def disk(self, host: str, device: str, limits: Mapping[str, float]) -> None:
         """Limit a block device ("major:minor"); a limit that is not named is lifted."""

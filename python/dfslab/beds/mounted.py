@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from dfslab.beds.base import BaseBed, Notify
-from dfslab.beds.cache import program
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
-from dfslab.beds.told import check_layout, told
-from dfslab.spec.deployment import Deployment
+from dfslab.beds.hosted import HostedBed
 
 FIRST_WRITE_LIMIT_S = 60.0
 CLIENT_STAGE = 9
 POLL_S = 0.05
 
 
-class MountedBed(BaseBed):
-    """A bed on hosts, told by its description; `start_servers` and `mount` are its own.
-
-    PROGRAMS maps the commands that it needs to their Debian packages; OPTIONS holds what a bed can
-    be told beyond the description's parameters (a tuple: one of these, the first by default).
-    """
-
-    HOSTED = True
-    PROGRAMS: ClassVar[Mapping[str, str]]
-    OPTIONS: ClassVar[Mapping[str, Any]] = {}
-    parameters: dict[str, Any]
-
-    @classmethod
-    def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters in SI units; InputError when one is wrong."""
-        return told(cls.SYSTEM, parameters, cls.OPTIONS)
-
-    @classmethod
-    def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
-        """InputError when the layout is illegal on the deployment."""
-        check_layout(cls.SYSTEM, parameters, deployment)
-
-    @classmethod
-    def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
-        """BedError naming the package of a program that is missing."""
-        for command, package in cls.PROGRAMS.items():
-            program(command, package)
+class MountedBed(HostedBed):
+    """A bed whose `start_servers` and `mount` are its own."""
 
     def start_servers(self) -> None:
         """Start all daemons and wait until they serve."""

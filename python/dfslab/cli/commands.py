@@ -235,16 +235,33 @@ def report(run_folder: RunFolder, as_json: AsJson = False) -> None:
 
 @trace_app.command("record")
 def trace_record(
-    scenario: ScenarioFile,
-    output: Annotated[Path, typer.Option("-o", "--output", help="OTLP file (.json or protobuf).")],
+    words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="OTLP file; with --on a folder of profiles.")
+    ],
+    on: Annotated[
+        str, typer.Option("--on", metavar="NAME", help="Trace COMMAND on a bed of this system.")
+    ] = "",
     sets: Sets = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the scenario's first configuration with spans on and write them as OTLP."""
-    chosen = _scenario(scenario, sets)
-    with _of(scenario):
-        profile = _with_progress(as_json, lambda report: laboratory.record(chosen, output, report))
-    _print(as_json, profile, terminal.ranking_table(profile), f"trace: {output}")
+    """Trace a scenario's first configuration, or any client command on a bed."""
+    if on:
+        values = dict(text.partition("=")[::2] for text in sets or [])
+        console = terminal.console(True)
+        profile = laboratory.record_command(
+            on, values, words, output, lambda text: console.print(text)
+        )
+    else:
+        if len(words) > 1:
+            raise InputError("trace record", " ".join(words), "a command needs --on NAME")
+        scenario = Path(words[0])
+        chosen = _scenario(scenario, sets)
+        with _of(scenario):
+            profile = _with_progress(
+                as_json, lambda report: laboratory.record(chosen, output, report)
+            )
+    _print(as_json, profile, *terminal.ranking_tables(profile), f"trace: {output}")
 
 
 @trace_app.command("import")
@@ -255,29 +272,31 @@ def trace_import(
 ) -> None:
     """Turn OTLP files into one compressed profile."""
     profile = laboratory.import_traces(files, output)
-    _print(as_json, profile, terminal.ranking_table(profile), f"profile: {output}")
+    _print(as_json, profile, *terminal.ranking_tables(profile), f"profile: {output}")
 
 
 @trace_app.command("report")
 def trace_report(
-    files: Annotated[list[Path], typer.Argument(help="OTLP files, JSON or protobuf.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="OTLP files, or profiles of traced JVMs or their folder.")
+    ],
     folded: Annotated[
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Call trees of OTLP files, merged and ranked by self time."""
+    """Call trees of traces or of traced JVMs' profiles, merged and ranked by self time."""
     if folded:
         print(laboratory.folded(files), end="")
         return
     profile = laboratory.profile(files)
-    _print(as_json, profile, terminal.ranking_table(profile))
+    _print(as_json, profile, *terminal.ranking_tables(profile))
 
 
 @bed_app.command("up")
 def bed_up(
     name: Annotated[str, typer.Argument(help="A file system that has a bed.")],
-    servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: 3.")] = 0,
+    servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: the usual.")] = 0,
     clients: Annotated[int, typer.Option(min=0, help="Client hosts; 0: 1.")] = 0,
     link: Annotated[str, typer.Option(help='Rate of each host\'s link: "1Gbit".')] = "",
     delay: Annotated[str, typer.Option(help='One way between hosts: "0.5ms".')] = "",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,8 +13,9 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.beds import kernel, registry
-from dfslab.instruments import access
+from dfslab.instruments import access, callprofile
 from dfslab.instruments import trace as tracing
+from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
 from dfslab.report import page as pages
 from dfslab.report import terminal
@@ -209,14 +213,42 @@ def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
     return tracing.profile([output])
 
 
+def record_command(
+    name: str, values: dict[str, str], command: Sequence[str], folder: Path,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
+    """Run a client command against a bed whose daemons, and the command's JVMs, are traced."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("--output", str(folder), "must be a new or an empty folder")
+    if not folder.parent.is_dir():
+        raise InputError("--output", str(folder), "its directory does not exist")
+    module = _bed_module(name, "--on")
+    if not hasattr(module.Bed, "client_environment"):
+        raise InputError("--on", name, "its processes cannot be traced; hdfs can")
+    told = module.parse_parameters(values)
+    folder.mkdir(exist_ok=True)
+    traced = {**told, "trace": True, "trace_directory": str(folder)}
+    with module.Bed.up(traced, notify=notify) as bed:
+        try:
+            # Standard output is for the profile.
+            done = subprocess.run(command, env=bed.client_environment(), stdout=sys.stderr)
+        except OSError as error:
+            raise InputError("COMMAND", command[0], str(error.strerror)) from error
+    if done.returncode:
+        raise RunFailed(f"{shlex.join(command)} ended with {done.returncode}; traced in {folder}")
+    return profile([folder])
+
+
 def profile(files: Sequence[Path]) -> dict[str, Any]:
-    """One compressed profile of OTLP files."""
-    return tracing.profile(_existing(files))
+    """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
+    found = _existing(files)
+    return (callprofile if _of_jvms(found) else tracing).profile(found)
 
 
 def folded(files: Sequence[Path]) -> str:
-    """Folded stacks of OTLP files."""
-    return tracing.folded(_existing(files))
+    """The same as folded stacks."""
+    found = _existing(files)
+    return (callprofile if _of_jvms(found) else tracing).folded(found)
 
 
 def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
@@ -226,29 +258,47 @@ def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
     return found
 
 
+def _of_jvms(files: Sequence[Path]) -> bool:
+    """Whether the files are profiles of traced JVMs. InputError when only some are."""
+    profiles = [path for path in files if callprofile.is_profile(path)]
+    if profiles and len(profiles) < len(files):
+        other = next(path for path in files if path not in profiles)
+        raise InputError("trace", str(other), "spans and profiles are reported apart")
+    return bool(profiles)
+
+
 def _existing(files: Sequence[Path]) -> list[Path]:
-    for path in files:
+    found = callprofile.expand(files)
+    if not found:
+        raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")
+    for path in found:
         if not path.is_file():
             raise InputError("trace", str(path), "no such file")
-    return list(files)
+    return found
+
+
+def _bed_module(name: str, key: str) -> Any:
+    """The module that has the bed of a file system. InputError when it has none."""
+    system = discover.file_system(name)
+    if not system.has_bed:
+        with_beds = [n for n in discover.members("filesystems", folders=True)
+                     if discover.file_system(n).has_bed]  # fmt: skip
+        raise InputError(key, name, f"has none; there are beds for {', '.join(with_beds)}")
+    return discover.load(system.folder / "bed.py")
 
 
 def bed_up(
     name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
 ) -> dict[str, Any]:
     """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
+    module = _bed_module(name, "bed")
     system = discover.file_system(name)
-    if not system.has_bed:
-        with_beds = [n for n in discover.members("filesystems", folders=True)
-                     if discover.file_system(n).has_bed]  # fmt: skip
-        raise InputError("bed", name, f"has none; there are beds for {', '.join(with_beds)}")
-    module = discover.load(system.folder / "bed.py")
     if hasattr(module, "parse_parameters"):
         values = module.parse_parameters(values)
     deployment = None
     if any(asked.values()):
         deployment = standard(
-            system, asked["servers"] or 3, asked["clients"] or 1,
+            system, asked["servers"], asked["clients"] or 1,
             rate("--link", asked["link"]), delay("--delay", asked["delay"]),
             rate("--disk", asked["disk"]),
         )  # fmt: skip

@@ -72,12 +72,14 @@ class Session:
         }
 
     def places(self) -> tuple[Place, ...]:
-        """Where clients run: on a bed's client hosts when it has any, else in this process.
+        """Where clients run: on a bed's client hosts when it has any, else in this process."""
+        hosts = self._bed[1].clients if self._bed else ()
+        return tuple(Place(host.name, tuple(host.command(()))) for host in hosts) or (HERE,)
 
-        A bed names them in `client_hosts`: a name, and what comes before a command to run there.
-        """
-        hosts = getattr(self._bed[1], "client_hosts", {}) if self._bed else {}
-        return tuple(Place(name, tuple(prefix)) for name, prefix in hosts.items()) or (HERE,)
+    @property
+    def bed(self) -> Any:
+        """The bed that is up, or None."""
+        return self._bed[1] if self._bed else None
 
     def close(self) -> None:
         """Take down whatever this session opened."""
@@ -98,8 +100,9 @@ class Session:
                 self.close()
             self._bed = (key, self._start(scenario))
         bed = self._bed[1]
-        told = scenario.file_system.access.directory
-        return {"directory": "", **bed.access, **({"directory": told} if told else {})}
+        # Where clients mount it, the bed says where; a directory that is asked for goes before.
+        asked = scenario.file_system.access.directory
+        return {**bed.access, "directory": asked or bed.access.get("directory", "")}
 
     def _start(self, scenario: Scenario) -> Any:
         system = discover.file_system(scenario.file_system.name)

@@ -7,7 +7,7 @@ n - 1 times its slowest stage or busiest station (Wu 2013, section 3.2, in the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -83,10 +83,21 @@ def station_bound_s(demands: Demands) -> float:
     return max((d / (s.copies * s.servers) for s, d in demands.items()), default=0.0)
 
 
-def _wait_s(together: Demands, own: Demands) -> float:
-    """How long one of several that come at once waits at the station where they meet longest."""
-    waits = (together[s] / (s.copies * s.servers) - d for s, d in own.items())
-    return max([0.0, *waits])
+def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
+    """How long one of several that start at once waits at the station where they meet longest.
+
+    Who has more to do before it comes to a station finds that much of the others' work done.
+    """
+
+    def lead_s(branch: Cost, station: Station) -> float:
+        return branch.latency_s - branch.burst[station]
+
+    waits = [0.0]
+    for station, demand in own.burst.items():
+        first_s = min(lead_s(one, station) for one in branches if station in one.burst)
+        all_s = together[station] / (station.copies * station.servers)
+        waits.append(all_s - demand - max(0.0, lead_s(own, station) - first_s))
+    return max(waits)
 
 
 @lru_cache(maxsize=4096)
@@ -199,6 +210,8 @@ class Reader:
 
     def _par(self, node: Par, role: str) -> Cost:
         copies = self.value(node.copies)
+        if not copies:
+            return Cost()
         around, self._crowd = self._crowd, self._crowd * max(1.0, copies)
         branches = [self._visit(step, role) for step in node.steps]
         self._crowd = around
@@ -209,7 +222,7 @@ class Reader:
         bound_s = station_bound_s(total.demands)
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
-            wait_s = _wait_s(total.burst, branch.burst)
+            wait_s = _wait_s(total.burst, branch, branches)
             total.latency_s = max(total.latency_s, branch.latency_s + wait_s)
             # A message is out of the way before it has arrived: the next unit follows at once.
             ends = branch.busy_s >= branch.latency_s
@@ -232,10 +245,14 @@ class Reader:
                 cost = self._visit(body, role)
                 slowest = max(slowest, cost.busy_s)
                 first = first.then(cost.times(count - 1))
-        cadence = max(slowest, self._crowd * station_bound_s(first.burst))
         total = first.times(units)
         total.burst = first.burst
-        total.latency_s = first.latency_s + max(0.0, units - 1) * cadence
+        rest_s = max(0.0, units - 1) * slowest
+        for station, burst_s in first.burst.items():
+            # Where the first unit comes several times it leaves servers free for the next.
+            unit_s = self._crowd * burst_s / (station.copies * station.servers)
+            rest_s = max(rest_s, units * unit_s - max(unit_s, burst_s))
+        total.latency_s = first.latency_s + rest_s
         total.busy_s = total.latency_s
         total.steps = {}
         return total

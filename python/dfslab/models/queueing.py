@@ -34,28 +34,29 @@ def mean_value_analysis(
     """Exact MVA of a closed network with FIFO (or PS) stations of one or several servers.
 
     `demands_s`: seconds at each station for one operation. `latency_s`: unloaded latency of the
-    operation; None: the sum of the demands, for which the answer is exact. A smaller latency
-    (overlap inside the operation) or a larger one (waits that occupy nothing) keeps the waiting of
-    MVA and replaces the service. `background_s`: load at each station
-    that nobody waits for.
+    operation; None: the sum of the demands, for which the answer is exact. A larger latency (waits
+    that occupy nothing) keeps the waiting of MVA; under a smaller one (overlap inside the
+    operation) waits overlap as the services do. `background_s`: load at each station that nobody
+    waits for.
     """
     demand = np.asarray(demands_s, dtype=float)
     count = np.ones(len(demand), dtype=int) if servers is None else np.asarray(servers, dtype=int)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
     service = float(demand.sum()) if latency_s is None else latency_s
+    overlap = min(1.0, service / demand.sum()) if demand.sum() else 1.0
     limit = float(((demand + extra) / count).max(initial=0.0))
     queue, rate, waiting = np.zeros_like(demand), 0.0, np.zeros_like(demand)
     busy = _BusyServers(demand, count)
     for population in range(1, clients + 1):
         waiting = np.maximum(0.0, demand / count * (1.0 + queue + busy.idle()) - demand)
-        rate = population / (think_s + service + float(waiting.sum()))
+        rate = population / (think_s + service + overlap * float(waiting.sum()))
         if limit:
             # Background work can push a station over its capacity; nothing passes it faster.
             rate = min(rate, 1.0 / limit)
         queue = np.minimum(rate * (demand + extra + waiting), population)
         busy.step(rate)
     response = clients / rate - think_s if rate else 0.0
-    return Closed(rate, response, queue, waiting, rate * (demand + extra) / count)
+    return Closed(rate, response, queue, overlap * waiting, rate * (demand + extra) / count)
 
 
 class _BusyServers:

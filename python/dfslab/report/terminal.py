@@ -15,6 +15,7 @@ from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Row, Score
 
 WIDE = 180
+MOST_PATH = 100
 
 
 def labels_text(labels: dict[str, Any]) -> str:
@@ -102,21 +103,36 @@ def result_table(results: Iterable[Result]) -> Table:
     return table
 
 
-def ranking_table(profile: dict[str, Any], most: int = 20) -> Table:
-    """A trace's steps by self time."""
-    table = Table(
-        title=f"{profile['spans']} spans in {profile['trees']} call trees, "
-        f"{profile['shapes']} after merging; by self time"
-    )
+def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
+    """A trace's steps by self time; what they waited for apart, where the trace says."""
+    title = (f"{profile['spans']} spans in {profile['trees']} call trees, "
+             f"{profile['shapes']} after merging; by self time")  # fmt: skip
+    tables = [_steps(title, profile["ranking"][:most])]
+    if profile.get("waits"):
+        tables.append(_steps("Waits: queues, locks, other processes", profile["waits"][:most]))
+    return tables
+
+
+def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title=title)
     for name in ("step", "count", "self", "share", "mean", "bytes"):
         table.add_column(name, justify="left" if name == "step" else "right")
-    for row in profile["ranking"][:most]:
+    for row in rows:
         table.add_row(
-            row["path"], f"{row['count']}", units.text(row["self_s"], "s"), f"{row['share']:.1%}",
-            units.text(row["total_s"] / max(1, row["count"]), "s"),
+            _short(row["path"]), f"{row['count']}", units.text(row["self_s"], "s"),
+            f"{row['share']:.1%}", units.text(row["total_s"] / max(1, row["count"]), "s"),
             units.text(row["bytes"], "B") if row["bytes"] else "",
         )  # fmt: skip
     return table
+
+
+def _short(path: str) -> str:
+    """A long path without its middle: where it began and where it ended say most."""
+    steps = path.split("/")
+    while len(steps) > 4 and len("/".join(steps)) > MOST_PATH:
+        middle = len(steps) // 2 - 1
+        steps[middle : middle + 2 + (steps[middle] == "…")] = ["…"]
+    return "/".join(steps)
 
 
 def advice_table(advice: Sequence[Advice]) -> Table:

@@ -22,6 +22,7 @@ def standard(
 ) -> Deployment:
     """Metadata roles on one node, a data role on each of `servers`, `clients` client nodes.
 
+    No `servers` are as many as the file system's data role usually has.
     What is UNLIMITED is left as the machine has it: good for beds, of no use to models.
     """
     adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0)
@@ -29,7 +30,8 @@ def standard(
     disk = Disk.model_construct(
         **{**plain.__dict__, "read_rate": disk_bytes_per_s, "write_rate": disk_bytes_per_s}
     )
-    counts = {"metadata": 1, "data": servers, "client": clients}
+    usual = max((role.instances for role in system.roles if role.kind == "data"), default=1)
+    counts = {"metadata": 1, "data": servers or usual, "client": clients}
     groups = []
     for kind, count in counts.items():
         roles = {role.name: 1 for role in system.roles if role.kind == kind}

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::Value as Json;
 
 use crate::compiled::{Discipline, Net, Place, Transition};
-use crate::definition::{FieldType, NetDefinition, PlaceDefinition};
+use crate::definition::{FieldType, NetDefinition, PlaceDefinition, TableDefinition};
 use crate::error::{known, NetError, Result};
+use crate::expression::Table;
 use transition::Builder;
 
 /// Keeps rows short and field numbers small.
@@ -41,6 +42,7 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         transitions.push(builder.transition(index, transition, level)?);
     }
     let Builder { places, views, .. } = builder;
+    let tables = tables_of(&definition)?;
     set_rivals(&mut transitions);
     let stride = places
         .iter()
@@ -54,6 +56,7 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         places,
         transitions,
         views,
+        tables,
         stride,
         definition,
     })
@@ -97,6 +100,7 @@ fn check_names(definition: &NetDefinition) -> Result<()> {
             ));
         }
     }
+    check_enums(definition)?;
     let unique = |kind: &str, names: Vec<&String>| {
         let mut seen = HashSet::new();
         match names
@@ -121,6 +125,35 @@ fn check_names(definition: &NetDefinition) -> Result<()> {
     )
 }
 
+fn check_enums(definition: &NetDefinition) -> Result<()> {
+    for (name, values) in &definition.enums {
+        let wrong = |reason: String| Err(NetError::input(format!("enumeration {name}"), reason));
+        if !is_name(name) || matches!(name.as_str(), "int" | "real" | "bool") {
+            return wrong("the name must be of letters, digits and _, and no other type's".into());
+        }
+        if values.is_empty() {
+            return wrong("has no values".to_owned());
+        }
+        let mut seen = HashSet::new();
+        for value in values {
+            if !is_name(value) || !seen.insert(value) {
+                return wrong(format!("'{value}' is no name, or is given twice"));
+            }
+            if definition.constants.contains_key(value) {
+                return wrong(format!("value '{value}' is also a constant of the net"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tables_of(definition: &NetDefinition) -> Result<Vec<Table>> {
+    let one = |(name, table): (&String, &TableDefinition)| {
+        Table::new(table).map_err(|reason| NetError::input(format!("table {name}"), reason))
+    };
+    definition.tables.iter().map(one).collect()
+}
+
 fn compile_place(place: &PlaceDefinition, definition: &NetDefinition) -> Result<Place> {
     let context = format!("place {}", place.name);
     let Some(fields) = definition.colours.get(&place.colour) else {
@@ -130,7 +163,7 @@ fn compile_place(place: &PlaceDefinition, definition: &NetDefinition) -> Result<
     };
     let mut initial = Vec::with_capacity(place.initial.len());
     for (index, row) in place.initial.iter().enumerate() {
-        let words = row_words(row, fields, &place.colour).map_err(|reason| {
+        let words = row_words(row, fields, place, definition).map_err(|reason| {
             NetError::input(format!("{context}, initial token {}", index + 1), reason)
         })?;
         initial.push(words);
@@ -142,14 +175,17 @@ fn compile_place(place: &PlaceDefinition, definition: &NetDefinition) -> Result<
         views: Vec::new(),
         dispatch: None,
         inhibits: Vec::new(),
+        resets: false,
     })
 }
 
 fn row_words(
     row: &[Json],
     fields: &[(String, FieldType)],
-    colour: &str,
+    place: &PlaceDefinition,
+    definition: &NetDefinition,
 ) -> std::result::Result<Vec<u64>, String> {
+    let colour = &place.colour;
     if row.len() != fields.len() {
         let (found, wanted) = (row.len(), fields.len());
         return Err(format!(
@@ -157,6 +193,17 @@ fn row_words(
         ));
     }
     let words = row.iter().zip(fields).map(|(value, (field, kind))| {
+        if let FieldType::Enum(at) = *kind {
+            let (name, values) = &definition.enums[at as usize];
+            let found = values.iter().position(|one| value.as_str() == Some(one));
+            let names = || known(values.iter().map(String::as_str));
+            return found.map(|word| word as u64).ok_or_else(|| {
+                format!(
+                    "field {field} is of {name}, but the value is {value} ({})",
+                    names()
+                )
+            });
+        }
         let word = match (kind, value) {
             (FieldType::Bool, Json::Bool(truth)) => Some(u64::from(*truth)),
             (FieldType::Int, Json::Number(number)) => number.as_i64().map(|whole| whole as u64),

@@ -11,7 +11,7 @@ use crate::compiled::{
 use crate::definition::{InputDefinition, NetDefinition, OutputDefinition, TransitionDefinition};
 use crate::error::{known, NetError, Result};
 use crate::expression::{Scope, Variable};
-use crate::guard::{divide, divide_without_join, filter_of, Guard};
+use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 
 /// Limits that keep indices small and messages early.
 const ARCS_MAX: usize = 1_000;
@@ -62,16 +62,18 @@ impl Builder<'_> {
         }
         let places = self.input_places(definition, &context)?;
         let variables = self.variables(&definition.inputs, &places, &context)?;
-        let constants = &self.definition.constants;
         let mut scope = Scope {
             variables: &variables,
-            constants,
+            net: self.definition,
             draws_allowed: false,
         };
-        let guard = match &definition.guard {
-            Some(text) => divide(text, scope)
-                .map_err(|reason| NetError::input(format!("{context}, guard"), reason))?,
-            None => Guard::default(),
+        let in_guard = |reason| NetError::input(format!("{context}, guard"), reason);
+        let (guard, whole) = match &definition.guard {
+            Some(text) => (
+                divide(text, scope).map_err(in_guard)?,
+                Some(whole(text, scope).map_err(in_guard)?),
+            ),
+            None => (Guard::default(), None),
         };
         scope.draws_allowed = true;
         let mut outputs = Vec::with_capacity(definition.outputs.len());
@@ -84,22 +86,18 @@ impl Builder<'_> {
             None => None,
         };
         let inhibit = self.inhibitors(definition, &context)?;
+        let reset = self.resets(definition, &context)?;
         let mut transition = Transition {
             name: definition.name.clone(),
             page: definition.page.clone(),
             level,
             weight: definition.weight,
-            rivals: Vec::new(),
-            inputs: Vec::new(),
-            joined: Vec::new(),
-            lead: 0,
-            free: Vec::new(),
-            residual: Vec::new(),
-            searches: false,
-            has_random: false,
             inhibit,
+            reset,
+            guard: whole,
             delay,
             outputs,
+            ..Transition::default()
         };
         self.bind(index, &mut transition, definition, &places, guard, &context)?;
         Ok(transition)
@@ -121,6 +119,18 @@ impl Builder<'_> {
             inhibit.push((place as u32, arc.at_least));
         }
         Ok(inhibit)
+    }
+
+    fn resets(&mut self, definition: &TransitionDefinition, context: &str) -> Result<Vec<u32>> {
+        let mut found = Vec::with_capacity(definition.reset.len());
+        for arc in &definition.reset {
+            let place = self.place(&arc.place, &format!("{context}, reset arc"))?;
+            self.places[place].resets = true;
+            found.push(place as u32);
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     fn input_places(&self, definition: &TransitionDefinition, context: &str) -> Result<Vec<usize>> {
@@ -245,10 +255,9 @@ impl Builder<'_> {
         context: &str,
     ) -> Result<()> {
         let variables = self.variables(&definition.inputs, places, context)?;
-        let constants = &self.definition.constants;
         let scope = Scope {
             variables: &variables,
-            constants,
+            net: self.definition,
             draws_allowed: false,
         };
         let text = definition.guard.as_deref().unwrap_or("true");

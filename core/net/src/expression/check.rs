@@ -1,13 +1,11 @@
 //! Types: an expression tree against the names in scope becomes flat code or one clear line.
 
-use std::collections::BTreeMap;
-
 use serde_json::Number;
 
 use super::function::{Function, Pure, FUNCTIONS};
 use super::parse::{BinaryOperator, Expression, UnaryOperator};
 use super::program::{evaluate, Binding, Instruction, Value, STACK_MAX};
-use crate::definition::FieldType;
+use crate::definition::{FieldType, NetDefinition};
 use crate::error::known;
 use crate::stream::Stream;
 
@@ -24,7 +22,8 @@ pub(crate) struct Variable<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
-    pub(crate) constants: &'a BTreeMap<String, Number>,
+    /// Constants, enumerations and tables are those of the net.
+    pub(crate) net: &'a NetDefinition,
     /// Guards and monitors must not change the course of chance.
     pub(crate) draws_allowed: bool,
 }
@@ -92,7 +91,10 @@ pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
 /// An upper bound of the stack's depth; both branches of a choice count.
 fn stack_needed(code: &[Instruction]) -> usize {
     let pushes = |instruction: &&Instruction| {
-        matches!(instruction, Instruction::Push(_) | Instruction::Load { .. })
+        matches!(
+            instruction,
+            Instruction::Push(_) | Instruction::Load { .. } | Instruction::Empirical(_)
+        )
     };
     let (mut depth, mut most) = (0usize, 0usize);
     for instruction in code {
@@ -114,10 +116,12 @@ fn stack_needed(code: &[Instruction]) -> usize {
 
 /// Replaces code without loads and draws by its value; what would fault stays for the run.
 fn fold(typed: Typed) -> Typed {
-    let varies = typed
-        .code
-        .iter()
-        .any(|instruction| matches!(instruction, Instruction::Load { .. } | Instruction::Draw(_)));
+    let varies = typed.code.iter().any(|instruction| {
+        matches!(
+            instruction,
+            Instruction::Load { .. } | Instruction::Draw(_) | Instruction::Empirical(_)
+        )
+    });
     if varies || typed.code.len() == 1 || stack_needed(&typed.code) > STACK_MAX {
         return typed;
     }
@@ -125,6 +129,7 @@ fn fold(typed: Typed) -> Typed {
         rows: &[],
         stride: 0,
         tokens: &[],
+        tables: &[],
     };
     match evaluate(&typed.code, nothing, &mut Stream::new(0, 0, 0)) {
         Ok(word) => Typed::new(vec![Instruction::Push(word)], typed.kind),
@@ -154,7 +159,7 @@ impl Scope<'_> {
     }
 
     fn name(&self, name: &str) -> Result<Typed, String> {
-        if let Some(number) = self.constants.get(name) {
+        if let Some(number) = self.net.constants.get(name) {
             let (word, kind) = constant_of(number);
             return Ok(Typed::new(vec![Instruction::Push(word)], kind));
         }
@@ -163,12 +168,34 @@ impl Scope<'_> {
                 "'{name}' is a whole token; name one field, as in {name}.field"
             ));
         }
-        let names = known(self.constants.keys().map(String::as_str));
-        Err(format!("unknown constant '{name}' ({names})"))
+        let mut found = (0..self.net.enums.len()).filter_map(|at| self.enumerated(at, name));
+        match (found.next(), found.next()) {
+            (Some(value), None) => Ok(value),
+            (Some(_), Some(_)) => Err(format!(
+                "'{name}' is a value of several enumerations; write which, as in colour.{name}"
+            )),
+            (None, _) => {
+                let names = known(self.net.constants.keys().map(String::as_str));
+                Err(format!("unknown constant '{name}' ({names})"))
+            }
+        }
+    }
+
+    /// A value of one enumeration, by its name.
+    fn enumerated(&self, at: usize, name: &str) -> Option<Typed> {
+        let value = self.net.enums[at].1.iter().position(|one| one == name)?;
+        let code = vec![Instruction::Push(value as u64)];
+        Some(Typed::new(code, FieldType::Enum(at as u16)))
     }
 
     fn field(&self, variable: &str, field: &str) -> Result<Typed, String> {
         let Some(found) = self.variables.iter().find(|entry| entry.name == variable) else {
+            if let Some(at) = self.net.enums.iter().position(|one| one.0 == variable) {
+                let names = known(self.net.enums[at].1.iter().map(String::as_str));
+                return self
+                    .enumerated(at, field)
+                    .ok_or_else(|| format!("'{variable}' has no value '{field}' ({names})"));
+            }
             let names = known(self.variables.iter().map(|entry| entry.name));
             return Err(format!("unknown variable '{variable}' ({names})"));
         };
@@ -221,17 +248,10 @@ impl Scope<'_> {
                     _ => choose(left, truth(1), right),
                 }
             }
-            BinaryOperator::Equal | BinaryOperator::Unequal
-                if (a, b) == (FieldType::Bool, FieldType::Bool) =>
-            {
-                Ok(join(
-                    left,
-                    right,
-                    Instruction::Integer(operator),
-                    FieldType::Bool,
-                ))
-            }
-            _ if a == FieldType::Bool || b == FieldType::Bool => {
+            BinaryOperator::Equal | BinaryOperator::Unequal if a == b && !a.is_number() => Ok(
+                join(left, right, Instruction::Integer(operator), FieldType::Bool),
+            ),
+            _ if !(a.is_number() && b.is_number()) => {
                 Err(format!("'{spelling}' takes two numbers, not {a} and {b}"))
             }
             BinaryOperator::FloorDivide | BinaryOperator::Modulo => match (a, b) {
@@ -272,10 +292,31 @@ impl Scope<'_> {
         }
     }
 
+    /// `empirical(table)`: the argument is the name of a table.
+    fn empirical(&self, arguments: &[Expression]) -> Result<Typed, String> {
+        let names = known(self.net.tables.keys().map(String::as_str));
+        let [Expression::Name(name)] = arguments else {
+            return Err(format!("empirical() takes the name of a table ({names})"));
+        };
+        let at = self.net.tables.keys().position(|one| one == name);
+        let at = at.ok_or_else(|| format!("unknown table '{name}' ({names})"))?;
+        if !self.draws_allowed {
+            let reason = "empirical() draws at random, which is not allowed here";
+            return Err(reason.to_owned());
+        }
+        let code = vec![Instruction::Empirical(at as u16)];
+        Ok(Typed::new(code, FieldType::Real))
+    }
+
     fn call(&self, name: &str, arguments: &[Expression]) -> Result<Typed, String> {
+        if name == "empirical" {
+            return self.empirical(arguments);
+        }
         let Some(&(_, function, wanted)) = FUNCTIONS.iter().find(|entry| entry.0 == name) else {
             let names = FUNCTIONS.map(|entry| entry.0).join(", ");
-            return Err(format!("unknown function '{name}' (known: {names})"));
+            return Err(format!(
+                "unknown function '{name}' (known: {names}, empirical)"
+            ));
         };
         if arguments.len() != wanted {
             let found = arguments.len();
@@ -349,8 +390,8 @@ fn one_argument(function: Pure, argument: Typed) -> Typed {
 
 fn number(function: &str, argument: Typed) -> Result<Typed, String> {
     match argument.kind {
-        FieldType::Bool => Err(format!("{function}() takes numbers, not bool")),
-        _ => Ok(argument),
+        kind if kind.is_number() => Ok(argument),
+        kind => Err(format!("{function}() takes numbers, not {kind}")),
     }
 }
 
@@ -368,10 +409,8 @@ fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
     }
     let (yes, no) = match (yes.kind, no.kind) {
         (a, b) if a == b => (yes, no),
-        (FieldType::Bool, other) | (other, FieldType::Bool) => {
-            return Err(format!(
-                "if() has a bool in one branch and {other} in the other"
-            ));
+        (a, b) if !(a.is_number() && b.is_number()) => {
+            return Err(format!("if() has {a} in one branch and {b} in the other"));
         }
         _ => (yes.into_real(), no.into_real()),
     };

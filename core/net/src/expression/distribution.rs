@@ -4,6 +4,7 @@ use rand_distr::{Distribution, Exp1, Gamma, StandardNormal, Weibull};
 
 use super::function::Draw;
 use super::program::Fault;
+use crate::definition::TableDefinition;
 use crate::stream::Stream;
 
 /// One value; `second` is read by distributions with two parameters alone.
@@ -52,6 +53,64 @@ pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> 
         }
     };
     Ok(value.to_bits())
+}
+
+/// A histogram as its cumulative shares; a draw is uniform within its bin.
+#[derive(Debug)]
+pub(crate) struct Table {
+    edges: Vec<f64>,
+    /// The share of the bins up to and including each.
+    cumulative: Vec<f64>,
+}
+
+impl Table {
+    /// Checks a histogram; the reason says what is wrong.
+    pub(crate) fn new(table: &TableDefinition) -> Result<Self, &'static str> {
+        let (edges, weights) = (&table.edges, &table.weights);
+        if weights.is_empty() || edges.len() != weights.len() + 1 {
+            return Err("a table has at least one weight, and one edge more than weights");
+        }
+        if !edges.windows(2).all(|pair| pair[0] < pair[1]) || edges.iter().any(|e| !e.is_finite()) {
+            return Err("the edges of a table are finite and rise");
+        }
+        let total: f64 = weights.iter().sum();
+        let proper = weights.iter().all(|&weight| weight >= 0.0);
+        if !(proper && total > 0.0 && total.is_finite()) {
+            return Err("the weights of a table are at least 0 and not all 0");
+        }
+        let mut sum = 0.0;
+        let share = |weight: &f64| {
+            sum += weight / total;
+            sum
+        };
+        Ok(Self {
+            edges: edges.clone(),
+            cumulative: weights.iter().map(share).collect(),
+        })
+    }
+
+    /// One value, by inversion.
+    pub(crate) fn draw(&self, stream: &mut Stream) -> f64 {
+        let unit = stream.unit();
+        let last = self.cumulative.len() - 1;
+        let bin = self
+            .cumulative
+            .partition_point(|&share| share <= unit)
+            .min(last);
+        let below = if bin == 0 {
+            0.0
+        } else {
+            self.cumulative[bin - 1]
+        };
+        let share = self.cumulative[bin] - below;
+        let within = if share > 0.0 {
+            (unit - below) / share
+        } else {
+            0.0
+        };
+        let (low, high) = (self.edges[bin], self.edges[bin + 1]);
+        low + within.clamp(0.0, 1.0) * (high - low)
+    }
 }
 
 fn gamma(shape: f64, scale: f64, stream: &mut Stream) -> Option<f64> {
@@ -130,6 +189,32 @@ mod tests {
             half_normal,
             (1.0 - half_normal.powi(2)).sqrt(),
         );
+    }
+
+    #[test]
+    fn a_histogram_is_drawn_by_its_shares() {
+        let definition = TableDefinition {
+            edges: vec![0.0, 1.0, 3.0, 4.0],
+            weights: vec![2.0, 0.0, 6.0],
+        };
+        let table = Table::new(&definition).expect("a good table");
+        let mut stream = Stream::new(4, 0, 0);
+        let draws: Vec<f64> = (0..100_000).map(|_| table.draw(&mut stream)).collect();
+        // Mean 0.25 * 0.5 + 0.75 * 3.5 = 2.75; second moment 0.25 / 3 + 0.75 * 37 / 3.
+        let mean = draws.iter().sum::<f64>() / 1e5;
+        let error = ((0.25 / 3.0 + 9.25 - 2.75f64.powi(2)) / 1e5).sqrt();
+        assert!((mean - 2.75).abs() < 4.0 * error, "mean {mean}");
+        let low = draws.iter().filter(|&&value| value < 1.0).count() as f64;
+        assert!((low - 25_000.0).abs() < 4.0 * (1e5 * 0.25 * 0.75f64).sqrt());
+        assert!(draws.iter().all(|value| !(1.0..3.0).contains(value)));
+        for (edges, weights) in [
+            (vec![0.0], vec![]),
+            (vec![0.0, 1.0], vec![0.0]),
+            (vec![1.0, 0.0], vec![1.0]),
+            (vec![0.0, 1.0], vec![-1.0]),
+        ] {
+            assert!(Table::new(&TableDefinition { edges, weights }).is_err());
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod program;
 pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use distribution::draw;
+pub(crate) use distribution::Table;
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use function::Draw;
 #[cfg(any(test, feature = "reference"))]

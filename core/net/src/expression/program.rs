@@ -3,7 +3,7 @@
 //! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so that rows and the stack
 //! are plain arrays. Nothing here allocates or recurses.
 
-use super::distribution::draw;
+use super::distribution::{draw, Table};
 use super::function::{Draw, Pure};
 use super::parse::BinaryOperator;
 use crate::stream::Stream;
@@ -33,6 +33,8 @@ pub(crate) enum Instruction {
     /// A function of reals.
     PureReal(Pure),
     Draw(Draw),
+    /// A draw from the table with that index.
+    Empirical(u16),
     /// Pops a bool and jumps that many instructions forward when it is false.
     SkipUnless(u16),
     Skip(u16),
@@ -83,6 +85,8 @@ pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],
     pub(crate) stride: usize,
     pub(crate) tokens: &'a [u32],
+    /// The histograms of the net.
+    pub(crate) tables: &'a [Table],
 }
 
 impl Binding<'_> {
@@ -156,6 +160,10 @@ fn on_stack(code: &[Instruction], binding: Binding<'_>, stream: &mut Stream) -> 
                 };
             }
             Instruction::Skip(distance) => at += usize::from(distance),
+            Instruction::Empirical(table) => {
+                stack[top] = binding.tables[usize::from(table)].draw(stream).to_bits();
+                top += 1;
+            }
             Instruction::Draw(kind) => {
                 top -= kind.arguments() - 1;
                 let first = f64::from_bits(stack[top - 1]);

@@ -7,6 +7,8 @@
 
 mod join;
 
+use std::collections::BTreeMap;
+
 use crate::bucket::{rank_of, Bucket, Nodes, NONE};
 use crate::compiled::{Discipline, Key, Net, KEY_FIELDS_MAX};
 use crate::expression::{evaluate, Binding, Fault};
@@ -55,6 +57,8 @@ pub(crate) struct Marking<'n> {
     groups: Vec<Group>,
     joins: Vec<Join>,
     pub(crate) counts: Vec<u32>,
+    /// The tokens of the places with reset arcs, by arrival.
+    listed: Vec<BTreeMap<u64, u32>>,
     areas: Vec<Option<Area>>,
     /// How many inhibitor arcs block each transition.
     blocked: Vec<u32>,
@@ -82,6 +86,7 @@ impl<'n> Marking<'n> {
             groups: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
             counts: vec![0; net.places.len()],
+            listed: vec![BTreeMap::new(); net.places.len()],
             areas: vec![None; net.places.len()],
             blocked: vec![0; transitions],
             dirty: (0..transitions as u32).collect(),
@@ -126,6 +131,7 @@ impl<'n> Marking<'n> {
             rows: &self.rows,
             stride: self.net.stride,
             tokens,
+            tables: &self.net.tables,
         }
     }
 
@@ -163,6 +169,9 @@ impl<'n> Marking<'n> {
         self.arrivals += 1;
         self.tokens[token as usize].arrival = self.arrivals;
         self.count(place, 1);
+        if definition.resets {
+            self.listed[place as usize].insert(self.arrivals, token);
+        }
         for &view in &definition.views {
             self.enter(token, view)?;
         }
@@ -177,8 +186,16 @@ impl<'n> Marking<'n> {
 
     /// The token leaves its place; its row stays readable until it is released.
     pub(crate) fn take(&mut self, token: u32) {
-        let Token { place, nodes, .. } = self.tokens[token as usize];
+        let Token {
+            arrival,
+            place,
+            nodes,
+            ..
+        } = self.tokens[token as usize];
         self.count(place, -1);
+        if self.net.places[place as usize].resets {
+            self.listed[place as usize].remove(&arrival);
+        }
         let mut node = nodes;
         while node != NONE {
             let sibling = self.nodes.get(node).sibling;
@@ -186,6 +203,14 @@ impl<'n> Marking<'n> {
             node = sibling;
         }
         self.tokens[token as usize].nodes = NONE;
+    }
+
+    /// Empties a place that has a reset arc, earliest token first.
+    pub(crate) fn empty(&mut self, place: u32) {
+        while let Some((_, &token)) = self.listed[place as usize].first_key_value() {
+            self.take(token);
+            self.release(token);
+        }
     }
 
     /// Changes a place's number of available tokens by one, and what hangs on it.
@@ -239,6 +264,7 @@ impl<'n> Marking<'n> {
                 rows: &self.rows,
                 stride: net.stride,
                 tokens: &tokens,
+                tables: &net.tables,
             };
             let passes = evaluate(filter, binding, &mut self.unused_stream)
                 .map_err(|fault| GuardFault { transition, fault })?;

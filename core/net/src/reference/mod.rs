@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::clock::nanoseconds;
 use crate::definition::{FieldType, NetDefinition, TransitionDefinition};
-use crate::expression::{parse, BinaryOperator, Expression, UnaryOperator};
+use crate::expression::{parse, BinaryOperator, Expression, Table, UnaryOperator};
 use crate::stream::Stream;
 use crate::Firing;
 use scalar::{binary, call, Scalar};
@@ -41,6 +41,12 @@ pub struct Reference {
     parsed: HashMap<String, Expression>,
 }
 
+/// A value of an enumeration as its position.
+fn enumerated(values: &[String], name: &str) -> Option<Scalar> {
+    let at = values.iter().position(|value| value == name)?;
+    Some(Scalar::Int(at as i64))
+}
+
 /// A binding: for each arc its place and the position of the token in it.
 type Bound = Vec<(usize, usize)>;
 
@@ -65,7 +71,13 @@ impl Reference {
             for row in &definition.initial {
                 let cells = row.iter().zip(fields);
                 let row = cells
-                    .map(|(json, field)| Scalar::of_json(json, field.1))
+                    .map(|(json, field)| match field.1 {
+                        FieldType::Enum(at) => {
+                            let value = json.as_str().expect("a value of an enumeration");
+                            enumerated(&net.enums[at as usize].1, value).expect("checked")
+                        }
+                        kind => Scalar::of_json(json, kind),
+                    })
                     .collect();
                 reference.arrive(place, row);
             }
@@ -262,6 +274,10 @@ impl Reference {
             made.push((place, row, base_ns + delay_ns(self, &output.delay)));
         }
         self.remove(bound);
+        for arc in &definition.reset {
+            let place = self.place(&arc.place);
+            self.places[place].clear();
+        }
         for (place, row, delay_ns) in made {
             if delay_ns == 0 {
                 self.arrive(place, row);
@@ -376,27 +392,15 @@ impl Reference {
             Expression::Real(real) => Scalar::Real(*real),
             Expression::Boolean(truth) => Scalar::Bool(*truth),
             Expression::Name(name) => {
-                let number = &self.net.constants[name];
+                let Some(number) = self.net.constants.get(name) else {
+                    let mut enums = self.net.enums.iter();
+                    let found = enums.find_map(|entry| enumerated(&entry.1, name));
+                    return found.expect("a value of an enumeration");
+                };
                 let whole = number.as_i64().map(Scalar::Int);
                 whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
             }
-            Expression::Field(variable, field) => {
-                let named = |input: &crate::definition::InputDefinition| {
-                    input.var.as_ref() == Some(variable)
-                };
-                let arc = definition
-                    .inputs
-                    .iter()
-                    .position(named)
-                    .expect("a variable");
-                let (place, at) = bound[arc];
-                let fields = &self.net.colours[&self.net.places[place].colour];
-                let index = fields
-                    .iter()
-                    .position(|entry| entry.0 == *field)
-                    .expect("a field");
-                self.places[place][at].row[index]
-            }
+            Expression::Field(variable, field) => self.field(variable, field, definition, bound),
             Expression::Unary(UnaryOperator::Not, inner) => Scalar::Bool(!value(inner).truth()),
             Expression::Unary(UnaryOperator::Negate, inner) => match value(inner) {
                 Scalar::Int(whole) => Scalar::Int(-whole),
@@ -416,10 +420,43 @@ impl Reference {
                 let branch = if value(&arguments[0]).truth() { 1 } else { 2 };
                 value(&arguments[branch])
             }
+            Expression::Call(name, arguments) if name == "empirical" => {
+                let Expression::Name(table) = &arguments[0] else {
+                    panic!("the net was checked");
+                };
+                let table = Table::new(&self.net.tables[table]).expect("checked");
+                Scalar::Real(table.draw(&mut self.streams[transition]))
+            }
             Expression::Call(name, arguments) => {
                 let arguments: Vec<Scalar> = arguments.iter().map(value).collect();
                 call(name, &arguments, &mut self.streams[transition])
             }
         }
+    }
+
+    fn field(
+        &self,
+        variable: &str,
+        field: &str,
+        definition: &TransitionDefinition,
+        bound: &Bound,
+    ) -> Scalar {
+        if let Some(entry) = self.net.enums.iter().find(|entry| entry.0 == variable) {
+            return enumerated(&entry.1, field).expect("the net was checked");
+        }
+        let named =
+            |input: &crate::definition::InputDefinition| input.var.as_deref() == Some(variable);
+        let arc = definition
+            .inputs
+            .iter()
+            .position(named)
+            .expect("a variable");
+        let (place, at) = bound[arc];
+        let fields = &self.net.colours[&self.net.places[place].colour];
+        let index = fields
+            .iter()
+            .position(|entry| entry.0 == *field)
+            .expect("a field");
+        self.places[place][at].row[index]
     }
 }

@@ -1,1 +1,1 @@
-"""Alluxio: a master, workers that keep blocks near, and a store underneath."""
+"""Alluxio: a cache of workers over another store."""

@@ -1,1 +1,1 @@
-"""CephFS: names at a metadata server, objects spread over OSDs by hashing."""
+"""CephFS: metadata servers beside an object store that places by computation."""

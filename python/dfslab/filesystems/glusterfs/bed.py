@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from dfslab.beds.errors import BedError
+from dfslab.beds.errors import BedError, last_lines
 from dfslab.beds.host import AdoptedDaemon, Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 from dfslab.beds.process import Process
@@ -16,6 +16,7 @@ from dfslab.filesystems.glusterfs.facts import PARAMETERS
 
 VOLUME = "dfslab"
 HEAL_LIMIT_S = 120.0
+CONNECT_LIMIT_S = 15.0
 # Parameters that are volume options say so by their source: "performance.quick-read".
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
 
@@ -95,7 +96,17 @@ class Bed(MountedBed):
                     lambda: host.tries("gluster", "--mode=script", "pool", "list"), 0)  # fmt: skip
 
     def _gluster(self, *words: str) -> str:
-        return self.servers[0].run("gluster", "--mode=script", *words)
+        """Tell the first server; its daemon is now and then too busy to take a connection."""
+        deadline = time.monotonic() + CONNECT_LIMIT_S
+        while True:
+            try:
+                return self.servers[0].run("gluster", "--mode=script", *words)
+            except BedError as error:
+                if "Connection failed" not in str(error) or time.monotonic() > deadline:
+                    log = last_lines(self.servers[0].log("glusterd"))
+                    raise BedError(error.kind, error.operation, error.context,
+                                   (*error.log_lines, *log)) from error  # fmt: skip
+                time.sleep(0.5)
 
     def _layout(self) -> list[str]:
         """The words of `volume create` for copies and fragments."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ from xml.etree import ElementTree
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
+from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import BaseBed, Notify
 from dfslab.beds.cache import maven_jars, program
 from dfslab.beds.daemon import Daemon, run_to_end
@@ -25,6 +27,7 @@ from dfslab.spec.model import InputError, Model, build, unknown
 from dfslab.spec.units import Bytes, parse
 
 POM = Path(__file__).with_name("pom.xml")
+POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 # Names of the ports, and the usual numbers, which hosts of their own can use.
@@ -35,6 +38,16 @@ ANSWER_LIMIT_S = 5.0
 MIB = 2**20
 # A local daemon is never asked by way of a proxy, whatever the environment says.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+# What Hadoop's own script is used for: the shell, a program in a jar, or a main class.
+HADOOP = """#!/bin/sh
+main="${{1:?fs, jar or the name of a class}}"
+shift
+case "$main" in
+fs | dfs) main=org.apache.hadoop.fs.FsShell ;;
+jar) main=org.apache.hadoop.util.RunJar ;;
+esac
+exec {command} "$main" "$@"
+"""
 LOG4J = """log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -59,7 +72,9 @@ Delay = Annotated[float, BeforeValidator(_seconds)]
 class BedParameters(Model):
     """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
 
-    `clients` and `namenodes` come with a deployment; a bed starts no client.
+    `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
+    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
+    (or the bed's own folder, which goes with the bed).
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -78,6 +93,8 @@ class BedParameters(Model):
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
     data_directory: str = ""
+    trace: bool = False
+    trace_directory: str = ""
     properties: dict[str, str] = {}
 
     @field_validator("version")
@@ -87,7 +104,7 @@ class BedParameters(Model):
             raise ValueError('must be a release like "3.4.3"')
         return value
 
-    @field_validator("data_directory")
+    @field_validator("data_directory", "trace_directory")
     @classmethod
     def _directory(cls, value: str) -> str:
         if value and not (Path(value).is_dir() and os.access(value, os.W_OK | os.X_OK)):
@@ -223,6 +240,8 @@ class Bed(BaseBed):
         """Java is there, and Hadoop's jars are downloaded."""
         program("java", "openjdk-17-jre-headless")
         cls._jars(parameters, notify)
+        if parameters.trace:
+            agent_jar(notify)
 
     @classmethod
     def port_count(cls, parameters: BedParameters) -> int:
@@ -267,7 +286,7 @@ class Bed(BaseBed):
         return [("namenode", NAMENODE_PORTS), *((name, DATANODE_PORTS) for name in datanodes)]
 
     def _format(self) -> None:
-        words = self.java_command(NAMENODE, "-format", "-nonInteractive")
+        words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="format")
         run_to_end(
             "formatting the NameNode", _entered(self._namenode, words), self._log("format"),
             self.environment(), self.folder, FORMAT_LIMIT_S,
@@ -289,16 +308,50 @@ class Bed(BaseBed):
         """The folder of Hadoop's configuration files, for daemons and Java clients."""
         return self.folder / "conf"
 
-    def java_command(self, main: str, *arguments: str) -> list[str]:
-        """A command that runs a Java main class of Hadoop's, configured for this bed."""
-        path = os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
+    @property
+    def profiles(self) -> Path:
+        """The folder of the traced processes' profiles."""
+        told = self.parameters.trace_directory
+        return Path(told).absolute() if told else self.folder / "profiles"
+
+    def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
+        """A command that runs a Java main class of Hadoop's, configured for this bed.
+
+        `process` is what its profile is called: a role, and a number if there are several.
+        """
+        return [*self._java(), *self.trace_options(process), "-cp", self._class_path(), main,
+                *arguments]  # fmt: skip
+
+    def _class_path(self) -> str:
+        return os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
+
+    def _java(self) -> list[str]:
+        """How every JVM is started here."""
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
             "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            "-Djava.net.preferIPv4Stack=true", "-cp", path, main, *arguments,
+            "-Djava.net.preferIPv4Stack=true",
         ]  # fmt: skip
+
+    def trace_options(self, process: str = "client") -> list[str]:
+        """What makes any JVM write its profile here; nothing in a bed without `trace`."""
+        if not self.parameters.trace:
+            return []
+        service = process.partition("-")[0]
+        return [java_option(agent_jar(), POINTS, self.profiles, service, process)]
+
+    def client_environment(self) -> dict[str, str]:
+        """For any client command: a `hadoop` on its path, this bed configured, its JVMs traced."""
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", ""))),
+            "HADOOP_CONF_DIR": str(self.configuration),
+            "JAVA_TOOL_OPTIONS": shlex.join(
+                [*shlex.split(os.environ.get("JAVA_TOOL_OPTIONS", "")), *self.trace_options()]
+            ),
+        }
 
     def status(self) -> dict[str, Any]:
         """The NameNode's view (None where it does not answer) and every daemon's state.
@@ -323,7 +376,7 @@ class Bed(BaseBed):
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 
     def _write_configuration(self) -> None:
-        for name in ("tmp", "logs", "conf/webapps/hdfs", "conf/webapps/datanode"):
+        for name in ("tmp", "logs", "bin", "conf/webapps/hdfs", "conf/webapps/datanode"):
             (self.folder / name).mkdir(parents=True)
         decided = decided_properties(self.parameters, self.folder, self._namenode)
         properties = {**decided, **self.parameters.properties}
@@ -332,6 +385,10 @@ class Bed(BaseBed):
         (self.configuration / "core-site.xml").write_bytes(_site(core))
         (self.configuration / "hdfs-site.xml").write_bytes(_site(hdfs))
         (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
+        script = self.folder / "bin" / "hadoop"
+        command = shlex.join([*self._java(), "-cp", self._class_path()])
+        script.write_text(HADOOP.format(command=command), "utf-8")
+        script.chmod(0o755)
 
     def _data_folder(self) -> Path:
         """Where the DataNodes keep their blocks."""
@@ -347,7 +404,7 @@ class Bed(BaseBed):
     def _launch_on(
         self, node: Node, main: list[str], ready: Callable[[], bool], stage: int
     ) -> None:
-        words = self.java_command(*main)
+        words = self.java_command(*main, process=node.name)
         if node.host is not None:
             self.run_in(node.host, node.name, words, ready, stage)
             return

@@ -1,1 +1,1 @@
-"""JuiceFS: names in a database, data as blocks in an object store."""
+"""JuiceFS: metadata in a database, data as objects in a store."""

@@ -1,108 +1,63 @@
-"""Operations of JuiceFS: names are records of a database, data are blocks in an object store.
+"""Operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
-A change is an optimistic transaction of the metadata engine (Redis): watch, read, execute. Written
-data are cut into chunks of 64 MiB and blocks of 4 MiB; blocks are uploaded side by side, and when
-all of a chunk's are in the store its slice is recorded. Closing a file waits for that, so fsync
-adds nothing.
+The store here is Redis, which answers from memory: no disk is waited for. A block is sent when it
+is full or the file is closed; the slice is committed to the database then.
 """
 
 from __future__ import annotations
 
-from sympy import Expr, Max, ceiling
+from sympy import Max, ceiling
 
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
-from dfslab.spec.operation import (
-    Node,
-    call,
-    choice,
-    cpu,
-    disk_read,
-    disk_write,
-    pipeline,
-    repeat,
-    send,
-    seq,
-    striped,
-)
+from dfslab.spec.operation import Node, call, cpu, pipeline, send, seq
 
-chunks = Max(1, ceiling(P.file_size / P.chunk_size))
+blocks = Max(1, ceiling(P.file_size / P.block_size))
+block_bytes = P.file_size / blocks
 
 
-def _ask(name: str, seconds=P.lookup_cpu, response_bytes=256) -> Node:
-    """One command to the metadata engine."""
-    return call("meta", name, cpu("meta", seconds), response_bytes=response_bytes)
-
-
-def _change(name: str) -> Node:
-    """A transaction: what it read must not have changed when it is executed."""
+def _ask(name: str, seconds, response_bytes=128) -> Node:
+    """One transaction of the metadata database."""
     return seq(
-        cpu("client", P.client_call_cpu), _ask("watch"), _ask("read"), _ask(name, P.update_cpu)
-    )
-
-
-def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
-    """(number, bytes) of the blocks that carry `size_bytes`."""
-    blocks = Max(1, ceiling(size_bytes / P.block_size))
-    return blocks, size_bytes / blocks
-
-
-def _upload(size_bytes: Expr) -> Node:
-    """One of the uploads that go on side by side, a block after the other."""
-    blocks, block = _blocks(size_bytes)
-    return pipeline(
-        blocks,
-        cpu("client", block * P.client_byte_cpu, "cut"),
-        send("store", "put", cpu("store", P.block_cpu + block * P.store_byte_cpu),
-             choice((P.store_on_disk, disk_write("store", block, "diskWrite"))),
-             size_bytes=block),
-        send("client", "stored", size_bytes=256),
-        name="upload",
+        cpu("client", P.client_call_cpu),
+        call("meta", name, cpu("meta", seconds), request_bytes=128,
+             response_bytes=response_bytes),
     )  # fmt: skip
 
 
-def _fetch(size_bytes: Expr) -> Node:
-    """One of the fetches that go on side by side, a block after the other."""
-    blocks, block = _blocks(size_bytes)
-    stream = pipeline(
+_stream_in = call(
+    "store",
+    "get",
+    pipeline(
         blocks,
-        seq(
-            choice((P.cold * P.store_on_disk, disk_read("store", block, "diskRead"))),
-            cpu("store", P.block_cpu + block * P.store_byte_cpu, "get"),
-        ),
-        send("client", "block", size_bytes=block),
-        cpu("client", block * P.client_byte_cpu, "receiveBlock"),
-        name="fetch",
-    )
-    return call("store", "get", stream)
-
-
-_lookup = seq(cpu("client", P.client_call_cpu), _ask("lookup"))
-_open = seq(_lookup, seq(cpu("client", P.client_call_cpu), _ask("getAttributes")), name="open")
-_create = seq(_lookup, _change("create"), name="create")
-_write = seq(
-    striped(P.file_size, P.block_size, P.max_uploads, _upload),
-    repeat(chunks, _change("writeSlice")),
-    name="write",
+        cpu("store", P.object_cpu + block_bytes * P.store_byte_cpu, "getObject"),
+        send("client", "object", size_bytes=block_bytes),
+        cpu("client", block_bytes * P.client_byte_cpu, "copy"),
+        name="stream",
+    ),
 )
+_stream_out = pipeline(
+    blocks,
+    cpu("client", block_bytes * P.client_byte_cpu, "copy"),
+    send("store", "putObject", cpu("store", P.object_cpu + block_bytes * P.store_byte_cpu),
+         size_bytes=block_bytes),
+    name="stream",
+)  # fmt: skip
+
+_open = seq(_ask("lookup", P.lookup_cpu), _ask("open", P.lookup_cpu), name="open")
+_create = seq(_ask("lookup", P.lookup_cpu), _ask("create", P.update_cpu), name="create")
+_commit = seq(_ask("writeSlice", P.update_cpu), name="close")
+_written = seq(_stream_out, name="write")
 
 OPERATIONS = {
-    "read": seq(
-        _open,
-        seq(
-            repeat(chunks, _ask("readSlices")),
-            striped(P.file_size, P.block_size, 1 + P.prefetch, _fetch),
-            name="read",
-        ),
-    ),
-    "write": seq(_create, _write),
-    "append": seq(_open, _write),
+    "read": seq(_open, seq(_ask("readChunk", P.lookup_cpu), _stream_in, name="read")),
+    "write": seq(_create, _written, _commit),
+    "append": seq(_open, _written, _commit),
     "create": _create,
-    "stat": seq(_lookup, name="stat"),
+    "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
     "list": seq(
-        cpu("client", P.client_call_cpu),
-        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=150 * P.entries),
+        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=120 * P.entries),
         name="list",
     ),
-    "rename": seq(_lookup, _lookup, _change("rename"), name="rename"),
-    "delete": seq(_lookup, _change("unlink"), name="delete"),
+    "rename": seq(_ask("lookup", P.lookup_cpu), _ask("rename", P.update_cpu), name="rename"),
+    "delete": seq(_ask("lookup", P.lookup_cpu), _ask("unlink", P.update_cpu), name="delete"),
 }

@@ -1,1 +1,1 @@
-"""MooseFS: one master, chunks of 64 MiB on chunkservers that hand copies on."""
+"""MooseFS: one metadata server, chunks copied along a chain of chunkservers."""

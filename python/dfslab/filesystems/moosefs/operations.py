@@ -1,14 +1,12 @@
-"""Operations of MooseFS: metadata at the master, chunks in chains of chunkservers.
+"""Operations of MooseFS: the master knows where chunks are, the client sends one copy.
 
-A client sends each block once and the chunkservers hand it on. Several chunks of a file are written
-at the same time, so a file of more than one chunk meets all chunkservers. fsync sends what the
-client holds and waits for no disk, so it has no step of its own: a written file is closed when the
-chunkservers have it.
+The chunkservers of a chunk form a chain, each handing the data on to the next. A client's fsync
+waits until all have the data, not until it is on their disks.
 """
 
 from __future__ import annotations
 
-from sympy import Expr, Max, Min, ceiling
+from sympy import Max, Min, ceiling
 
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
@@ -16,26 +14,25 @@ from dfslab.spec.operation import (
     call,
     choice,
     cpu,
+    delay,
     disk_read,
     disk_write,
+    later,
+    par,
     pipeline,
     repeat,
     send,
     seq,
-    striped,
 )
-from dfslab.spec.parameters import symbol
 
-# Linux gathers what it writes back, and reads ahead (read_ahead_kb).
-GATHERED_BYTES = 2**20
-AHEAD_BYTES = 2**17
-at_once = Min(P.parallel_chunks, symbol("chunkserver.instances"))
 chunks = Max(1, ceiling(P.file_size / P.chunk_size))
 chunk_bytes = P.file_size / chunks
+blocks = Max(1, ceiling(chunk_bytes / P.block_size))
+block_bytes = chunk_bytes / blocks
 
 
 def _ask(name: str, seconds, response_bytes=128) -> Node:
-    """A call to the master, which answers from memory and logs the change without waiting."""
+    """One call to the master."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("master", name, cpu("master", seconds), request_bytes=128,
@@ -43,73 +40,75 @@ def _ask(name: str, seconds, response_bytes=128) -> Node:
     )  # fmt: skip
 
 
-def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
-    """(number, bytes) of the blocks that carry `size_bytes`."""
-    blocks = Max(1, ceiling(size_bytes / P.block_size))
-    return blocks, size_bytes / blocks
-
-
-def _write_chunks(size_bytes: Expr) -> Node:
-    """One stream of blocks, a chunk after the other, each through a chain of chunkservers."""
-    blocks, block = _blocks(size_bytes)
-    hop = send(
-        "chunkserver",
-        "writeData",
-        cpu("chunkserver", P.block_cpu + block * P.server_byte_cpu),
-        disk_write("chunkserver", P.flushed_share * block, "diskWrite", block / GATHERED_BYTES),
-        size_bytes=block,
-    )
-    return seq(
-        repeat(
-            Max(1, ceiling(size_bytes / P.chunk_size)),
-            _ask("writeChunk", P.update_cpu),
-            _ask("writeEnd", P.update_cpu),
-        ),
-        pipeline(
-            blocks,
-            cpu("client", block * P.client_byte_cpu, "sendBlock"),
-            repeat(P.goal, hop),
-            name="chain",
-        ),
-    )
-
-
-_read_block_count, _read_block = _blocks(chunk_bytes)
-_from_disk = disk_read("chunkserver", _read_block, "diskRead", _read_block / AHEAD_BYTES)
-_read_chunk = seq(
-    _ask("readChunk", P.lookup_cpu),
-    call(
+def _stream(count) -> Node:
+    """`count` blocks from one chunkserver."""
+    return call(
         "chunkserver",
         "read",
         pipeline(
-            _read_block_count,
+            count,
             seq(
-                choice((P.cold, _from_disk)),
-                cpu("chunkserver", P.block_cpu + _read_block * P.server_byte_cpu, "readData"),
+                choice((P.cold, disk_read("chunkserver", block_bytes, "diskRead"))),
+                cpu("chunkserver", block_bytes * P.server_byte_cpu, "sendBlock"),
             ),
-            send("client", "block", size_bytes=_read_block),
-            cpu("client", _read_block * P.client_byte_cpu, "receiveBlock"),
+            send("client", "block", size_bytes=block_bytes),
+            cpu("client", block_bytes * P.client_byte_cpu, "receiveBlock"),
             name="stream",
         ),
-    ),
+    )
+
+
+_find_chunk = seq(
+    _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
+)
+# While a chunk is read, the chunkservers of the next two already read theirs (seen on the disks of
+# a bed), so from the second chunk on two disks work for one stream.
+rest = Max(0, chunks - 1)
+ahead = Max(1, Min(2, rest))
+_read = seq(
+    _find_chunk,
+    _stream(blocks),
+    repeat(rest, _find_chunk),
+    choice((Min(1, rest), par(_stream(Max(1, rest * blocks / ahead)), copies=ahead))),
+    name="read",
 )
 
-# Names of files are not kept by the kernel, so each operation looks its name up first.
-_lookup = _ask("lookup", P.lookup_cpu)
-_open = seq(_lookup, _ask("open", P.lookup_cpu), name="open")
-_create = seq(_lookup, _ask("create", P.update_cpu), name="create")
-_write = seq(striped(P.file_size, P.chunk_size, at_once, _write_chunks), name="write")
+_hop = send(
+    "chunkserver",
+    "writeBlock",
+    cpu("chunkserver", block_bytes * P.server_byte_cpu),
+    size_bytes=block_bytes,
+)
+
+_write_chunk = seq(
+    _ask("writeChunk", P.update_cpu),
+    repeat(P.goal, delay("chunkserver", P.connect, "connect")),
+    pipeline(
+        blocks,
+        cpu("client", block_bytes * P.client_byte_cpu, "sendBlock"),
+        repeat(P.goal, _hop),
+        name="chain",
+    ),
+    later(repeat(P.goal, disk_write("chunkserver", chunk_bytes)), name="write-back"),
+    _ask("writeChunkEnd", P.update_cpu),
+)
+
+_open = seq(_ask("lookup", P.lookup_cpu), _ask("open", P.lookup_cpu), name="open")
+_create = seq(_ask("lookup", P.lookup_cpu), _ask("create", P.update_cpu), name="create")
+_written = seq(repeat(chunks, _write_chunk), name="write")
 
 OPERATIONS = {
-    "read": seq(_open, seq(repeat(chunks, _read_chunk), name="read")),
-    "write": seq(_create, _write),
-    "append": seq(_open, _write),
+    "read": seq(_open, _read),
+    "write": seq(_create, _written),
+    "append": seq(_open, _written),
     "create": _create,
-    "stat": seq(_lookup, name="stat"),
+    "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
     "list": seq(
-        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=64 * P.entries),
+        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=40 * P.entries),
         name="list",
     ),
-    "rename": seq(_lookup, _lookup, _ask("rename", P.update_cpu), name="rename"),
-    "delete": seq(_lookup, _ask("unlink", P.update_cpu), name="delete"),
-}
+    "rename": seq(
+        _ask("lookup", P.lookup_cpu), _ask("rename", P.update_cpu), name="rename"
+    ),
+    "delete": seq(_ask("lookup", P.lookup_cpu), _ask("unlink", P.update_cpu), name="delete"),
+}  # fmt: skip

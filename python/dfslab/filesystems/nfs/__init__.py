@@ -1,1 +1,1 @@
-"""NFS version 3: one server, stateless requests, COMMIT."""
+"""NFS: one server that clients call for everything."""

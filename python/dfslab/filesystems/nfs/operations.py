@@ -1,12 +1,12 @@
-"""Operations of NFS version 3: every request names its file by handle and is answered by itself.
+"""Operations of NFS version 3: every call goes to the one server, one after the other.
 
-The server keeps no open files: opening is a lookup, closing asks for nothing. UNSTABLE writes go
-to the server's page cache, and COMMIT, sent by fsync, puts them on disk.
+The client keeps nothing and has one call under way; the server's kernel reads ahead and writes
+back, so only COMMIT waits for the disk.
 """
 
 from __future__ import annotations
 
-from sympy import Expr, Max, ceiling
+from sympy import Max, Min, ceiling
 
 from dfslab.filesystems.nfs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
@@ -14,85 +14,74 @@ from dfslab.spec.operation import (
     call,
     choice,
     cpu,
+    delay,
     disk_read,
     disk_write,
-    hold_thread,
     later,
+    pipeline,
     repeat,
+    send,
     seq,
-    striped,
 )
 
+requests = Max(1, ceiling(P.file_size / Min(P.request_size, P.transfer_size)))
+request_bytes = P.file_size / requests
 
-def _ask(
-    name: str, *work: Node, client=P.client_call_cpu, request_bytes=256, response_bytes=256
-) -> Node:
-    """A request: one of the server's threads is held while it is worked on."""
-    held = hold_thread("server", P.worker_count, seq(*work), name="handle")
+
+def _ask(name: str, seconds, response_bytes=256) -> Node:
+    """One call and its answer."""
     return seq(
-        cpu("client", client),
-        call("server", name, held, request_bytes=request_bytes, response_bytes=response_bytes),
+        cpu("client", P.client_call_cpu),
+        call("server", name, cpu("server", seconds), response_bytes=response_bytes),
     )
 
 
-def _parts(size_bytes: Expr, request_size: Expr) -> tuple[Expr, Expr]:
-    """(number, bytes) of the requests that carry `size_bytes`."""
-    requests = Max(1, ceiling(size_bytes / request_size))
-    return requests, size_bytes / requests
+# A READ is asked for when the one before has been answered; the disk is ahead of it.
+_read = pipeline(
+    requests,
+    send("server", "READ", choice((P.cold, disk_read("server", request_bytes, "readAhead"))),
+         size_bytes=128),
+    seq(
+        cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
+        send("client", "reply", size_bytes=request_bytes),
+        cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+        delay("client", 2 * P.network_latency, "roundTrip"),
+    ),
+    name="read",
+)  # fmt: skip
 
-
-def _data_cpu(each: Expr) -> Node:
-    return cpu("server", P.data_cpu + each * P.server_byte_cpu)
-
-
-def _read_in_turn(size_bytes: Expr) -> Node:
-    """One READ after the other."""
-    requests, each = _parts(size_bytes, P.rsize)
-    stored = choice((P.cold, disk_read("server", each, "diskRead")))
-    return repeat(
+_write = seq(
+    repeat(
         requests,
-        _ask("READ", stored, _data_cpu(each), response_bytes=each,
-             client=P.client_call_cpu + each * P.client_byte_cpu),
-    )  # fmt: skip
-
-
-def _write_in_turn(size_bytes: Expr) -> Node:
-    """One WRITE after the other."""
-    requests, each = _parts(size_bytes, P.wsize)
-    stored = choice(
-        (P.stable, disk_write("server", each, "diskWrite")),
-        ((1 - P.stable) * (1 - P.fsync), later(disk_write("server", each), name="write-back")),
-    )
-    return repeat(
-        requests,
-        _ask("WRITE", _data_cpu(each), stored, request_bytes=each,
-             client=P.client_call_cpu + each * P.client_byte_cpu),
-    )  # fmt: skip
-
-
-_lookup = _ask("LOOKUP", cpu("server", P.lookup_cpu))
-_open = seq(_lookup, _ask("GETATTR", cpu("server", P.lookup_cpu)), name="open")
-_create = seq(_lookup, _ask("CREATE", cpu("server", P.update_cpu)), name="create")
-_read = seq(striped(P.file_size, P.rsize, P.in_flight, _read_in_turn), name="read")
-_write = seq(striped(P.file_size, P.wsize, P.in_flight, _write_in_turn), name="write")
-_unstable_bytes = (1 - P.stable) * P.file_size
-_commit = seq(
-    _ask("COMMIT", cpu("server", P.data_cpu), disk_write("server", _unstable_bytes, "flush")),
-    name="fsync",
+        cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+        call(
+            "server",
+            "WRITE",
+            cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
+            later(disk_write("server", request_bytes), name="write-back"),
+            request_bytes=request_bytes,
+        ),
+    ),
+    name="write",
 )
-_fsync = choice((P.fsync, _commit))
+
+_commit = choice((P.fsync, seq(call("server", "COMMIT", disk_write("server", P.file_size)),
+                               name="fsync")))  # fmt: skip
+
+_lookup = _ask("LOOKUP", P.lookup_cpu)
+_open = seq(_lookup, name="open")
+_create = seq(_ask("CREATE", P.update_cpu), name="create")
 
 OPERATIONS = {
     "read": seq(_open, _read),
-    "write": seq(_create, _write, _fsync),
-    "append": seq(_open, _write, _fsync),
+    "write": seq(_create, _write, _commit),
+    "append": seq(_open, _write, _commit),
     "create": _create,
     "stat": seq(_lookup, name="stat"),
     "list": seq(
-        _ask("READDIRPLUS", cpu("server", P.lookup_cpu + P.entries * P.entry_cpu),
-             response_bytes=200 * P.entries),
+        _ask("READDIR", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=100 * P.entries),
         name="list",
     ),
-    "rename": seq(_ask("RENAME", cpu("server", P.update_cpu)), name="rename"),
-    "delete": seq(_ask("REMOVE", cpu("server", P.update_cpu)), name="delete"),
-}  # fmt: skip
+    "rename": seq(_ask("RENAME", P.update_cpu), name="rename"),
+    "delete": seq(_ask("REMOVE", P.update_cpu), name="delete"),
+}

@@ -1,0 +1,121 @@
+package dfslab.agent;
+
+import java.io.IOException;
+import java.lang.instrument.Instrumentation;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Starts with a JVM or joins a running one: {@code -javaagent:agent.jar=points=FILE,out=FOLDER}.
+ *
+ * <p>Further keys: service (what this process is), instance (which of them it is), interval_s
+ * (between snapshots, 1 by default). Joining with "detach" takes every point out again.
+ */
+public final class Agent {
+  private static Agent running;
+  private final Instrumentation instrumentation;
+  private final Weaver weaver;
+  private final Snapshots snapshots;
+
+  private Agent(Instrumentation instrumentation, Map<String, String> told) throws IOException {
+    this.instrumentation = instrumentation;
+    Points points = Points.read(Path.of(needed(told, "points")));
+    Path folder = Path.of(needed(told, "out"));
+    Files.createDirectories(folder);
+    Contexts.service(told.getOrDefault("service", "process"));
+    String instance = told.getOrDefault("instance", Contexts.service());
+    double intervalS = Double.parseDouble(told.getOrDefault("interval_s", "1"));
+    if (!(intervalS >= 0.01)) {
+      throw new IllegalArgumentException("interval_s = " + intervalS + ": must be at least 0.01");
+    }
+    Names.use(points.names);
+    weaver = new Weaver(points);
+    snapshots = new Snapshots(folder, instance, points, weaver, intervalS);
+  }
+
+  /** Called before the host's main method. */
+  public static void premain(String arguments, Instrumentation instrumentation) {
+    start(arguments, instrumentation);
+  }
+
+  /** Called in a host that runs already. */
+  public static void agentmain(String arguments, Instrumentation instrumentation) {
+    if ("detach".equals(arguments)) {
+      detach();
+    } else {
+      start(arguments, instrumentation);
+    }
+  }
+
+  private static synchronized void start(String arguments, Instrumentation instrumentation) {
+    try {
+      if (running != null) {
+        Log.line("is attached already");
+        return;
+      }
+      Agent agent = new Agent(instrumentation, parse(arguments));
+      Recorder.activate(true);
+      instrumentation.addTransformer(agent.weaver, true);
+      agent.retransform();
+      agent.snapshots.start();
+      running = agent;
+    } catch (Throwable failure) {
+      // The host comes first: it runs untraced.
+      Recorder.activate(false);
+      Log.line("traces nothing: " + failure.getMessage());
+    }
+  }
+
+  private static synchronized void detach() {
+    if (running == null) {
+      return;
+    }
+    running.instrumentation.removeTransformer(running.weaver);
+    running.retransform();
+    Recorder.activate(false);
+    running.snapshots.stop();
+    running = null;
+  }
+
+  /** Weaves, or unweaves, the classes that are loaded already. */
+  private void retransform() {
+    List<Class<?>> concerned = new ArrayList<>();
+    for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
+      if (weaver.concerns(loaded.getName()) && instrumentation.isModifiableClass(loaded)) {
+        concerned.add(loaded);
+      }
+    }
+    for (Class<?> one : concerned) {
+      try {
+        instrumentation.retransformClasses(one);
+      } catch (Exception | LinkageError failure) {
+        Log.line(one.getName() + " is left as it is: " + failure);
+      }
+    }
+  }
+
+  private static Map<String, String> parse(String arguments) {
+    Map<String, String> told = new HashMap<>();
+    for (String pair : (arguments == null ? "" : arguments).split(",")) {
+      int equals = pair.indexOf('=');
+      String key = equals < 0 ? pair : pair.substring(0, equals);
+      if (!List.of("points", "out", "service", "instance", "interval_s").contains(key)) {
+        throw new IllegalArgumentException(
+            pair + ": allowed are points, out, service, instance and interval_s, as KEY=VALUE");
+      }
+      told.put(key, pair.substring(equals + 1));
+    }
+    return told;
+  }
+
+  private static String needed(Map<String, String> told, String key) {
+    if (!told.containsKey(key)) {
+      throw new IllegalArgumentException(key + "=… is needed");
+    }
+    return told.get(key);
+  }
+}

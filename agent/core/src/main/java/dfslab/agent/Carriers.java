@@ -1,0 +1,52 @@
+package dfslab.agent;
+
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The causes that objects carry from thread to thread; a carrier's end is the entry's end. */
+public final class Carriers {
+  static final int LIMIT = 65_536;
+  private static final ConcurrentHashMap<Key, Context> CAUSES = new ConcurrentHashMap<>();
+  private static final ReferenceQueue<Object> ENDED = new ReferenceQueue<>();
+
+  private Carriers() {}
+
+  /** An object by identity, which the key does not keep alive. */
+  private static final class Key extends WeakReference<Object> {
+    private final int hash;
+
+    Key(Object carrier, ReferenceQueue<Object> queue) {
+      super(carrier, queue);
+      hash = System.identityHashCode(carrier);
+    }
+
+    @Override
+    public int hashCode() {
+      return hash;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return this == other
+          || other instanceof Key key && hash == key.hash && get() != null && get() == key.get();
+    }
+  }
+
+  /** The carrier now stands for what this thread is in. */
+  public static void put(Object carrier) {
+    Context cause = Recorder.context();
+    for (Object ended = ENDED.poll(); ended != null; ended = ENDED.poll()) {
+      CAUSES.remove(ended);
+    }
+    if (carrier == null || cause == null || CAUSES.size() >= LIMIT) {
+      return;
+    }
+    CAUSES.put(new Key(carrier, ENDED), cause);
+  }
+
+  /** Goes on with what the carrier stands for; the answer goes to {@link Recorder#exit}. */
+  public static int resume(Object carrier) {
+    return Recorder.resume(carrier == null ? null : CAUSES.get(new Key(carrier, null)));
+  }
+}

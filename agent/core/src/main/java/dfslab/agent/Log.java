@@ -1,0 +1,16 @@
+package dfslab.agent;
+
+/** The agent's few lines of log, on the host's standard error. */
+final class Log {
+  static final int LIMIT = 1000;
+  private static int lines;
+
+  private Log() {}
+
+  static synchronized void line(String text) {
+    if (lines < LIMIT) {
+      lines++;
+      System.err.println("dfslab-agent: " + text.replace('\n', ' '));
+    }
+  }
+}

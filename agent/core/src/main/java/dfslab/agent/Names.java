@@ -1,0 +1,43 @@
+package dfslab.agent;
+
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Which of the names that the traced program gives its own calls are recorded, and as what. */
+final class Names {
+  static final int LIMIT = 4096;
+  private static final ConcurrentHashMap<String, Integer> CALLED = new ConcurrentHashMap<>();
+  private static final ConcurrentHashMap<String, Integer> SERVED = new ConcurrentHashMap<>();
+  private static volatile List<Points.Name> names = List.of();
+
+  private Names() {}
+
+  static void use(List<Points.Name> wanted) {
+    names = List.copyOf(wanted);
+    CALLED.clear();
+    SERVED.clear();
+  }
+
+  /** The number of a name's step, or {@link Recorder#NOTHING}. */
+  static int step(String name, boolean served) {
+    ConcurrentHashMap<String, Integer> known = served ? SERVED : CALLED;
+    Integer step = known.get(name);
+    if (step == null) {
+      step = look(name, served);
+      if (known.size() < LIMIT) {
+        known.put(name, step);
+      }
+    }
+    return step;
+  }
+
+  private static int look(String name, boolean served) {
+    for (Points.Name wanted : names) {
+      String step = wanted.served() == served ? wanted.pattern().fill(name, wanted.step()) : null;
+      if (step != null) {
+        return Recorder.define(step.replace('/', '_'), wanted.kind()).number();
+      }
+    }
+    return Recorder.NOTHING;
+  }
+}

@@ -1,0 +1,128 @@
+package dfslab.agent;
+
+import java.lang.invoke.VarHandle;
+
+/**
+ * A step at one place of one thread's call tree, with sums over its calls.
+ *
+ * <p>Only its thread writes; a snapshot reads beside it and may see a call half recorded, until
+ * the thread rests.
+ */
+final class Node {
+  final Step step;
+  final Node parent;
+  /** What caused the calls below, at a node that stands for a cause. */
+  final Context context;
+
+  Node firstChild;
+  Node sibling;
+  long count;
+  long errors;
+  long bytes;
+  long totalNs;
+  long selfNs;
+  long minNs = Long.MAX_VALUE;
+  long maxNs;
+  final Histogram durations;
+
+  private Node recent;
+  private Context own;
+
+  Node(Step step, Node parent, Context context) {
+    this.step = step;
+    this.parent = parent;
+    this.context = context;
+    durations = step == null ? null : new Histogram();
+  }
+
+  /** The child for a step; null if there is none yet. */
+  Node child(Step wanted) {
+    Node found = recent;
+    if (found != null && found.step == wanted) {
+      return found;
+    }
+    for (Node child = firstChild; child != null; child = child.sibling) {
+      if (child.step == wanted) {
+        recent = child;
+        return child;
+      }
+    }
+    return null;
+  }
+
+  /** The child for a cause; null if there is none yet. */
+  Node child(Context wanted) {
+    for (Node child = firstChild; child != null; child = child.sibling) {
+      if (child.context == wanted) {
+        return child;
+      }
+    }
+    return null;
+  }
+
+  /** A new child, whole before a snapshot can see it. */
+  Node add(Step childStep, Context childContext) {
+    Node child = new Node(childStep, this, childContext);
+    child.sibling = firstChild;
+    VarHandle.releaseFence();
+    firstChild = child;
+    return child;
+  }
+
+  void record(long tookNs, long belowNs, long moved, boolean failed) {
+    count++;
+    totalNs += tookNs;
+    selfNs += tookNs - belowNs;
+    if (moved > 0) {
+      bytes += moved;
+    }
+    if (failed) {
+      errors++;
+    }
+    if (tookNs < minNs) {
+      minNs = tookNs;
+    }
+    if (tookNs > maxNs) {
+      maxNs = tookNs;
+    }
+    durations.record(Math.max(0, tookNs));
+  }
+
+  /** Adds another tree's sums, place by place. */
+  void merge(Node other) {
+    if (step != null) {
+      count += other.count;
+      errors += other.errors;
+      bytes += other.bytes;
+      totalNs += other.totalNs;
+      selfNs += other.selfNs;
+      minNs = Math.min(minNs, other.minNs);
+      maxNs = Math.max(maxNs, other.maxNs);
+      durations.add(other.durations);
+    }
+    for (Node theirs = other.firstChild; theirs != null; theirs = theirs.sibling) {
+      Node mine = theirs.step == null ? child(theirs.context) : child(theirs.step);
+      (mine == null ? add(theirs.step, theirs.context) : mine).merge(theirs);
+    }
+  }
+
+  /** This node as a cause of calls elsewhere; null at the top of a tree. */
+  Context asContext() {
+    if (step == null) {
+      return context;
+    }
+    if (own == null) {
+      own = Contexts.local(path());
+    }
+    return own;
+  }
+
+  private String path() {
+    Context above = parent.asContext();
+    if (above == null) {
+      return Contexts.service() + ":" + step.name();
+    }
+    boolean first = parent.step == null && above.remote;
+    return above.path + "/" + (first ? Contexts.service() + ":" : "") + step.name();
+  }
+}

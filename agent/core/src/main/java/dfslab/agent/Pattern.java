@@ -1,0 +1,43 @@
+package dfslab.agent;
+
+/** Text in which "*" stands for any text and "?" for any one character. */
+final class Pattern {
+  private final String text;
+  private final java.util.regex.Pattern compiled;
+
+  Pattern(String text) {
+    this.text = text;
+    StringBuilder regex = new StringBuilder();
+    for (char letter : text.toCharArray()) {
+      switch (letter) {
+        case '*' -> regex.append("(.*)");
+        case '?' -> regex.append('.');
+        default -> regex.append(java.util.regex.Pattern.quote(String.valueOf(letter)));
+      }
+    }
+    compiled = java.util.regex.Pattern.compile(regex.toString(), java.util.regex.Pattern.DOTALL);
+  }
+
+  boolean plain() {
+    return text.indexOf('*') < 0 && text.indexOf('?') < 0;
+  }
+
+  boolean matches(String name) {
+    return compiled.matcher(name).matches();
+  }
+
+  /** A template whose "*" is what the last "*" here stood for; null if the name does not match. */
+  String fill(String name, String template) {
+    java.util.regex.Matcher found = compiled.matcher(name);
+    if (!found.matches()) {
+      return null;
+    }
+    String part = found.groupCount() == 0 ? name : found.group(found.groupCount());
+    return template.replace("*", part);
+  }
+
+  @Override
+  public String toString() {
+    return text;
+  }
+}

@@ -1,0 +1,163 @@
+package dfslab.agent;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * A points file: where to cut, line by line.
+ *
+ * <pre>
+ * point   CLASS METHOD STEP KIND [bytes=return|argN|field:NAME]
+ * capture CLASS METHOD [this|argN]        the object now carries the operation ...
+ * resume  CLASS METHOD [this|argN]        ... and this method goes on with it in another thread
+ * scope   NAME STEP KIND                  a call that the program names itself
+ * serve   NAME STEP KIND                  the same, on behalf of another process
+ * advice  CLASS METHOD ADVICE             own code, from the jar's life/
+ * replace CLASS                           the jar's life/ has this class's other body
+ * </pre>
+ *
+ * <p>CLASS and NAME may hold "*" and "?"; METHOD is a name, with (types) where overloads differ; a
+ * "*" in a STEP is what the name's last "*" stood for. Text after "#" and a blank is a comment.
+ */
+final class Points {
+  /** A change to the methods of a class: timed, a hand-over, or own code. */
+  record Cut(Action action, Pattern owner, String method, String step, Kind kind, Source source) {
+    @Override
+    public String toString() {
+      return action.name().toLowerCase(Locale.ROOT) + " " + owner + " " + method;
+    }
+  }
+
+  /** What is woven in, from the outermost inwards; STEP holds the class of own advice. */
+  enum Action {
+    RESUME,
+    CAPTURE,
+    ADVICE,
+    POINT
+  }
+
+  /** Where a figure or an object comes from. */
+  record Source(From from, int argument, String field) {
+    static final Source NOWHERE = new Source(From.NOWHERE, 0, "");
+    static final Source THIS = new Source(From.THIS, 0, "");
+  }
+
+  /** The places. */
+  enum From {
+    NOWHERE,
+    THIS,
+    RETURN,
+    ARGUMENT,
+    FIELD
+  }
+
+  /** A name the program uses for its own calls. */
+  record Name(boolean served, Pattern pattern, String step, Kind kind) {}
+
+  final List<Cut> cuts = new ArrayList<>();
+  final List<Name> names = new ArrayList<>();
+  final List<String> replaced = new ArrayList<>();
+
+  /** Reads a file; IllegalArgumentException names the line that is wrong. */
+  static Points read(Path file) throws IOException {
+    Points points = new Points();
+    List<String> lines = Files.readAllLines(file);
+    for (int number = 1; number <= lines.size(); number++) {
+      String line = lines.get(number - 1).replaceFirst("(^|\\s)#\\s.*|^#$", "").strip();
+      if (line.isEmpty()) {
+        continue;
+      }
+      try {
+        points.add(line.split("\\s+"));
+      } catch (RuntimeException wrong) {
+        String where = file + ":" + number + ": " + line + ": ";
+        throw new IllegalArgumentException(where + wrong.getMessage(), wrong);
+      }
+    }
+    return points;
+  }
+
+  private void add(String[] words) {
+    switch (words[0]) {
+      case "point" -> {
+        need(words, 5, 6);
+        Source bytes = words.length == 6 ? source(cut(words[5], "bytes=")) : Source.NOWHERE;
+        add(Action.POINT, words, step(words[3]), kind(words[4]), bytes);
+      }
+      case "capture", "resume" -> {
+        need(words, 3, 4);
+        Source carrier = words.length == 4 ? source(words[3]) : Source.THIS;
+        Action action = Action.valueOf(words[0].toUpperCase(Locale.ROOT));
+        add(action, words, "", Kind.SERVICE, carrier);
+      }
+      case "advice" -> {
+        need(words, 4, 4);
+        add(Action.ADVICE, words, words[3], Kind.SERVICE, Source.NOWHERE);
+      }
+      case "scope", "serve" -> {
+        need(words, 4, 4);
+        boolean served = words[0].equals("serve");
+        names.add(new Name(served, new Pattern(words[1]), step(words[2]), kind(words[3])));
+      }
+      case "replace" -> {
+        need(words, 2, 2);
+        replaced.add(words[1]);
+      }
+      default -> throw new IllegalArgumentException(
+          "allowed are point, capture, resume, scope, serve, advice and replace");
+    }
+  }
+
+  private void add(Action action, String[] words, String step, Kind kind, Source source) {
+    cuts.add(new Cut(action, new Pattern(words[1]), words[2], step, kind, source));
+  }
+
+  private static void need(String[] words, int least, int most) {
+    if (words.length < least || words.length > most) {
+      throw new IllegalArgumentException("needs " + (least - 1) + " to " + (most - 1) + " words");
+    }
+  }
+
+  private static String step(String word) {
+    if (word.indexOf('/') >= 0 || word.indexOf(':') >= 0) {
+      throw new IllegalArgumentException("a step's name holds no \"/\" and no \":\"");
+    }
+    return word;
+  }
+
+  private static Kind kind(String word) {
+    for (Kind kind : Kind.values()) {
+      if (kind.word().equals(word)) {
+        return kind;
+      }
+    }
+    throw new IllegalArgumentException("kinds are service, queue, lock, blocked and detail");
+  }
+
+  private static String cut(String word, String prefix) {
+    if (!word.startsWith(prefix)) {
+      throw new IllegalArgumentException("allowed is " + prefix + "return, argN or field:NAME");
+    }
+    return word.substring(prefix.length());
+  }
+
+  private static Source source(String word) {
+    if (word.equals("this")) {
+      return Source.THIS;
+    }
+    if (word.equals("return")) {
+      return new Source(From.RETURN, 0, "");
+    }
+    if (word.matches("arg\\d{1,2}")) {
+      return new Source(From.ARGUMENT, Integer.parseInt(word.substring(3)), "");
+    }
+    if (word.startsWith("field:")) {
+      return new Source(From.FIELD, 0, word.substring(6));
+    }
+    throw new IllegalArgumentException("allowed are this, return, argN and field:NAME");
+  }
+}

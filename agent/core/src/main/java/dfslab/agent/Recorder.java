@@ -1,0 +1,111 @@
+package dfslab.agent;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** What woven code calls. It allocates nothing once every step of a thread was seen. */
+public final class Recorder {
+  static final int STEP_LIMIT = 4096;
+
+  /** The answer of a call that was not recorded; ending it does nothing. */
+  public static final int NOTHING = -1;
+
+  private static final List<ThreadTree> TREES = new ArrayList<>();
+  private static final ConcurrentHashMap<String, Step> BY_NAME = new ConcurrentHashMap<>();
+  private static volatile Step[] steps = {new Step(0, "(beyond limit)", Kind.SERVICE)};
+  private static volatile boolean active;
+  private static final ThreadLocal<ThreadTree> TREE = ThreadLocal.withInitial(Recorder::newTree);
+
+  private Recorder() {}
+
+  /** Starts a call of the step with this number; the answer goes to {@link #exit}. */
+  public static int enter(int step) {
+    return active ? TREE.get().enter(steps[step]) : NOTHING;
+  }
+
+  /** Ends a call that moved so many bytes; negative is none. */
+  public static void exit(int entered, long moved, boolean failed) {
+    if (entered != NOTHING) {
+      TREE.get().exit(entered, moved, failed);
+    }
+  }
+
+  /** Starts a call that the traced program names itself, if a point asks for that name. */
+  public static int enterNamed(String name, boolean served) {
+    int step = active ? Names.step(name, served) : NOTHING;
+    return step == NOTHING ? NOTHING : TREE.get().enter(steps[step]);
+  }
+
+  /** Puts this thread's calls under their cause; the answer goes to {@link #exit}. */
+  public static int resume(Context cause) {
+    return active && cause != null ? TREE.get().resume(cause) : NOTHING;
+  }
+
+  /** Records a call timed by somebody else, under the call that this thread ended last. */
+  public static void recordAfter(String step, String kind, long tookNs) {
+    if (active) {
+      TREE.get().recordAfter(step(step, kind), tookNs);
+    }
+  }
+
+  /** Where this thread is, as a cause of calls elsewhere; null outside all calls. */
+  public static Context context() {
+    return active ? TREE.get().context() : null;
+  }
+
+  /** A cause that came from another process. */
+  public static Context remote(String path) {
+    return Contexts.remote(path);
+  }
+
+  /** The step of that name and kind. */
+  static Step step(String name, String kind) {
+    Step step = BY_NAME.get(name);
+    return step != null ? step : define(name, Kind.of(kind));
+  }
+
+  /** The step of that name, made if need be; names beyond the limit are one step. */
+  static synchronized Step define(String name, Kind kind) {
+    Step step = BY_NAME.get(name);
+    if (step != null) {
+      return step;
+    }
+    if (steps.length >= STEP_LIMIT) {
+      return steps[0];
+    }
+    step = new Step(steps.length, name, kind);
+    Step[] more = Arrays.copyOf(steps, steps.length + 1);
+    more[step.number()] = step;
+    steps = more;
+    BY_NAME.put(name, step);
+    return step;
+  }
+
+  static void activate(boolean on) {
+    active = on;
+  }
+
+  /** Every tree there is; their threads may be writing them. */
+  static List<ThreadTree> trees() {
+    synchronized (TREES) {
+      return List.copyOf(TREES);
+    }
+  }
+
+  private static ThreadTree newTree() {
+    Thread thread = Thread.currentThread();
+    synchronized (TREES) {
+      for (ThreadTree tree : TREES) {
+        if (tree.orphaned()) {
+          tree.adopt(thread);
+          return tree;
+        }
+      }
+      ThreadTree tree = new ThreadTree(thread);
+      TREES.add(tree);
+      return tree;
+    }
+  }
+}

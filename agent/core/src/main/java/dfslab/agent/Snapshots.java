@@ -1,0 +1,151 @@
+package dfslab.agent;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.IdentityHashMap;
+import java.util.Map;
+
+/**
+ * Writes the profile of this process to one file, anew at an interval and at the end.
+ *
+ * <p>The file is one JSON object; {@code agent/README.md} describes it. It appears whole or not at
+ * all, and its sums are over the process's life so far, so the last one says everything.
+ */
+final class Snapshots implements Runnable {
+  static final String FORMAT = "dfslab-profile/1";
+  private final Path file;
+  private final String instance;
+  private final Points points;
+  private final Weaver weaver;
+  private final long intervalMs;
+  private final long startedMs = System.currentTimeMillis();
+  private final Thread thread = new Thread(this, "dfslab-agent");
+  private final Thread atExit = new Thread(this::writeLast, "dfslab-agent-exit");
+  private boolean over;
+
+  Snapshots(Path folder, String instance, Points points, Weaver weaver, double intervalS) {
+    file = folder.resolve(instance + "-" + ProcessHandle.current().pid() + ".profile.json");
+    this.instance = instance;
+    this.points = points;
+    this.weaver = weaver;
+    intervalMs = Math.round(intervalS * 1000);
+  }
+
+  void start() {
+    thread.setDaemon(true);
+    thread.start();
+    Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  /** Writes the last one; for an agent that leaves before its host does. */
+  void stop() {
+    Runtime.getRuntime().removeShutdownHook(atExit);
+    writeLast();
+    thread.interrupt();
+  }
+
+  @Override
+  public void run() {
+    try {
+      while (true) {
+        Thread.sleep(intervalMs);
+        write(false);
+      }
+    } catch (InterruptedException stopped) {
+      // The last snapshot is written by whoever stopped this thread.
+    }
+  }
+
+  private void writeLast() {
+    write(true);
+  }
+
+  private synchronized void write(boolean last) {
+    if (over) {
+      return;
+    }
+    over = last;
+    try {
+      Path partial = file.resolveSibling(file.getFileName() + ".partial");
+      Files.write(partial, document(last).getBytes(StandardCharsets.UTF_8));
+      Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException | RuntimeException failure) {
+      Log.line("no snapshot: " + failure);
+    }
+  }
+
+  private String document(boolean last) {
+    Node merged = new Node(null, null, null);
+    long tooDeep = 0;
+    long misplaced = 0;
+    long open = 0;
+    for (ThreadTree tree : Recorder.trees()) {
+      merged.merge(tree.root);
+      tooDeep += tree.tooDeep;
+      misplaced += tree.merged;
+      open += tree.openCalls();
+    }
+    Json json = new Json().open('{');
+    json.key("format").text(FORMAT);
+    json.key("service").text(Contexts.service());
+    json.key("instance").text(instance);
+    json.key("pid").number(ProcessHandle.current().pid());
+    json.key("started_unix_ns").number(startedMs * 1_000_000);
+    json.key("written_unix_ns").number(System.currentTimeMillis() * 1_000_000);
+    json.key("last").truth(last);
+    json.key("trees").number(Recorder.trees().size());
+    json.key("open_calls").number(open);
+    json.key("losses").open('{');
+    json.key("too_deep").number(tooDeep);
+    json.key("misplaced").number(misplaced);
+    json.close('}');
+    points(json);
+    json.key("nodes").open('[');
+    Map<Node, Integer> numbers = new IdentityHashMap<>();
+    nodes(json, merged, numbers);
+    return json.close(']').close('}').toString();
+  }
+
+  private void points(Json json) {
+    json.key("points").open('[');
+    for (Points.Cut cut : points.cuts) {
+      json.open('{').key("point").text(cut.toString());
+      json.key("step").text(cut.step()).key("state").text(weaver.state(cut)).close('}');
+    }
+    json.close(']');
+  }
+
+  /** A node's row: a cause has "under", a step its sums; both have the row number above, or -1. */
+  private static void nodes(Json json, Node above, Map<Node, Integer> numbers) {
+    for (Node node = above.firstChild; node != null; node = node.sibling) {
+      if (node.step != null && node.count == 0 && node.firstChild == null) {
+        continue;
+      }
+      int number = numbers.size();
+      numbers.put(node, number);
+      json.open('{').key("above").number(numbers.getOrDefault(above, -1));
+      if (node.step == null) {
+        json.key("under").text(node.context.path).key("remote").truth(node.context.remote);
+      } else {
+        sums(json, node);
+      }
+      json.close('}');
+      nodes(json, node, numbers);
+    }
+  }
+
+  private static void sums(Json json, Node node) {
+    json.key("step").text(node.step.name()).key("kind").text(node.step.kind().word());
+    json.key("count").number(node.count).key("errors").number(node.errors);
+    json.key("bytes").number(node.bytes);
+    json.key("total_ns").number(node.totalNs).key("self_ns").number(node.selfNs);
+    json.key("min_ns").number(node.count == 0 ? 0 : node.minNs).key("max_ns").number(node.maxNs);
+    json.key("durations").open('[');
+    node.durations.visit(
+        (low, count) -> json.open('[').number(low).number(count).close(']'));
+    json.close(']');
+  }
+}

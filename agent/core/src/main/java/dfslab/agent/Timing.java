@@ -1,0 +1,29 @@
+package dfslab.agent;
+
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import net.bytebuddy.asm.Advice;
+
+/** The code woven around a timed method; its failures are swallowed. */
+final class Timing {
+  /** The number of the point's step. */
+  @Retention(RetentionPolicy.RUNTIME)
+  @interface StepNumber {}
+
+  /** The bytes a call moved: its result, an argument or a field, as the point says; else 0. */
+  @Retention(RetentionPolicy.RUNTIME)
+  @interface Moved {}
+
+  private Timing() {}
+
+  @Advice.OnMethodEnter(suppress = Throwable.class)
+  static int enter(@StepNumber int step) {
+    return Recorder.enter(step) + 1;
+  }
+
+  @Advice.OnMethodExit(suppress = Throwable.class, onThrowable = Throwable.class)
+  static void exit(
+      @Advice.Enter int entered, @Moved long moved, @Advice.Thrown Throwable thrown) {
+    Recorder.exit(entered - 1, moved, thrown != null);
+  }
+}

@@ -1,0 +1,70 @@
+package dfslab.agent;
+
+import net.bytebuddy.asm.Advice;
+import net.bytebuddy.description.annotation.AnnotationDescription;
+import net.bytebuddy.description.method.ParameterDescription;
+import net.bytebuddy.description.type.TypeDescription;
+import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.implementation.bytecode.assign.Assigner;
+import net.bytebuddy.pool.TypePool;
+
+/** The code that a point weaves in, with the point's own numbers and places filled in. */
+final class Woven {
+  private final ClassFileLocator locator;
+  private final TypePool types;
+
+  Woven(ClassFileLocator locator) {
+    this.locator = locator;
+    types = TypePool.Default.of(locator);
+  }
+
+  Advice of(Points.Cut cut) {
+    return switch (cut.action()) {
+      case POINT -> Advice.withCustomMapping()
+          .bind(Timing.StepNumber.class, Recorder.define(cut.step(), cut.kind()).number())
+          .bind(new Place<>(Timing.Moved.class, cut.source()))
+          .to(type("dfslab.agent.Timing"), locator);
+      case CAPTURE -> Advice.withCustomMapping()
+          .bind(new Place<>(Handover.Carrier.class, cut.source()))
+          .to(type("dfslab.agent.Handover$Capture"), locator);
+      case RESUME -> Advice.withCustomMapping()
+          .bind(new Place<>(Handover.Carrier.class, cut.source()))
+          .to(type("dfslab.agent.Handover$Resume"), locator);
+      case ADVICE -> Advice.to(type(cut.step()), locator);
+    };
+  }
+
+  private TypeDescription type(String name) {
+    return types.describe(name).resolve();
+  }
+
+  /** Fills an annotated parameter of advice from where a point says. */
+  private record Place<T extends java.lang.annotation.Annotation>(
+      Class<T> annotation, Points.Source source) implements Advice.OffsetMapping.Factory<T> {
+    @Override
+    public Class<T> getAnnotationType() {
+      return annotation;
+    }
+
+    @Override
+    public Advice.OffsetMapping make(
+        ParameterDescription.InDefinedShape target,
+        AnnotationDescription.Loadable<T> loadable,
+        AdviceType adviceType) {
+      TypeDescription.Generic type = target.getType();
+      Assigner.Typing typing = Assigner.Typing.STATIC;
+      return switch (source.from()) {
+        case NOWHERE -> new Advice.OffsetMapping.ForStackManipulation.OfDefaultValue<>(annotation)
+            .make(target, loadable, adviceType);
+        case THIS -> new Advice.OffsetMapping.ForThisReference(type, true, typing, false);
+        case RETURN -> new Advice.OffsetMapping.ForReturnValue(type, true, typing);
+        case ARGUMENT ->
+            new Advice.OffsetMapping.ForArgument.Unresolved(
+                type, true, typing, source.argument(), false);
+        case FIELD ->
+            new Advice.OffsetMapping.ForField.Unresolved.WithImplicitType(
+                type, true, typing, source.field());
+      };
+    }
+  }
+}

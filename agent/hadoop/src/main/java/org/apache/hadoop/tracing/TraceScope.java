@@ -1,0 +1,58 @@
+package org.apache.hadoop.tracing;
+
+import dfslab.agent.Recorder;
+import java.io.Closeable;
+
+/** An open call, under its cause if it has one from elsewhere. */
+public class TraceScope implements Closeable {
+  private int cause = Recorder.NOTHING;
+  private int call = Recorder.NOTHING;
+  private Span span;
+
+  /** A scope that records nothing. */
+  public TraceScope(Span span) {
+    this.span = span;
+  }
+
+  TraceScope(SpanContext from, String name) {
+    boolean served = from != null && from.served();
+    cause = Recorder.resume(from == null ? null : from.cause);
+    call = Recorder.enterNamed(name, served);
+  }
+
+  /** Annotations are not kept. */
+  public void addKVAnnotation(String key, String value) {}
+
+  /** Annotations are not kept. */
+  public void addKVAnnotation(String key, Number value) {}
+
+  /** Annotations are not kept. */
+  public void addTimelineAnnotation(String text) {}
+
+  /** The innermost call of this thread, while the scope is open. */
+  public Span span() {
+    if (span == null) {
+      SpanContext context = SpanContext.of(Recorder.context());
+      span = context == null ? Span.NONE : context.span;
+    }
+    return span;
+  }
+
+  /** The same. */
+  public Span getSpan() {
+    return span();
+  }
+
+  /** A scope stays with its thread. */
+  public void reattach() {}
+
+  /** A scope stays with its thread. */
+  public void detach() {}
+
+  @Override
+  public void close() {
+    Recorder.exit(call, 0, false);
+    Recorder.exit(cause, 0, false);
+    call = cause = Recorder.NOTHING;
+  }
+}

@@ -1,0 +1,81 @@
+package org.apache.hadoop.tracing;
+
+import dfslab.agent.Recorder;
+
+/** Opens scopes for the calls that Hadoop names itself. */
+public class Tracer {
+  /** Hadoop's name of a setting; nothing reads it here. */
+  public static final String SPAN_RECEIVER_CLASSES_KEY = "span.receiver.classes";
+
+  private static final Tracer ONLY = new Tracer("dfslab");
+  private final String name;
+
+  /** A tracer; all do the same. */
+  public Tracer(String name) {
+    this.name = name;
+  }
+
+  /** Never null, so that servers and clients ask it for scopes. */
+  public static Tracer curThreadTracer() {
+    return ONLY;
+  }
+
+  /** The innermost call of this thread; null outside every call. */
+  public static Span getCurrentSpan() {
+    SpanContext context = SpanContext.of(Recorder.context());
+    return context == null ? null : context.span;
+  }
+
+  /** A call inside this thread's. */
+  public TraceScope newScope(String description) {
+    return new TraceScope(null, description);
+  }
+
+  /** A call caused by another process or thread, to be opened by {@link #activateSpan}. */
+  public Span newSpan(String description, SpanContext from) {
+    return new Span(from, description);
+  }
+
+  /** A call caused by another process or thread. */
+  public TraceScope newScope(String description, SpanContext from) {
+    return new TraceScope(from, description);
+  }
+
+  /** A call caused by another process or thread. */
+  public TraceScope newScope(String description, SpanContext from, boolean finishOnClose) {
+    return new TraceScope(from, description);
+  }
+
+  /** Opens what {@link #newSpan} made. */
+  public TraceScope activateSpan(Span span) {
+    return span == null ? null : new TraceScope(span.getContext(), span.name);
+  }
+
+  /** Nothing is held. */
+  public void close() {}
+
+  /** The name it was made with. */
+  public String getName() {
+    return name;
+  }
+
+  /** Makes tracers. */
+  public static class Builder {
+    private final String name;
+
+    /** A builder of a tracer with that name. */
+    public Builder(String name) {
+      this.name = name;
+    }
+
+    /** The configuration is not read. */
+    public Builder conf(TraceConfiguration configuration) {
+      return this;
+    }
+
+    /** The tracer. */
+    public Tracer build() {
+      return new Tracer(name);
+    }
+  }
+}

@@ -1,0 +1,453 @@
+//! NFS version 3 spoken by this process itself: no kernel client, no cache, no mount.
+
+mod file;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nfs3_client::nfs3_types::nfs3::{
+    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfsstat3, sattr3,
+    stable_how, CREATE3args, FSINFO3args, GETATTR3args, LOOKUP3args, MKDIR3args, Nfs3Option,
+    READDIR3args, REMOVE3args, RENAME3args, RMDIR3args,
+};
+use nfs3_client::nfs3_types::xdr_codec::Opaque;
+use serde::Deserialize;
+
+use self::file::NfsFile;
+use self::wire::{Connection, Server};
+use super::{root_directory, Capabilities, DropCaches, Factory, File, Fsync, Target};
+use crate::{Error, ErrorKind, Result};
+
+pub const CAPABILITIES: Capabilities = Capabilities {
+    direct_io: false,
+    drop_file_cache: false,
+    ..Capabilities::ALL
+};
+
+/// Bytes of one call that servers are known to offer.
+const REQUEST_BYTES_LEAST: u32 = 512;
+const REQUEST_BYTES_MOST: u32 = 16 << 20;
+const FILE_MODE: u32 = 0o644;
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// What a server does with written bytes before it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stability {
+    /// It may keep them in memory until a sync asks for them.
+    #[default]
+    Unstable,
+    /// Data is on disk.
+    DataSync,
+    /// Data and metadata are on disk.
+    FileSync,
+}
+
+/// An export, how it is reached and how it is used.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// A name or an address.
+    pub server: String,
+    /// A path as the server exports it.
+    pub export: String,
+    /// An existing directory of the export.
+    #[serde(default = "root_directory")]
+    pub root: String,
+    /// Where the server tells the ports of its programs.
+    #[serde(default = "portmapper_port")]
+    pub portmapper_port: u16,
+    /// Call from a port below 1024, which some servers insist on and only root may.
+    #[serde(default)]
+    pub privileged_port: bool,
+    /// Bytes of one READ at most; the server may offer less.
+    #[serde(default = "request_bytes")]
+    pub read_size_bytes: u32,
+    /// Bytes of one WRITE at most; the server may offer less.
+    #[serde(default = "request_bytes")]
+    pub write_size_bytes: u32,
+    /// What a write waits for.
+    #[serde(default)]
+    pub stability: Stability,
+    /// Not possible; named so that asking is a clear error.
+    #[serde(default)]
+    pub direct: bool,
+    /// When data is forced to disk.
+    #[serde(default)]
+    pub fsync: Fsync,
+    /// Caches to empty before the timed part.
+    #[serde(default)]
+    pub drop_caches: DropCaches,
+}
+
+fn portmapper_port() -> u16 {
+    111
+}
+
+fn request_bytes() -> u32 {
+    1 << 20
+}
+
+impl Spec {
+    /// Values that no server takes.
+    pub fn check(&self) -> Result<()> {
+        if !self.export.starts_with('/') {
+            let reason = format!("{:?} must begin with /", self.export);
+            return Err(Error::input("target.export", reason));
+        }
+        let sizes = [
+            ("target.read_size_bytes", self.read_size_bytes),
+            ("target.write_size_bytes", self.write_size_bytes),
+        ];
+        for (key, bytes) in sizes {
+            if !(REQUEST_BYTES_LEAST..=REQUEST_BYTES_MOST).contains(&bytes) {
+                let reason =
+                    format!("{bytes}; allowed: {REQUEST_BYTES_LEAST} to {REQUEST_BYTES_MOST}");
+                return Err(Error::input(key, reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How data moves: bytes of one call, as wanted and as the server offers.
+#[derive(Clone, Copy)]
+struct Settings {
+    read_bytes: u32,
+    write_bytes: u32,
+    list_bytes: u32,
+    stable: stable_how,
+}
+
+pub struct NfsFactory {
+    server: Server,
+    settings: Settings,
+    connection: Mutex<Connection>,
+    root: nfs_fh3,
+    root_shown: String,
+    run_directory: String,
+    /// The run's directory, once it is made.
+    directory: Mutex<Option<nfs_fh3>>,
+}
+
+impl NfsFactory {
+    /// Connects and checks the root; makes nothing yet.
+    pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
+        let root = spec.root.as_str();
+        let wrong = |reason: String| Error::input("target.root", reason);
+        if !root.starts_with('/') || root.split('/').any(|part| part == "..") {
+            let reason = format!("{root:?} must begin with / and go through no ..");
+            return Err(wrong(reason));
+        }
+        let server = Server::new(
+            &spec.server,
+            &spec.export,
+            spec.portmapper_port,
+            spec.privileged_port,
+        )?;
+        let mut connection = Connection::open(&server)?;
+        let settings = settings(&mut connection, spec)?;
+        let mut handle = connection.root.clone();
+        for name in root.split('/').filter(|name| !name.is_empty()) {
+            let found = lookup(&mut connection, "lookup", root, &handle, name);
+            let (below, seen) = found.map_err(|error| match error.kind {
+                ErrorKind::NotFound => wrong(format!("{root:?} must be an existing directory")),
+                _ => error,
+            })?;
+            if seen.type_ != ftype3::NF3DIR {
+                return Err(wrong(format!("{root:?} is no directory")));
+            }
+            handle = below;
+        }
+        Ok(NfsFactory {
+            server,
+            settings,
+            connection: Mutex::new(connection),
+            root: handle,
+            root_shown: root.to_string(),
+            run_directory: run_directory.to_string(),
+            directory: Mutex::new(None),
+        })
+    }
+}
+
+fn settings(connection: &mut Connection, spec: &Spec) -> Result<Settings> {
+    let asked = FSINFO3args {
+        fsroot: connection.root.clone(),
+    };
+    let offered = connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&asked).await)?;
+    // A server that offers nothing at all would make every loop endless.
+    let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
+    Ok(Settings {
+        read_bytes: within(spec.read_size_bytes, offered.rtmax),
+        write_bytes: within(spec.write_size_bytes, offered.wtmax),
+        list_bytes: within(REQUEST_BYTES_MOST, offered.dtpref),
+        stable: match spec.stability {
+            Stability::Unstable => stable_how::UNSTABLE,
+            Stability::DataSync => stable_how::DATA_SYNC,
+            Stability::FileSync => stable_how::FILE_SYNC,
+        },
+    })
+}
+
+impl Factory for NfsFactory {
+    fn begin(&self, shared: bool) -> Result<()> {
+        let mut connection = lock(&self.connection);
+        let (root, name) = (&self.root_shown, &self.run_directory);
+        let wrong = |reason: String| Error::input("target.root", reason);
+        // MKDIR fails on anything that is there already, a symbolic link included.
+        let made = match mkdir(&mut connection, &self.root, name) {
+            Err(error) if error.kind == ErrorKind::Exists => {
+                let (found, seen) = lookup(&mut connection, "mkdir", name, &self.root, name)?;
+                if !shared || seen.type_ != ftype3::NF3DIR {
+                    return Err(wrong(format!("{name} is there already in {root:?}")));
+                }
+                found
+            }
+            Err(error) if error.kind == ErrorKind::Permission => {
+                return Err(wrong(format!("{root:?} is not writable")));
+            }
+            made => made?,
+        };
+        *lock(&self.directory) = Some(made);
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Target>> {
+        let directory = lock(&self.directory).clone();
+        let directory = directory.expect("begun before anybody connects");
+        Ok(Box::new(Nfs {
+            connection: Arc::new(Mutex::new(Connection::open(&self.server)?)),
+            settings: self.settings,
+            directories: HashMap::from([(String::new(), directory)]),
+        }))
+    }
+
+    fn finish(&self, shared: bool) -> Result<()> {
+        let mut connection = lock(&self.connection);
+        match rmdir(&mut connection, &self.root, &self.run_directory) {
+            Err(error) if shared && is_left_to_others(&error) => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// A directory that others still use, or have removed.
+fn is_left_to_others(error: &Error) -> bool {
+    error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
+}
+
+/// Files outlive no target, but the compiler cannot know: both hold the connection.
+type Shared = Arc<Mutex<Connection>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn name(text: &str) -> filename3<'_> {
+    filename3(Opaque::borrowed(text.as_bytes()))
+}
+
+fn entry<'a>(directory: &nfs_fh3, text: &'a str) -> diropargs3<'a> {
+    diropargs3 {
+        dir: directory.clone(),
+        name: name(text),
+    }
+}
+
+fn mode(bits: u32) -> sattr3 {
+    sattr3 {
+        mode: Nfs3Option::Some(bits),
+        ..sattr3::default()
+    }
+}
+
+/// A name's handle and attributes; attributes that the server leaves out are asked for.
+fn lookup(
+    connection: &mut Connection,
+    operation: &'static str,
+    path: &str,
+    directory: &nfs_fh3,
+    text: &str,
+) -> Result<(nfs_fh3, fattr3)> {
+    let asked = LOOKUP3args {
+        what: entry(directory, text),
+    };
+    let found = connection.call(operation, path, async |c| c.lookup(&asked).await)?;
+    let handle = found.object;
+    if let Nfs3Option::Some(seen) = found.obj_attributes {
+        return Ok((handle, seen));
+    }
+    let asked = GETATTR3args {
+        object: handle.clone(),
+    };
+    let seen = connection.call(operation, path, async |c| c.getattr(&asked).await)?;
+    Ok((handle, seen.obj_attributes))
+}
+
+fn mkdir(connection: &mut Connection, directory: &nfs_fh3, path: &str) -> Result<nfs_fh3> {
+    let text = last(path);
+    let asked = MKDIR3args {
+        where_: entry(directory, text),
+        attributes: mode(DIRECTORY_MODE),
+    };
+    let made = connection.call("mkdir", path, async |c| c.mkdir(&asked).await)?;
+    match made.obj {
+        Nfs3Option::Some(handle) => Ok(handle),
+        Nfs3Option::None => Ok(lookup(connection, "mkdir", path, directory, text)?.0),
+    }
+}
+
+fn rmdir(connection: &mut Connection, above: &nfs_fh3, path: &str) -> Result<()> {
+    let asked = RMDIR3args {
+        object: entry(above, last(path)),
+    };
+    let removed = connection.call("rmdir", path, async |c| c.rmdir(&asked).await);
+    removed.map(drop)
+}
+
+/// The last name of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+struct Nfs {
+    connection: Shared,
+    settings: Settings,
+    /// Handles of directories by their path in the run's; a client of any kind keeps them.
+    directories: HashMap<String, nfs_fh3>,
+}
+
+impl Nfs {
+    /// The handle of a directory of the run.
+    fn directory(&mut self, operation: &'static str, path: &str) -> Result<nfs_fh3> {
+        if let Some(known) = self.directories.get(path) {
+            return Ok(known.clone());
+        }
+        let above = self.above(operation, path)?;
+        let mut connection = lock(&self.connection);
+        let (handle, _) = lookup(&mut connection, operation, path, &above, last(path))?;
+        self.directories.insert(path.to_string(), handle.clone());
+        Ok(handle)
+    }
+
+    /// The handle of the directory that a path is in.
+    fn above(&mut self, operation: &'static str, path: &str) -> Result<nfs_fh3> {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        self.directory(operation, parent)
+    }
+
+    fn look(&mut self, operation: &'static str, path: &str) -> Result<(nfs_fh3, fattr3)> {
+        let above = self.above(operation, path)?;
+        lookup(
+            &mut lock(&self.connection),
+            operation,
+            path,
+            &above,
+            last(path),
+        )
+    }
+
+    fn file(&self, path: &str, handle: nfs_fh3, offset: u64) -> Box<dyn File> {
+        Box::new(NfsFile::new(
+            &self.connection,
+            self.settings,
+            path,
+            handle,
+            offset,
+        ))
+    }
+}
+
+impl Target for Nfs {
+    fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let above = self.above("create", path)?;
+        let asked = CREATE3args {
+            where_: entry(&above, last(path)),
+            how: createhow3::GUARDED(mode(FILE_MODE)),
+        };
+        let created =
+            lock(&self.connection).call("create", path, async |c| c.create(&asked).await)?;
+        let handle = match created.obj {
+            Nfs3Option::Some(handle) => handle,
+            Nfs3Option::None => self.look("create", path)?.0,
+        };
+        Ok(self.file(path, handle, 0))
+    }
+
+    fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let (handle, _) = self.look("open", path)?;
+        Ok(self.file(path, handle, 0))
+    }
+
+    fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let (handle, seen) = self.look("append", path)?;
+        Ok(self.file(path, handle, seen.size))
+    }
+
+    fn stat(&mut self, path: &str) -> Result<u64> {
+        self.look("stat", path).map(|(_, seen)| seen.size)
+    }
+
+    fn list(&mut self, path: &str) -> Result<usize> {
+        let mut asked = READDIR3args {
+            dir: self.directory("list", path)?,
+            cookie: 0,
+            cookieverf: cookieverf3::default(),
+            count: self.settings.list_bytes,
+        };
+        let mut connection = lock(&self.connection);
+        let mut count = 0;
+        loop {
+            let page = connection.call("list", path, async |c| c.readdir(&asked).await)?;
+            let entries = page.reply.entries.into_inner();
+            let own = |text: &[u8]| text != b"." && text != b"..";
+            count += entries.iter().filter(|e| own(e.name.0.as_ref())).count();
+            match entries.last() {
+                Some(entry) if !page.reply.eof => asked.cookie = entry.cookie,
+                _ => return Ok(count),
+            }
+            asked.cookieverf = page.cookieverf;
+        }
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let (above_from, above_to) = (self.above("rename", from)?, self.above("rename", to)?);
+        let asked = RENAME3args {
+            from: entry(&above_from, last(from)),
+            to: entry(&above_to, last(to)),
+        };
+        let renamed = lock(&self.connection).call("rename", from, async |c| c.rename(&asked).await);
+        renamed.map(drop)
+    }
+
+    fn delete(&mut self, path: &str) -> Result<()> {
+        let above = self.above("delete", path)?;
+        let asked = REMOVE3args {
+            object: entry(&above, last(path)),
+        };
+        let removed = lock(&self.connection).call("delete", path, async |c| c.remove(&asked).await);
+        removed.map(drop)
+    }
+
+    fn mkdir(&mut self, path: &str) -> Result<()> {
+        let above = self.above("mkdir", path)?;
+        let made = mkdir(&mut lock(&self.connection), &above, path)?;
+        self.directories.insert(path.to_string(), made);
+        Ok(())
+    }
+
+    fn rmdir(&mut self, path: &str) -> Result<()> {
+        let above = self.above("rmdir", path)?;
+        self.directories.remove(path);
+        rmdir(&mut lock(&self.connection), &above, path)
+    }
+
+    fn drop_cache(&mut self, path: &str) -> Result<()> {
+        let reason = "the pages are the server's";
+        Err(Error::new(ErrorKind::Other, "drop_cache", path, reason))
+    }
+}

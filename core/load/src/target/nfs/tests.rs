@@ -1,0 +1,168 @@
+//! The NFS target against another implementation of the protocol, in memory.
+
+use std::sync::mpsc;
+
+use bytes::Bytes;
+use nfs3_server::memfs::{MemFs, MemFsConfig};
+use nfs3_server::tcp::{NFSTcp, NFSTcpListener};
+
+use super::*;
+use crate::{run, Control, Plan};
+
+/// A server of this process on a port of its own, with one directory and one file; it serves until
+/// the process ends.
+fn served() -> u16 {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let mut config = MemFsConfig::default();
+            config.add_dir("/work");
+            config.add_file("/file", "x");
+            let held = MemFs::new(config).unwrap();
+            let listener = NFSTcpListener::bind("127.0.0.1:0", held).await.unwrap();
+            tell.send(listener.get_listen_port()).unwrap();
+            listener.handle_forever().await.unwrap();
+        });
+    });
+    told.recv().unwrap()
+}
+
+fn spec(port: u16, more: &str) -> String {
+    format!(
+        r#"{{"kind":"nfs","server":"127.0.0.1","export":"/","root":"/work",
+        "portmapper_port":{port}{more}}}"#
+    )
+}
+
+fn factory(port: u16, more: &str, run_directory: &str) -> NfsFactory {
+    let super::super::TargetSpec::Nfs(spec) = serde_json::from_str(&spec(port, more)).unwrap()
+    else {
+        panic!("another kind");
+    };
+    NfsFactory::new(&spec, run_directory).unwrap()
+}
+
+fn plan(target: &str, mix: &[&str]) -> Plan {
+    let mix: Vec<String> = mix
+        .iter()
+        .map(|o| format!(r#"{{"operation":"{o}","weight":1.0}}"#))
+        .collect();
+    let text = format!(
+        r#"{{"stream":{{"seed":3,"clients":2,"operations_per_client":60,"files_per_client":6,
+        "mix":[{}],"file_size":{{"uniform":{{"low":1,"high":100000}}}},
+        "transfer_size_bytes":16384,"file_choice":"uniform"}},"target":{target},
+        "run_directory":"run","verify":"inline"}}"#,
+        mix.join(","),
+    );
+    Plan::parse(&text).unwrap()
+}
+
+#[test]
+fn every_operation_works_is_verified_and_leaves_nothing() {
+    let port = served();
+    let target = spec(port, r#","fsync":"close""#);
+    let kinds = [
+        "read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir",
+    ];
+    // Twice, because the second finds what the first would have left.
+    for _ in 0..2 {
+        let report = run(&plan(&target, &kinds), &Control::default())
+            .unwrap()
+            .report;
+        assert!(report.complete, "{:?}", report.errors);
+        let counted: u64 = report.operations.values().map(|o| o.count).sum();
+        assert_eq!(counted, 120);
+        assert_eq!(report.verified_bytes, report.operations["read"].bytes);
+    }
+}
+
+#[test]
+fn calls_are_cut_to_what_is_allowed_and_bytes_stay_in_order() {
+    let port = served();
+    let more = r#","read_size_bytes":7000,"write_size_bytes":10000"#;
+    let factory = factory(port, more, "cut");
+    factory.begin(false).unwrap();
+    let mut target = factory.connect().unwrap();
+    let bytes: Vec<u8> = (0..100_001u32).map(|n| (n * 7 / 3) as u8).collect();
+    let mut file = target.create("f").unwrap();
+    file.write(Bytes::from(bytes[..60_000].to_vec())).unwrap();
+    file.close().unwrap();
+    let mut file = target.append("f").unwrap();
+    file.write(Bytes::from(bytes[60_000..].to_vec())).unwrap();
+    file.fsync().unwrap();
+    file.close().unwrap();
+    assert_eq!(target.stat("f").unwrap(), 100_001);
+    let (mut file, mut seen) = (target.open("f").unwrap(), vec![0; 200_000]);
+    assert_eq!(file.read(&mut seen[..16_384]).unwrap(), 16_384);
+    assert_eq!(file.read(&mut seen[16_384..]).unwrap(), 100_001 - 16_384);
+    assert_eq!(file.read(&mut [0; 10]).unwrap(), 0);
+    assert!(seen[..100_001] == bytes);
+    target.delete("f").unwrap();
+    factory.finish(false).unwrap();
+}
+
+#[test]
+fn a_list_of_many_pages_counts_every_entry_once() {
+    let port = served();
+    let mut factory = factory(port, "", "pages");
+    factory.settings.list_bytes = 1024;
+    factory.begin(false).unwrap();
+    let mut target = factory.connect().unwrap();
+    target.mkdir("c0").unwrap();
+    assert_eq!(target.list("c0").unwrap(), 0);
+    for number in 0..200 {
+        target.create(&format!("c0/file-{number}")).unwrap();
+    }
+    assert_eq!(target.list("c0").unwrap(), 200);
+    assert_eq!(target.list("").unwrap(), 1);
+}
+
+#[test]
+fn errors_have_their_kinds() {
+    let port = served();
+    let factory = factory(port, "", "errors");
+    factory.begin(false).unwrap();
+    let mut target = factory.connect().unwrap();
+    let kind = |error: Option<Error>| error.unwrap().kind;
+    assert_eq!(kind(target.open("none").err()), ErrorKind::NotFound);
+    assert_eq!(kind(target.stat("none/f").err()), ErrorKind::NotFound);
+    target.create("f").unwrap();
+    assert_eq!(kind(target.create("f").err()), ErrorKind::Exists);
+    assert!(factory.finish(false).is_err(), "it is not empty");
+    factory.finish(true).unwrap();
+    target.delete("f").unwrap();
+    factory.finish(false).unwrap();
+}
+
+#[test]
+fn targets_that_cannot_be_are_input_errors() {
+    let port = served();
+    for (old, new, key) in [
+        ("/work", "/none", "target.root"),
+        ("/work", "/file", "target.root"),
+        (r#""export":"/""#, r#""export":"/none""#, "target.export"),
+    ] {
+        let target = spec(port, "").replace(old, new);
+        let error = run(&plan(&target, &["write"]), &Control::default()).err();
+        let error = error.unwrap();
+        assert_eq!(error.kind, ErrorKind::Input, "{error}");
+        assert!(error.to_string().starts_with(key), "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_hangs_up_or_is_not_there_is_told_at_once() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || drop(listener.accept().unwrap()));
+    // First somebody who hangs up, then nobody.
+    for _ in 0..2 {
+        let error = run(&plan(&spec(port, ""), &["write"]), &Control::default()).err();
+        assert_eq!(error.unwrap().kind, ErrorKind::Unreachable);
+    }
+    server.join().unwrap();
+}

@@ -1,0 +1,113 @@
+//! The token game: one step at a time, each chosen by the player.
+
+use serde_json::{json, Value as Json};
+
+use super::{choice_json, choices, first_places, marking_json, row_json, take, Choice, Places};
+use crate::clock::{nanoseconds, seconds};
+use crate::compiled::Net;
+use crate::error::{NetError, Result};
+use crate::stream::Stream;
+
+/// A net at one moment of a game.
+#[derive(Debug)]
+pub struct Game {
+    net: Net,
+    places: Places,
+    /// Tokens on their way, in order of making.
+    pending: Vec<Pending>,
+    streams: Vec<Stream>,
+    now_ns: u64,
+    steps: u64,
+    choices: Vec<Choice>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    time_ns: u64,
+    place: usize,
+    row: Vec<u64>,
+}
+
+impl Game {
+    /// The net at time zero.
+    pub fn new(net: Net, seed: u64) -> Result<Self> {
+        let streams = (0..net.transitions.len() as u64).map(|at| Stream::new(seed, 0, at));
+        let mut game = Self {
+            places: first_places(&net),
+            pending: Vec::new(),
+            streams: streams.collect(),
+            now_ns: 0,
+            steps: 0,
+            choices: Vec::new(),
+            net,
+        };
+        game.settle()?;
+        Ok(game)
+    }
+
+    /// Where the game stands: time, steps, marking, tokens on their way, and what may fire.
+    pub fn state(&self) -> Json {
+        let coming = self.pending.iter().map(|token| {
+            let row = row_json(&self.net, token.place, &token.row);
+            let name = &self.net.places[token.place].name;
+            json!({"place": name, "token": row, "time_s": seconds(token.time_ns)})
+        });
+        let enabled = self.choices.iter();
+        let enabled = enabled.map(|choice| choice_json(&self.net, &self.places, choice));
+        json!({
+            "time_s": seconds(self.now_ns),
+            "steps": self.steps,
+            "marking": marking_json(&self.net, &self.places),
+            "coming": coming.collect::<Vec<_>>(),
+            "enabled": enabled.collect::<Vec<_>>(),
+        })
+    }
+
+    /// Fires the choice with that index among the enabled ones.
+    pub fn fire(&mut self, index: usize) -> Result<()> {
+        let Some(choice) = self.choices.get(index).cloned() else {
+            let reason = format!("choice {index} is not among the {}", self.choices.len());
+            return Err(NetError::input("game", reason));
+        };
+        let stream = &mut self.streams[choice.transition];
+        let mut places = self.places.clone();
+        let made = take(&self.net, &mut places, &choice, stream)?;
+        for (place, row, delay_s) in made {
+            let time_ns = nanoseconds(delay_s).and_then(|delay| self.now_ns.checked_add(delay));
+            let time_ns = time_ns.ok_or_else(|| {
+                let context = self.net.context(choice.transition);
+                NetError::run(context, format!("the delay {delay_s} s is out of range"))
+            })?;
+            match time_ns == self.now_ns {
+                true => places[place].push(row),
+                false => self.pending.push(Pending {
+                    time_ns,
+                    place,
+                    row,
+                }),
+            }
+        }
+        self.places = places;
+        self.steps += 1;
+        self.settle()
+    }
+
+    /// Moves time forward until something can fire, or nothing is on its way any more.
+    fn settle(&mut self) -> Result<()> {
+        loop {
+            self.choices = choices(&self.net, &self.places)?;
+            let next = self.pending.iter().map(|token| token.time_ns).min();
+            let Some(time_ns) = next.filter(|_| self.choices.is_empty()) else {
+                return Ok(());
+            };
+            self.now_ns = time_ns;
+            let (due, later): (Vec<Pending>, Vec<Pending>) = std::mem::take(&mut self.pending)
+                .into_iter()
+                .partition(|token| token.time_ns == time_ns);
+            self.pending = later;
+            for token in due {
+                self.places[token.place].push(token.row);
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Every way to go on: all bindings of a marking, for the state space and the token game.
+//!
+//! Obvious code, not the engine's: the engine finds the one binding that is next, here each
+//! combination of tokens is tried. Tokens of equal rows count as one choice.
+
+mod game;
+mod space;
+
+use serde_json::{json, Map, Value as Json};
+
+use crate::compiled::Net;
+use crate::error::{NetError, Result};
+use crate::expression::{evaluate, Binding, Fault, Instruction, Value};
+use crate::monitor::word_json;
+use crate::stream::Stream;
+
+pub use game::Game;
+pub use space::state_space;
+
+type Row = Vec<u64>;
+
+/// The available tokens of every place, in order of arrival.
+type Places = Vec<Vec<Row>>;
+
+/// A choice: the transition, and for each of its arcs the position of a token in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    transition: usize,
+    positions: Vec<usize>,
+}
+
+/// More bindings than this at once are an error and not a list.
+const CHOICES_MAX: usize = 100_000;
+
+/// All bindings of the transitions of the highest priority that has any.
+fn choices(net: &Net, places: &Places) -> Result<Vec<Choice>> {
+    let mut found: Vec<Choice> = Vec::new();
+    let mut best = u32::MAX;
+    for (index, transition) in net.transitions.iter().enumerate() {
+        let blocked = |&(place, most): &(u32, u32)| places[place as usize].len() >= most as usize;
+        if transition.level > best || transition.inhibit.iter().any(blocked) {
+            continue;
+        }
+        let before = found.len();
+        extend(net, places, index, &mut Vec::new(), &mut found)?;
+        if found.len() > before && transition.level < best {
+            best = transition.level;
+            found.drain(..before);
+        }
+    }
+    Ok(found)
+}
+
+/// Completes a partial binding in every way.
+fn extend(
+    net: &Net,
+    places: &Places,
+    transition: usize,
+    chosen: &mut Vec<usize>,
+    found: &mut Vec<Choice>,
+) -> Result<()> {
+    let inputs = &net.transitions[transition].inputs;
+    let arc = chosen.len();
+    if arc == inputs.len() {
+        if holds(net, places, transition, chosen)? {
+            let positions = chosen.clone();
+            found.push(Choice {
+                transition,
+                positions,
+            });
+        }
+        return match found.len() > CHOICES_MAX {
+            true => Err(NetError::run(
+                net.context(transition),
+                format!("has more than {CHOICES_MAX} bindings in one marking"),
+            )),
+            false => Ok(()),
+        };
+    }
+    let place = inputs[arc].place;
+    let rows = &places[place as usize];
+    let taken = |chosen: &[usize], at: usize| {
+        let same = |other: &usize| inputs[*other].place == place && chosen[*other] == at;
+        (0..arc).any(|other| same(&other))
+    };
+    for at in 0..rows.len() {
+        let twin = (0..at).any(|other| rows[other] == rows[at] && !taken(chosen, other));
+        if taken(chosen, at) || twin {
+            continue;
+        }
+        chosen.push(at);
+        extend(net, places, transition, chosen, found)?;
+        chosen.pop();
+    }
+    Ok(())
+}
+
+/// The rows of a choice, one after another, and the number of each.
+fn bound(net: &Net, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
+    let mut rows = Vec::with_capacity(chosen.len() * net.stride);
+    for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {
+        rows.extend(&places[input.place as usize][at]);
+        rows.resize(rows.len().next_multiple_of(net.stride), 0);
+        if net.places[input.place as usize].fields.is_empty() {
+            rows.resize(rows.len() + net.stride, 0);
+        }
+    }
+    (rows, (0..chosen.len() as u32).collect())
+}
+
+fn binding<'a>(net: &'a Net, rows: &'a [u64], tokens: &'a [u32]) -> Binding<'a> {
+    Binding {
+        rows,
+        stride: net.stride,
+        tokens,
+        tables: &net.tables,
+    }
+}
+
+fn holds(net: &Net, places: &Places, transition: usize, chosen: &[usize]) -> Result<bool> {
+    let Some(guard) = &net.transitions[transition].guard else {
+        return Ok(true);
+    };
+    let (rows, tokens) = bound(net, places, transition, chosen);
+    let answer = evaluate(
+        guard,
+        binding(net, &rows, &tokens),
+        &mut Stream::new(0, 0, 0),
+    );
+    answer
+        .map(|word| word != 0)
+        .map_err(|fault| in_transition(net, transition, "guard", fault))
+}
+
+fn in_transition(net: &Net, transition: usize, part: &str, fault: Fault) -> NetError {
+    let context = format!("{}, {part}", net.context(transition));
+    NetError::run(context, fault.to_string())
+}
+
+/// What a firing makes: for each output its place, its row and its delay in seconds.
+type Made = Vec<(usize, Row, f64)>;
+
+/// Takes a choice's tokens, empties what is reset, and returns the tokens made.
+fn take(net: &Net, places: &mut Places, choice: &Choice, stream: &mut Stream) -> Result<Made> {
+    let transition = &net.transitions[choice.transition];
+    let (rows, tokens) = bound(net, places, choice.transition, &choice.positions);
+    let mut value = |value: &Value, part: &str| {
+        value
+            .of(binding(net, &rows, &tokens), stream)
+            .map_err(|fault| in_transition(net, choice.transition, part, fault))
+    };
+    let mut delay_s = |delay: &Option<Value>| match delay {
+        None => Ok(0.0),
+        Some(delay) => value(delay, "delay").map(f64::from_bits),
+    };
+    let base_s = delay_s(&transition.delay)?;
+    let mut delays_s = Vec::with_capacity(transition.outputs.len());
+    for output in &transition.outputs {
+        delays_s.push(base_s + delay_s(&output.delay)?);
+    }
+    let mut made = Vec::with_capacity(transition.outputs.len());
+    for (output, delay_s) in transition.outputs.iter().zip(delays_s) {
+        let row = output.fields.iter().map(|field| value(field, "output"));
+        made.push((
+            output.place as usize,
+            row.collect::<Result<Row>>()?,
+            delay_s,
+        ));
+    }
+    let mut leaving: Vec<(usize, usize)> = transition
+        .inputs
+        .iter()
+        .zip(&choice.positions)
+        .map(|(input, &at)| (input.place as usize, at))
+        .collect();
+    leaving.sort_unstable_by(|a, b| b.cmp(a));
+    for (place, at) in leaving {
+        places[place].remove(at);
+    }
+    for &place in &transition.reset {
+        places[place as usize].clear();
+    }
+    Ok(made)
+}
+
+fn first_places(net: &Net) -> Places {
+    net.places
+        .iter()
+        .map(|place| place.initial.clone())
+        .collect()
+}
+
+/// Whether a value of the net is drawn at random.
+fn draws(value: &Value) -> bool {
+    match value {
+        Value::Code(code) => code
+            .iter()
+            .any(|one| matches!(one, Instruction::Draw(_) | Instruction::Empirical(_))),
+        _ => false,
+    }
+}
+
+fn row_json(net: &Net, place: usize, row: &[u64]) -> Json {
+    let cells = row.iter().zip(&net.places[place].fields);
+    Json::Array(
+        cells
+            .map(|(&word, field)| word_json(net, word, field.1))
+            .collect(),
+    )
+}
+
+/// Place names to rows; empty places are left out.
+fn marking_json(net: &Net, places: &Places) -> Json {
+    let mut marking = Map::new();
+    for (place, rows) in places
+        .iter()
+        .enumerate()
+        .filter(|entry| !entry.1.is_empty())
+    {
+        let rows = rows.iter().map(|row| row_json(net, place, row)).collect();
+        marking.insert(net.places[place].name.clone(), Json::Array(rows));
+    }
+    Json::Object(marking)
+}
+
+/// The transition of a choice, and what its variables stand for.
+fn choice_json(net: &Net, places: &Places, choice: &Choice) -> Json {
+    let transition = &net.transitions[choice.transition];
+    let mut variables = Map::new();
+    for (input, &at) in transition.inputs.iter().zip(&choice.positions) {
+        let place = input.place as usize;
+        if !input.variable.is_empty() {
+            let row = row_json(net, place, &places[place][at]);
+            variables.insert(input.variable.clone(), row);
+        }
+    }
+    json!({"page": transition.page, "transition": transition.name, "binding": variables})
+}

@@ -1,0 +1,183 @@
+//! The state space: every marking that can be reached, time left out, and what follows from it.
+
+use std::collections::{HashMap, HashSet};
+
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::EdgeRef;
+use serde_json::{json, Map, Value as Json};
+
+use super::{choices, draws, first_places, marking_json, take, Places, Row};
+use crate::compiled::Net;
+use crate::error::{NetError, Result};
+use crate::stream::Stream;
+
+/// Dead markings that are shown; all are counted.
+const SHOWN_MAX: usize = 10;
+
+/// Markings as nodes, firings as edges with the transition's index.
+struct Space {
+    markings: Vec<Places>,
+    graph: DiGraph<(), usize>,
+    complete: bool,
+}
+
+/// Explores a net to at most `markings_max` markings and reports on it. Delays are left out, so
+/// every order of firings that any delays could bring is in it; priorities count.
+pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
+    refuse_draws(net)?;
+    let space = explore(net, markings_max)?;
+    let mut report = json!({
+        "net": net.name(),
+        "complete": space.complete,
+        "markings": space.markings.len(),
+        "arcs": space.graph.edge_count(),
+        "bounds": bounds(net, &space),
+    });
+    if space.complete {
+        let entries = report.as_object_mut().expect("an object");
+        properties(net, &space, entries);
+    }
+    Ok(report)
+}
+
+fn refuse_draws(net: &Net) -> Result<()> {
+    for (index, transition) in net.transitions.iter().enumerate() {
+        if transition
+            .outputs
+            .iter()
+            .any(|arc| arc.fields.iter().any(draws))
+        {
+            let reason = "an output token is drawn at random; a state space has no chance";
+            return Err(NetError::input(net.context(index), reason));
+        }
+    }
+    Ok(())
+}
+
+fn explore(net: &Net, markings_max: usize) -> Result<Space> {
+    let mut space = Space {
+        markings: Vec::new(),
+        graph: DiGraph::new(),
+        complete: true,
+    };
+    let mut known: HashMap<Vec<u64>, NodeIndex> = HashMap::new();
+    let mut first = first_places(net);
+    first.iter_mut().for_each(|rows| rows.sort_unstable());
+    known.insert(code_of(&first), space.graph.add_node(()));
+    space.markings.push(first);
+    let mut at = 0;
+    while at < space.markings.len() {
+        for choice in choices(net, &space.markings[at])? {
+            let mut next = space.markings[at].clone();
+            let made = take(net, &mut next, &choice, &mut Stream::new(0, 0, 0))?;
+            for (place, row, _) in made {
+                let spot = next[place].partition_point(|other| *other <= row);
+                next[place].insert(spot, row);
+            }
+            let code = code_of(&next);
+            let node = match known.get(&code) {
+                Some(&node) => node,
+                None if space.markings.len() >= markings_max => {
+                    space.complete = false;
+                    return Ok(space);
+                }
+                None => {
+                    let node = space.graph.add_node(());
+                    known.insert(code, node);
+                    space.markings.push(next);
+                    node
+                }
+            };
+            let from = NodeIndex::new(at);
+            space.graph.add_edge(from, node, choice.transition);
+        }
+        at += 1;
+    }
+    Ok(space)
+}
+
+/// A marking in one list: for each place the number of its rows, then the rows.
+fn code_of(places: &Places) -> Vec<u64> {
+    let of_place = |rows: &Vec<Row>| {
+        let count = rows.len() as u64;
+        std::iter::once(count)
+            .chain(rows.iter().flatten().copied())
+            .collect::<Vec<u64>>()
+    };
+    places.iter().flat_map(of_place).collect()
+}
+
+/// The least and the most tokens of every place.
+fn bounds(net: &Net, space: &Space) -> Json {
+    let mut found = Map::new();
+    for (place, definition) in net.places.iter().enumerate() {
+        let counts = || space.markings.iter().map(|marking| marking[place].len());
+        let (least, most) = (counts().min(), counts().max());
+        found.insert(definition.name.clone(), json!([least, most]));
+    }
+    Json::Object(found)
+}
+
+/// What only a complete space can tell.
+fn properties(net: &Net, space: &Space, report: &mut Map<String, Json>) {
+    let graph = &space.graph;
+    let dead: Vec<usize> = graph
+        .node_indices()
+        .filter(|&node| graph.edges(node).next().is_none())
+        .map(NodeIndex::index)
+        .collect();
+    let components = kosaraju_scc(graph);
+    let mut component_of = vec![0; space.markings.len()];
+    for (index, members) in components.iter().enumerate() {
+        members
+            .iter()
+            .for_each(|node| component_of[node.index()] = index);
+    }
+    let leaves = |members: &Vec<NodeIndex>| {
+        members.iter().any(|&node| {
+            graph
+                .edges(node)
+                .any(|edge| component_of[edge.target().index()] != component_of[node.index()])
+        })
+    };
+    let terminal: Vec<&Vec<NodeIndex>> = components
+        .iter()
+        .filter(|members| !leaves(members))
+        .collect();
+    let fires_in = |members: &[NodeIndex]| -> HashSet<usize> {
+        let edges = members.iter().flat_map(|&node| graph.edges(node));
+        edges.map(|edge| *edge.weight()).collect()
+    };
+    let last: Vec<HashSet<usize>> = terminal.iter().map(|members| fires_in(members)).collect();
+    let ever: HashSet<usize> = graph.edge_weights().copied().collect();
+    let names = |keep: &dyn Fn(usize) -> bool| -> Vec<&str> {
+        let kept = net
+            .transition_names()
+            .enumerate()
+            .filter(|entry| keep(entry.0));
+        kept.map(|entry| entry.1).collect()
+    };
+    // A marking is home when every other can return to it: the one component that none leaves.
+    let home = if terminal.len() == 1 {
+        terminal[0].len()
+    } else {
+        0
+    };
+    let shown = dead.iter().take(SHOWN_MAX);
+    let shown: Vec<Json> = shown
+        .map(|&at| marking_json(net, &space.markings[at]))
+        .collect();
+    let entries = [
+        ("components", json!(components.len())),
+        ("dead_markings", json!(dead.len())),
+        ("dead_markings_shown", json!(shown)),
+        ("home_markings", json!(home)),
+        ("dead_transitions", json!(names(&|at| !ever.contains(&at)))),
+        (
+            "live_transitions",
+            json!(names(&|at| last.iter().all(|set| set.contains(&at)))),
+        ),
+    ];
+    report.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+}

@@ -1,0 +1,267 @@
+"""A real Alluxio: a master, workers with memory tiers on hosts of their own, FUSE on clients."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from dfslab.beds.base import Notify
+from dfslab.beds.cache import maven_jars, program
+from dfslab.beds.errors import BedError
+from dfslab.beds.host import Host
+from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.filesystems.alluxio.facts import PARAMETERS
+from dfslab.spec.model import InputError
+from dfslab.spec.parameters import Parameter
+from dfslab.spec.units import parse
+
+POM = Path(__file__).with_name("pom.xml")
+VERSION = "2.9.4"
+FORMAT = "alluxio.cli.Format"
+MASTER = "alluxio.master.AlluxioMaster"
+WORKER = "alluxio.worker.AlluxioWorker"
+FUSE = "alluxio.fuse.AlluxioFuse"
+# What Alluxio's native library of the mount is linked to.
+LIBFUSE = "libfuse.so.2"
+# One read of a file at a time: Alluxio opens its stream anew for one that comes out of order, as
+# the kernel's parallel read-ahead does (64 MiB took over 60 s so, and 1 s in order). And writes
+# of more than a page.
+MOUNT_OPTIONS = "sync_read,big_writes"
+SHELL = "alluxio.cli.fs.FileSystemShell"
+MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
+JAVA_LIMIT_S = 120.0
+ANSWER_LIMIT_S = 5.0
+MIB = 2**20
+# Options that are quantities: unit, and the least that makes sense.
+LEAST = {"memory_tier": ("B", "16 MiB"), "heap": ("B", "128 MiB"), "worker_timeout": ("s", "1 s")}
+# Alluxio was written for Java 8 and 11: it reaches into these packages by reflection.
+OPENED = ("java.lang", "java.util", "java.nio", "sun.nio.ch")
+# A daemon of the bed is never asked by way of a proxy, whatever the environment says.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+LOG4J = """log4j.rootLogger=WARN,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+"""
+
+
+class Bed(MountedBed):
+    """A running Alluxio; `with Bed.up({...}) as bed:` takes it down at the end.
+
+    The under-store is a folder of the bed on this machine, which every host reaches as if it were
+    its own: what passes between a worker and the under-store crosses no link and no limited disk.
+    The mount writes files from front to back once; Alluxio has no writes in the middle of a file.
+    """
+
+    SYSTEM = "alluxio"
+    PROGRAMS = {"java": "openjdk-17-jre-headless"}
+    OPTIONS = {
+        "memory_tier": "256 MiB", "heap": "384 MiB",
+        # ASYNC_THROUGH is Alluxio's own default, but needs a job service, which is not started.
+        "write_type": ("CACHE_THROUGH", "MUST_CACHE", "THROUGH"),
+        "worker_timeout": "5 min",
+    }  # fmt: skip
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters in SI units; InputError when one is wrong."""
+        found = super().parse(parameters)
+        for key, (unit, least) in LEAST.items():
+            found[key] = _quantity(key, found[key], unit, least)
+        return found
+
+    @classmethod
+    def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
+        """Java and libfuse are there, and Alluxio's jars are downloaded."""
+        super().prepare(parameters, notify)
+        try:
+            ctypes.CDLL(LIBFUSE)
+        except OSError as error:
+            why = "not found; install libfuse2 (Debian)"
+            raise BedError("missing_program", f"looking for {LIBFUSE}", why) from error
+        _jars(notify)
+
+    def start_servers(self) -> None:
+        """The master on an empty journal, then the workers; done when the master knows them."""
+        self._write_configuration()
+        self.master.run(*self.java_command(FORMAT, "master"), limit_s=JAVA_LIMIT_S)
+        self._launch(self.master, "master", MASTER, {}, self._master_serves, 0)
+        for number, host in enumerate(self.hosts.of("worker"), 1):
+            self._start_worker(host, number)
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+        said = self.ask("info") or {}
+        self._now(versions={"alluxio": str(said.get("version", "unknown"))})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """A FUSE client in the foreground."""
+        own = {"alluxio.user.hostname": host.address}
+        self._launch(host, f"mount-{host.name}", FUSE, own, lambda: host.mounted(point),
+                     CLIENT_STAGE, "-m", str(point), "-o", MOUNT_OPTIONS)  # fmt: skip
+
+    @property
+    def master(self) -> Host:
+        """The host of the only master."""
+        return self.hosts.of("master")[0]
+
+    @property
+    def under_store(self) -> Path:
+        """Where files are that were written through."""
+        return self.folder / "under-store"
+
+    def live_workers(self) -> int | None:
+        """How many workers the master believes to live; None when it does not answer.
+
+        A worker that crashed counts until it has been silent for `worker_timeout`.
+        """
+        said = self.ask("webui_workers")
+        return None if said is None else len(said.get("normalNodeInfos") or ())
+
+    def shell(self, host: Host, *words: str) -> str:
+        """What a command of `alluxio fs` says in a host; BedError when it fails."""
+        return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
+
+    def ask(self, what: str) -> dict[str, Any] | None:
+        """One of the answers of the master's web service; None when it does not answer."""
+        url = f"http://{self.master.address}:{MASTER_WEB}/api/v1/master/{what}"
+
+        def work() -> dict[str, Any]:
+            with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:
+                return json.load(answer)
+
+        try:
+            return self.master.in_network(work)
+        except (OSError, ValueError, HTTPException):
+            return None
+
+    def java_command(self, main: str, *arguments: str, **own: str) -> list[str]:
+        """A command that runs a main class of Alluxio's; `own` are properties of this process."""
+        heap_mib = int(self.parameters["heap"]) // MIB
+        # These four are not accepted from the configuration file.
+        properties = {
+            "alluxio.home": str(self.folder),
+            "alluxio.conf.dir": str(self.configuration),
+            "alluxio.site.conf.dir": str(self.configuration),
+            "alluxio.logs.dir": str(self.folder / "tmp"),
+            **own,
+        }
+        return [
+            program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
+            # Nothing outside the bed's folder: no performance counters in the system's /tmp.
+            "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
+            "-Djava.net.preferIPv4Stack=true",
+            *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
+            *(f"-D{key}={value}" for key, value in properties.items()),
+            "-cp", os.pathsep.join((str(self.configuration), f"{_jars()}/*")), main, *arguments,
+        ]  # fmt: skip
+
+    @property
+    def configuration(self) -> Path:
+        """The folder of Alluxio's configuration files."""
+        return self.folder / "conf"
+
+    def _write_configuration(self) -> None:
+        for folder in (self.configuration, self.under_store, self.folder / "tmp"):
+            folder.mkdir()
+        lines = [f"{key}={value}\n" for key, value in self._properties().items()]
+        (self.configuration / "alluxio-site.properties").write_text("".join(lines), "utf-8")
+        (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
+
+    def _properties(self) -> dict[str, str]:
+        """Alluxio's properties, the same for every process."""
+        master, told = self.master, self.parameters
+        described = {
+            parameter.source: _text(told[parameter.key], parameter)
+            for parameter in PARAMETERS.of_origin("filesystem").values()
+            if parameter.source.startswith("alluxio.")
+        }
+        return described | {
+            "alluxio.work.dir": str(self.folder),
+            "alluxio.tmp.dirs": str(self.folder / "tmp"),
+            "alluxio.master.hostname": master.address,
+            "alluxio.master.bind.host": master.address,
+            "alluxio.master.web.bind.host": master.address,
+            "alluxio.master.rpc.port": str(MASTER_RPC),
+            "alluxio.master.web.port": str(MASTER_WEB),
+            "alluxio.master.journal.type": "UFS",
+            "alluxio.master.journal.folder": str(master.disk / "journal"),
+            "alluxio.master.metastore.dir": str(master.disk / "metastore"),
+            "alluxio.master.mount.table.root.ufs": str(self.under_store),
+            "alluxio.master.worker.timeout": _milliseconds(told["worker_timeout"]),
+            "alluxio.master.lost.worker.detection.interval": "1000ms",
+            "alluxio.master.update.check.enabled": "false",
+            "alluxio.fuse.jnifuse.libfuse.version": "2",
+            "alluxio.security.authorization.permission.enabled": "false",
+            "alluxio.user.file.writetype.default": told["write_type"],
+            "alluxio.worker.ramdisk.size": str(int(told["memory_tier"])),
+            "alluxio.worker.tieredstore.levels": "1",
+            "alluxio.worker.tieredstore.level0.alias": "MEM",
+            "alluxio.worker.tieredstore.level0.dirs.quota": str(int(told["memory_tier"])),
+        }
+
+    def _start_worker(self, host: Host, number: int) -> None:
+        """A worker with a memory file system of its own; several may share a host."""
+        name = f"worker-{number}"
+        memory = host.folder / f"{name}-memory"
+        memory.mkdir()
+        # Beside the blocks there are their folders, so the file system is a little larger.
+        size_bytes = int(self.parameters["memory_tier"]) + 16 * MIB
+        host.run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "dfslab", str(memory))
+        own = {
+            "alluxio.worker.hostname": host.address,
+            "alluxio.worker.bind.host": host.address,
+            "alluxio.worker.web.bind.host": host.address,
+            "alluxio.worker.rpc.port": str(WORKER_RPC + 100 * (number - 1)),
+            "alluxio.worker.web.port": str(WORKER_WEB + 100 * (number - 1)),
+            "alluxio.worker.tieredstore.level0.dirs.path": str(memory),
+        }
+        self._launch(host, name, WORKER, own, self._workers_serve, 1)
+
+    def _launch(self, host: Host, name: str, main: str, own: Mapping[str, str],
+                ready: Any, stage: int, *arguments: str) -> None:  # fmt: skip
+        words = self.java_command(main, *arguments, **own)
+        self.run_in(host, name, words, ready, stage, JAVA_LIMIT_S)
+
+    def _master_serves(self) -> bool:
+        return self.ask("info") is not None
+
+    def _workers_serve(self) -> bool:
+        """Whether the master knows every worker that runs (all, or the surviving)."""
+        running = sum(
+            daemon.state() == "running"
+            for name, daemon in self.daemons.items() if name.startswith("worker-")
+        )  # fmt: skip
+        return (self.live_workers() or 0) >= running
+
+
+def _jars(notify: Notify = lambda text: None) -> Path:
+    return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
+
+
+def _quantity(key: str, value: str, unit: str, least: str) -> float:
+    """An option in SI units; InputError when it is none, or too small."""
+    try:
+        number = float(parse(value, unit))
+    except ValueError as error:
+        raise InputError(f"bed.{key}", value, str(error)) from error
+    if number < parse(least, unit):
+        raise InputError(f"bed.{key}", value, f"must be at least {least}")
+    return number
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"
+
+
+def _text(value: float, parameter: Parameter) -> str:
+    """A property's value: switches are words, times have a unit, all else is a whole number."""
+    if parameter.choices == (0.0, 1.0):
+        return "true" if value else "false"
+    return _milliseconds(value) if parameter.unit == "s" else str(int(value))

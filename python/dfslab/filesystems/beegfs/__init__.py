@@ -1,0 +1,1 @@
+"""BeeGFS: chunks over storage targets, metadata servers, mirrors in pairs of buddies."""

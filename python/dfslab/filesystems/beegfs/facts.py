@@ -1,0 +1,80 @@
+"""What is known of BeeGFS: described and simulated; an existing mount works like any POSIX mount.
+
+No packages exist on Debian. A storage server stands for one target. The management service is
+deployed but takes no part in operations: clients ask it for servers when they mount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.filesystem import Role
+from dfslab.spec.parameters import Parameter, Parameters
+
+TITLE = "BeeGFS (described and simulated)"
+SOURCE = (
+    "BeeGFS 7 documentation (architecture, striping, mirroring, client configuration); described "
+    "and simulated; no packages exist on Debian; an existing mount works like any POSIX mount"
+)
+ROLES = (
+    Role("client", "client", "ClientNode"),
+    Role("management", "metadata", "ManagementServer"),
+    Role("metadata", "metadata", "MetadataServer"),
+    Role("storage", "data", "StorageServer", instances=4),
+)
+
+PARAMETERS = Parameters(
+    Parameter("chunk_size", "Bytes of a file in a row on one target", "B", "filesystem",
+              2.0**19, "Dap1", "beegfs-ctl --setpattern --chunksize", minimum=65536),
+    Parameter("stripe_count", "Targets that a file is striped over", "1", "filesystem", 4.0, "",
+              "beegfs-ctl --setpattern --numtargets", minimum=1),
+    Parameter("mirrored", "Each chunk is on two buddies (1) or on one target (0)", "1",
+              "filesystem", 0.0, "Rp1", "beegfs-ctl --setpattern --pattern=buddymirror",
+              minimum=0),
+    Parameter("cache_buffer", "Bytes that the client gathers before it asks a target", "B",
+              "filesystem", 2.0**19, "Pp2", "tuneFileCacheBufSize", minimum=0),
+    Parameter("file_block", "Bytes that a target reads or writes at a time", "B", "filesystem",
+              131072.0, "", "tuneFileReadSize, tuneFileWriteSize", minimum=4096),
+    Parameter("worker_threads", "Worker threads of a metadata server", "1", "filesystem", 8.0,
+              "Np5", "tuneNumWorkers", minimum=1),
+    Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 3e-5),
+    Parameter("lookup_cpu", "Metadata server time of a call that only reads", "s", "calibrated",
+              6e-5),
+    Parameter("update_cpu", "Metadata server time of a call that changes the name space", "s",
+              "calibrated", 1.5e-4),
+    Parameter("entry_cpu", "Metadata server time of one listed entry", "s", "calibrated", 2e-6),
+    Parameter("storage_cpu", "Storage server time of one request", "s", "calibrated", 4e-5),
+    Parameter("commit", "Committing the journal of a target's local file system", "s",
+              "calibrated", 2e-3),
+    Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 4e-10),
+    Parameter("storage_byte_cpu", "Storage server time of a byte moved", "s/B", "calibrated",
+              4e-10),
+)  # fmt: skip
+
+ACCESS_KEYS = ("directory",)
+
+
+def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Chunks are powers of two on different targets; buddies come in pairs."""
+    wrong = []
+    count, targets = parameters["stripe_count"], instances["storage"]
+    chunk_bytes = parameters["chunk_size"]
+    if parameters["mirrored"] not in (0, 1):
+        wrong.append(("mirrored", "0 or 1"))
+    elif parameters["mirrored"] and targets % 2:
+        wrong.append(("storage", "even, as each target has a buddy"))
+    if count > targets:
+        wrong.append(("stripe_count", f"at most the {targets} storage targets deployed"))
+    elif parameters["mirrored"] and 2 * count > targets:
+        wrong.append(("stripe_count", f"at most the {targets // 2} pairs of buddies deployed"))
+    if count != int(count):
+        wrong.append(("stripe_count", "a whole number"))
+    if chunk_bytes != int(chunk_bytes) or int(chunk_bytes) & (int(chunk_bytes) - 1):
+        wrong.append(("chunk_size", "a power of two"))
+    return wrong
+
+
+def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The load generator's target: POSIX calls under an existing mount."""
+    return {"kind": "posix", "root": access["directory"]}

@@ -1,0 +1,133 @@
+"""Operations of BeeGFS: metadata calls, then chunks from and to storage targets.
+
+The client gathers small calls in a buffer (`cache_buffer`); a request moves a buffer or a call,
+whichever is larger, and waits for all targets that it reaches. Targets answer from their page
+cache. A mirrored chunk is handed on by its primary to its buddy while it comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, Max, Min, ceiling
+
+from dfslab.filesystems.beegfs.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    delay,
+    disk_read,
+    disk_write,
+    hold_thread,
+    later,
+    par,
+    pipeline,
+    repeat,
+    send,
+    seq,
+)
+
+unit_size = Max(P.transfer_size, P.cache_buffer)
+requests = Max(1, ceiling(P.file_size / unit_size))
+request_bytes = P.file_size / requests
+reach = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
+# A round is what the disks take in one turn: a request, or one chunk for each target.
+rounds = Max(1, ceiling(P.file_size / Max(unit_size, P.stripe_count * P.chunk_size)))
+buddies = 1 + P.mirrored
+
+
+def _striped(size_bytes: Expr, targets: Expr, on_one: Callable[[Expr], Node]) -> Node:
+    """`on_one` with all bytes at one target if they are one chunk, else with equal parts."""
+    several = Min(1, Max(0, ceiling(size_bytes / P.chunk_size) - 1))
+    spread = par(on_one(size_bytes / targets), copies=targets)
+    return choice((1 - several, on_one(size_bytes)), (several, spread))
+
+
+def _ask(name: str, seconds, response_bytes=256) -> Node:
+    """A call to the metadata server that owns the directory."""
+    handled = hold_thread("metadata", P.worker_threads, cpu("metadata", seconds), name="handle")
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("metadata", name, handled, response_bytes=response_bytes),
+    )
+
+
+def _ask_targets(name: str, *work: Node) -> Node:
+    """A small request to every target of the file."""
+    return par(call("storage", name, cpu("storage", P.storage_cpu), *work),
+               copies=P.stripe_count)  # fmt: skip
+
+
+def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
+    """How many blocks a target moves one by one, and their size."""
+    blocks = Max(1, ceiling(size_bytes / P.file_block))
+    return blocks, size_bytes / blocks
+
+
+def _read_from(size_bytes: Expr) -> Node:
+    """One target's part of a request."""
+    blocks, each = _blocks(size_bytes)
+    stream = pipeline(
+        blocks,
+        seq(
+            choice((P.cold, disk_read("storage", each, "diskRead"))),
+            cpu("storage", each * P.storage_byte_cpu, "sendBlock"),
+        ),
+        send("client", "block", size_bytes=each),
+        name="stream",
+    )
+    return call("storage", "read", cpu("storage", P.storage_cpu), stream)
+
+
+def _write_to(size_bytes: Expr) -> Node:
+    """One target's part of a request, which it hands on to its buddy block by block."""
+    blocks, each = _blocks(size_bytes)
+    store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
+    stream = pipeline(
+        blocks,
+        repeat(buddies, send("storage", "block", store, size_bytes=each)),
+        name="stream",
+    )
+    return seq(stream, call("storage", "write", cpu("storage", P.storage_cpu)))
+
+
+# One fork for chunks and buddies, so that all of them meet different disks.
+round_bytes = P.file_size / rounds
+wide = Min(1, Max(0, ceiling(round_bytes / P.chunk_size) - 1))
+_disks = choice(
+    (1 - wide, par(disk_write("storage", round_bytes), copies=buddies)),
+    (wide, par(disk_write("storage", round_bytes / P.stripe_count),
+               copies=P.stripe_count * buddies)),
+)  # fmt: skip
+_client = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu, "copy")
+_open = seq(_ask("open", P.lookup_cpu), name="open")
+_create = seq(_ask("create", P.update_cpu * buddies), name="create")
+_close = seq(_ask("close", P.lookup_cpu), name="close")
+# The targets' disks write one round while the client sends the next.
+_written = pipeline(
+    rounds,
+    seq(repeat(requests / rounds, _client, _striped(request_bytes, reach, _write_to))),
+    choice((P.fsync, _disks), (1 - P.fsync, later(_disks, name="write-back"))),
+    name="write",
+)
+_flush = choice((P.fsync, seq(_ask_targets("fsync", delay("storage", P.commit)), name="fsync")))
+
+OPERATIONS = {
+    "read": seq(
+        _open,
+        repeat(requests, _striped(request_bytes, reach, _read_from), _client, name="read"),
+        _close,
+    ),
+    "write": seq(_create, _written, _flush, _close),
+    "append": seq(_open, _written, _flush, _close),
+    "create": seq(_create, _close),
+    # The metadata server keeps sizes of closed files, so the targets are not asked.
+    "stat": seq(_ask("stat", P.lookup_cpu), name="stat"),
+    "list": seq(_ask("listDirectory", P.lookup_cpu + P.entries * P.entry_cpu,
+                     response_bytes=64 * P.entries), name="list"),
+    "rename": seq(_ask("rename", P.update_cpu * buddies), name="rename"),
+    "delete": seq(_ask("unlink", P.update_cpu * buddies),
+                  later(_ask_targets("removeChunks"), name="removal"), name="delete"),
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""The Google File System: one master, chunks in replicas, data pushed along a chain."""

@@ -1,0 +1,137 @@
+"""Operations of GFS after Ghemawat 2003: the master locates, chunkservers move and order the data.
+
+A mutation separates data from control (section 3.2): data is pushed along a chain of all replicas,
+then the primary orders the mutation and has the secondaries follow. Pushing B bytes to R replicas
+ideally takes B / T + R L. Appending is the record append: the primary chooses the offset.
+"""
+
+from __future__ import annotations
+
+from sympy import Expr, Max, Min, ceiling
+
+from dfslab.filesystems.gfs.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    delay,
+    disk_read,
+    disk_write,
+    hold_thread,
+    later,
+    par,
+    pipeline,
+    repeat,
+    send,
+    seq,
+)
+
+chunks = Max(1, ceiling(P.file_size / P.chunk_size))
+calls = Max(1, ceiling(P.file_size / Min(P.transfer_size, P.chunk_size)))
+call_bytes = P.file_size / calls
+records = Max(1, ceiling(P.file_size / Min(P.transfer_size, P.record_limit * P.chunk_size)))
+record_bytes = P.file_size / records
+
+
+def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
+    """A call to the master, which answers changes when its log is flushed here and elsewhere."""
+    flush = (delay("master", P.log_flush, "flushLog"),) if writes else ()
+    handled = hold_thread("master", P.master_threads, cpu("master", seconds), name="handle")
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("master", name, handled, *flush, response_bytes=response_bytes),
+    )
+
+
+def _push(size_bytes: Expr) -> Node:
+    """Data along the chain of replicas, each forwarding while it receives."""
+    units = Max(1, ceiling(size_bytes / P.push_unit))
+    each = size_bytes / units
+    hop = send(
+        "chunkserver",
+        "push",
+        cpu("chunkserver", each * P.chunkserver_byte_cpu, "buffer"),
+        size_bytes=each,
+    )
+    return pipeline(
+        units,
+        cpu("client", each * P.client_byte_cpu, "sendData"),
+        repeat(P.replication, hop),
+        name="pushData",
+    )
+
+
+def _apply(size_bytes: Expr) -> Node:
+    """A replica's own part of a mutation: into its local file, on disk later."""
+    return seq(
+        cpu("chunkserver", P.chunkserver_cpu, "apply"),
+        later(disk_write("chunkserver", size_bytes), name="write-back"),
+    )
+
+
+def _mutate(name: str, size_bytes: Expr) -> Node:
+    """Push the data, then have the primary order it and the secondaries follow."""
+    secondaries = par(call("chunkserver", "forward", _apply(size_bytes)),
+                      copies=P.replication - 1)  # fmt: skip
+    grant = _ask("grantLease", P.update_cpu, writes=True)
+    return seq(
+        choice((P.lease_renewal, grant)),
+        _push(size_bytes),
+        cpu("client", P.client_call_cpu),
+        call("chunkserver", name, _apply(size_bytes), secondaries),
+    )
+
+
+def _read_stream(size_bytes: Expr) -> Node:
+    """What one chunkserver sends for one call."""
+    units = Max(1, ceiling(size_bytes / P.push_unit))
+    each = size_bytes / units
+    return pipeline(
+        units,
+        cpu("chunkserver", each * P.chunkserver_byte_cpu, "checksum"),
+        send("client", "data", size_bytes=each),
+        cpu("client", each * P.client_byte_cpu, "receive"),
+        name="stream",
+    )  # fmt: skip
+
+
+_locate = repeat(ceiling(chunks / P.located_chunks), _ask("findLocations", P.lookup_cpu))
+_read_call = seq(
+    cpu("client", P.client_call_cpu),
+    call(
+        "chunkserver",
+        "readChunk",
+        cpu("chunkserver", P.chunkserver_cpu),
+        choice((P.cold, disk_read("chunkserver", call_bytes, "diskRead"))),
+        _read_stream(call_bytes),
+    ),
+)
+_new_chunks = repeat(chunks, _ask("allocateChunk", P.update_cpu, writes=True))
+_sync = choice(
+    (P.fsync,
+     seq(par(call("chunkserver", "sync", disk_write("chunkserver", P.file_size)),
+             copies=P.replication), name="fsync")),
+)  # fmt: skip
+_create = seq(_ask("create", P.update_cpu, writes=True), name="create")
+
+OPERATIONS = {
+    "read": seq(seq(_locate, name="open"), repeat(calls, _read_call, name="read")),
+    "write": seq(
+        _create,
+        seq(_new_chunks, repeat(calls, _mutate("write", call_bytes)), name="write"),
+        _sync,
+    ),
+    "append": seq(
+        seq(_ask("findPrimary", P.lookup_cpu), name="open"),
+        repeat(records, _mutate("recordAppend", record_bytes), name="write"),
+        _sync,
+    ),
+    "create": _create,
+    "stat": seq(_ask("getFileInfo", P.lookup_cpu), name="stat"),
+    "list": seq(_ask("listDirectory", P.lookup_cpu + P.entries * P.entry_cpu,
+                     response_bytes=100 * P.entries), name="list"),
+    "rename": seq(_ask("rename", P.update_cpu, writes=True), name="rename"),
+    # A deleted file is renamed to a hidden name; its chunks are collected days later.
+    "delete": seq(_ask("delete", P.update_cpu, writes=True), name="delete"),
+}  # fmt: skip

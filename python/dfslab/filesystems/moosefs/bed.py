@@ -1,0 +1,98 @@
+"""A real MooseFS: a master, chunkservers on the disks of their hosts, FUSE mounts on clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dfslab.beds.host import Host
+from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
+
+# What a chunkserver keeps free is by default more than a small disk has.
+LEAVE_SPACE = "256MiB"
+EXPORTS = "* / rw,alldirs,admin,maproot=0:0\n* . rw\n"
+# The field of mfscli's table of chunkservers that says how large they are.
+TOTAL_SPACE = 10
+EMPTY_METADATA = b"MFSM NEW"
+
+
+class Bed(MountedBed):
+    """A running MooseFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "moosefs"
+    PROGRAMS = {
+        "mfsmaster": "moosefs-master", "mfschunkserver": "moosefs-chunkserver",
+        "mfsmount": "moosefs-client", "mfscli": "moosefs-cli",
+    }  # fmt: skip
+
+    def start_servers(self) -> None:
+        """The master, then every chunkserver; done when the master knows them all."""
+        master = self.hosts.of("master")[0]
+        data = _folder(master, "master")
+        (data / "metadata.mfs").write_bytes(EMPTY_METADATA)
+        settings = {"EXPORTS_FILENAME": data / "exports", "TOPOLOGY_FILENAME": data / "topology"}
+        (data / "exports").write_text(EXPORTS)
+        (data / "topology").write_text("")
+        self._launch(master, "mfsmaster", "master", data, settings, stage=0)
+        servers = self.hosts.of("chunkserver")
+        for number, host in enumerate(servers, 1):
+            name = f"chunkserver-{number}"
+            data = _folder(host, name)
+            chunks = host.disk / name
+            host.run("mkdir", "-p", str(chunks))
+            (data / "disks").write_text(f"{chunks}\n")
+            port = 9422 + 10 * (number - 1)
+            self._launch(host, "mfschunkserver", name, data, {
+                "HDD_CONF_FILENAME": data / "disks", "MASTER_HOST": master.address,
+                "BIND_HOST": host.address, "CSSERV_LISTEN_PORT": port,
+                "HDD_LEAVE_SPACE_DEFAULT": LEAVE_SPACE, "MASTER_RECONNECTION_DELAY": 1,
+            }, stage=1)  # fmt: skip
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+        said = master.run("sh", "-c", "mfsmaster -v 2>&1 || true")
+        self._now(versions={"moosefs": said.split()[1]})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """A FUSE client in the foreground."""
+        master = self.hosts.of("master")[0].address
+        words = ["mfsmount", str(point), "-H", master, "-f"]
+        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
+
+    def settle(self) -> None:
+        """The goal of everything below the mount."""
+        goal = str(int(self.parameters["goal"]))
+        self.clients[0].run("mfssetgoal", "-r", goal, str(self.mount_point))
+
+    def chunkservers_seen(self) -> int:
+        """How many chunkservers serve the master."""
+        master = self.hosts.of("master")[0]
+        said = master.run("mfscli", "-H", master.address, "-ns", ";", "-SCS")
+        rows = [line.split(";") for line in said.splitlines() if line.startswith("chunk servers")]
+        # One that has just come back says its capacity only when it has read its disk.
+        return sum(row[TOTAL_SPACE] != "0" for row in rows)
+
+    def _launch(self, host: Host, command: str, name: str, data: Path, settings: dict[str, Any],
+                stage: int) -> None:  # fmt: skip
+        common = {"WORKING_USER": "root", "WORKING_GROUP": "root", "DATA_PATH": data,
+                  "LOCK_MEMORY": 0}  # fmt: skip
+        text = "".join(f"{key} = {value}\n" for key, value in {**common, **settings}.items())
+        (data / f"{command}.cfg").write_text(text)
+        words = [command, "-c", str(data / f"{command}.cfg"), "-f", "start"]
+        self.run_in(host, name, words, self._serves(host, name), stage)
+
+    def _serves(self, host: Host, name: str) -> Any:
+        if name == "master":
+            return lambda: host.tries("mfscli", "-H", host.address, "-ns", ";", "-SIN")
+        return lambda: self.chunkservers_seen() >= self._running("chunkserver")
+
+    def _running(self, kind: str) -> int:
+        """How many daemons of a kind are alive now."""
+        states = [one.state() for name, one in self.daemons.items() if name.startswith(kind)]
+        return states.count("running")
+
+
+def _folder(host: Host, name: str) -> Path:
+    """A daemon's own folder, for its configuration and its metadata."""
+    folder = host.folder / name
+    folder.mkdir()
+    return folder

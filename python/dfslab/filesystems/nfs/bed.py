@@ -1,0 +1,93 @@
+"""A real NFS server: Ganesha on the disk of one host; clients speak NFSv3 without a mount."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dfslab.beds.host import Host
+from dfslab.beds.hosted import HostedBed
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import InputError
+
+EXPORT = "/export"
+# Without lock and quota services, which no load asks for. A server that starts anew is open at
+# once: nobody holds locks that it would have to wait for.
+CONFIGURATION = """\
+NFS_CORE_PARAM {{
+    Protocols = 3; mount_path_pseudo = true;
+    Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
+}}
+NFSv4 {{ Graceless = true; RecoveryRoot = "{recovery}"; }}
+EXPORT {{
+    Export_Id = 1; Path = "{directory}"; Pseudo = "{export}";
+    Protocols = 3; Transports = TCP; SecType = sys;
+    Access_Type = RW; Squash = No_Root_Squash;
+    FSAL {{ Name = VFS; }}
+}}
+"""
+
+
+class Bed(HostedBed):
+    """A running NFS server; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "nfs"
+    PROGRAMS = {
+        "ganesha.nfsd": "nfs-ganesha nfs-ganesha-vfs", "rpcbind": "rpcbind", "rpcinfo": "rpcbind",
+        "nfs-ls": "libnfs-utils",
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
+        """InputError when there is not just one server."""
+        servers = deployment.instances("server")
+        if servers != 1:
+            raise InputError("deployment.node", servers, "must be 1 instance of server")
+        super().check(parameters, deployment)
+
+    def start(self) -> None:
+        """The port mapper, then the server; done when every client host can list the export."""
+        host = self.server
+        # The port mapper keeps what it knows there when it is restarted.
+        host.run("mkdir", "-p", "/run/rpcbind", str(self.directory))
+        words = ["rpcbind", "-f", "-w"]
+        mapper = self.run_in(host, "rpcbind", words, lambda: host.tries("rpcinfo", "-p"), 0)
+        mapper.wait_ready()
+        self.run_in(host, "ganesha", self._ganesha(host.folder), self._answers, 1).wait_ready()
+        version = host.run("ganesha.nfsd", "-v").split("=")[-1].strip().removeprefix("V")
+        self._now(uri=self.url, versions={"nfs-ganesha": version})
+
+    @property
+    def server(self) -> Host:
+        """The host that serves."""
+        return self.hosts.of("server")[0]
+
+    @property
+    def directory(self) -> Path:
+        """What is exported, as the server sees it."""
+        return self.server.disk / EXPORT.strip("/")
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+        return f"nfs://{self.server.address}{EXPORT}"
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """How a load inside a client host reaches it."""
+        return {"server": self.server.address, "export": EXPORT}
+
+    def _ganesha(self, folder: Path) -> list[str]:
+        """The server's command; its configuration is written."""
+        recovery, path = folder / "recovery", folder / "ganesha.conf"
+        recovery.mkdir()
+        path.write_text(
+            CONFIGURATION.format(recovery=recovery, directory=self.directory, export=EXPORT)
+        )
+        return ["ganesha.nfsd", "-F", "-f", str(path), "-L", "STDOUT",
+                "-p", str(folder / "ganesha.pid")]  # fmt: skip
+
+    def _answers(self) -> bool:
+        """Whether clients can mount and list; a server that listens need not export yet."""
+        listing = ("nfs-ls", f"{self.url}?version=3")
+        return all(host.tries(*listing, limit_s=5.0) for host in self.clients)

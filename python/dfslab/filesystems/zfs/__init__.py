@@ -1,0 +1,1 @@
+"""ZFS: a local pool of disks with records, a cache, parity or mirrors, and an intent log."""

@@ -1,0 +1,99 @@
+"""Operations of ZFS: calls on the cache (ARC), records cut over disks, an intent log for fsync.
+
+A record lies on one vdev: on all disks of a mirror, or cut over a raidz with its parity, but in no
+piece smaller than a sector. Many records keep all vdevs at work. Written records go to disk with
+their transaction group, after the answer; fsync first puts the data into the intent log (ZIL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Expr, Integer, Max, Min, ceiling
+
+from dfslab.filesystems.zfs.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    Use,
+    choice,
+    cpu,
+    delay,
+    disk_read,
+    disk_write,
+    hold_thread,
+    later,
+    par,
+    pipeline,
+    repeat,
+    seq,
+)
+
+calls = Max(1, ceiling(P.file_size / P.transfer_size))
+call_bytes = P.file_size / calls
+# Neighbouring records reach a disk as one request, up to the limit of aggregation.
+rounds = Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation)))
+round_bytes = P.file_size / rounds
+# 1 where a file is more than a sector, and more than a record.
+cut = Min(1, Max(0, ceiling(P.file_size / P.sector_size) - 1))
+several = Min(1, Max(0, ceiling(P.file_size / P.record_size) - 1))
+uncached = 1 - (1 - P.direct) * (1 - P.cold)
+
+
+def _client(seconds, name: str) -> Use:
+    return cpu("client", seconds, name)
+
+
+def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node:
+    """A round on its disks: of one sector, of one record on one vdev, or of many on all of them.
+
+    `copies` of all data are moved, and `extra` disks for each cut record.
+    """
+    record = par(request(round_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
+    all_vdevs = par(request(round_bytes / (P.data_disks * P.vdevs)),
+                    copies=copies * P.vdevs * (P.data_disks + extra))  # fmt: skip
+    return choice(
+        (1 - cut, par(request(P.sector_size), copies=copies * (1 + extra))),
+        (cut * (1 - several), record),
+        (cut * several, all_vdevs),
+    )
+
+
+# A mirror reads from one of its disks, a raidz from its data disks; prefetch overlaps the checksum.
+_read_disks = _on_disks(lambda size: disk_read("pool", size, "diskRead"), Integer(1), Integer(0))
+_write_disks = _on_disks(
+    lambda size: disk_write("pool", size, "diskWrite"), P.mirrors, P.parity_disks
+)
+_checksum = _client(round_bytes * P.checksum_byte_cpu, "checksum")
+_copied = repeat(calls, _client(P.call_cpu + call_bytes * P.copy_byte_cpu, "copy"))
+_group = pipeline(rounds, _checksum, _write_disks, name="transactionGroup")
+
+_open = seq(_client(P.open_cpu, ""), name="open")
+_close = seq(_client(P.close_cpu, ""), name="close")
+_create = seq(_client(P.open_cpu + P.update_cpu, ""), name="create")
+_read = seq(
+    choice((uncached, pipeline(rounds, _read_disks, _checksum, name="fetch"))),
+    _copied,
+    name="read",
+)
+_written = seq(_copied, choice((P.direct, _group), (1 - P.direct, later(_group))), name="write")
+# The separate device takes one commit at a time.
+_log_on_its_own = hold_thread(
+    "pool", 1, delay("pool", P.log_latency + P.file_size / P.log_rate), name="separateLog"
+)
+_fsync = choice(
+    (P.fsync, seq(
+        choice((P.separate_log, _log_on_its_own),
+               ((1 - P.separate_log) * (1 - P.direct), pipeline(rounds, _write_disks))),
+        delay("pool", P.flush, "flush"), name="fsync")),
+)  # fmt: skip
+
+OPERATIONS = {
+    "read": seq(_open, _read, _close),
+    "write": seq(_create, _written, _fsync, _close),
+    "append": seq(_open, _written, _fsync, _close),
+    "create": seq(_create, _close),
+    "stat": seq(_client(P.stat_cpu, ""), name="stat"),
+    "list": seq(_client(P.open_cpu + P.entries * P.entry_cpu, ""), name="list"),
+    "rename": seq(_client(P.update_cpu, ""), name="rename"),
+    "delete": seq(_client(P.update_cpu, ""), name="delete"),
+}

@@ -1,0 +1,309 @@
+"""Call profiles that traced JVMs wrote: read, merged by causing path, ranked."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from dfslab.spec.model import InputError, Model
+
+FORMAT = "dfslab-profile/1"
+SUFFIX = ".profile.json"
+SUB_BUCKETS = 64
+MOST_RANKED = 1000
+MOST_DEPTH = 300
+KINDS = ("", "service", "queue", "lock", "blocked", "detail")
+SUMMED = ("count", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
+Kind = Literal["service", "queue", "lock", "blocked", "detail"]
+
+
+class Row(Model):
+    """One place of a process's trees: a cause that came from elsewhere, or a step."""
+
+    above: int = Field(ge=-1)
+    under: str | None = None
+    remote: bool = False
+    step: str = ""
+    kind: Kind = "service"
+    count: Count = 0
+    errors: Count = 0
+    bytes: Count = 0
+    total_ns: Nanoseconds = 0
+    self_ns: Nanoseconds = 0
+    min_ns: Nanoseconds = 0
+    max_ns: Nanoseconds = 0
+    durations: list[tuple[Count, Count]] = []
+
+
+class Losses(Model):
+    """Calls that were counted and not timed, or timed away from their place."""
+
+    too_deep: Count = 0
+    misplaced: Count = 0
+
+
+class Point(Model):
+    """What became of one line of the points file in this process."""
+
+    point: str
+    step: str
+    state: str
+
+
+class File(Model):
+    """One process's profile, over its life so far."""
+
+    format: Literal["dfslab-profile/1"]
+    service: str
+    instance: str
+    pid: Count
+    started_unix_ns: Count
+    written_unix_ns: Count
+    last: bool
+    trees: Count
+    open_calls: Count
+    losses: Losses
+    points: list[Point]
+    nodes: list[Row]
+
+
+@dataclass
+class Node:
+    """A step at one place of the merged tree, with sums over every process."""
+
+    name: str
+    kind: str = ""
+    count: int = 0
+    errors: int = 0
+    bytes: int = 0
+    total_ns: int = 0
+    self_ns: int = 0
+    min_ns: int | None = None
+    max_ns: int = 0
+    durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    instances: set[str] = field(default_factory=set)
+    children: dict[str, Node] = field(default_factory=dict)
+
+    def child(self, name: str) -> Node:
+        """The child of that name, made if need be."""
+        return self.children.setdefault(name, Node(name))
+
+    def add(self, row: Row, instance: str) -> None:
+        """Adds a process's sums; any order of adding gives the same."""
+        # A step may be work in one process and a wait in another: the graver word stays.
+        self.kind = max(self.kind, row.kind, key=KINDS.index)
+        self.count += row.count
+        self.errors += row.errors
+        self.bytes += row.bytes
+        self.total_ns += row.total_ns
+        self.self_ns += row.self_ns
+        if row.count:
+            self.min_ns = row.min_ns if self.min_ns is None else min(self.min_ns, row.min_ns)
+            self.instances.add(instance)
+        self.max_ns = max(self.max_ns, row.max_ns)
+        for low, count in row.durations:
+            self.durations[low] += count
+
+    def quantile_ns(self, q: float) -> int:
+        """A quantile of the durations, within 0.8 %."""
+        wanted, seen = q * sum(self.durations.values()), 0
+        for low, count in sorted(self.durations.items()):
+            seen += count
+            if seen >= wanted:
+                width = 1 << max(0, low.bit_length() - SUB_BUCKETS.bit_length())
+                return min(low + width // 2, self.max_ns)
+        return 0
+
+    @property
+    def served_ns(self) -> int:
+        """Time that other processes worked on the calls of this step."""
+        return sum(c.total_ns for c in self.children.values() if ":" in c.name)
+
+    @property
+    def own_ns(self) -> int:
+        """Self time, less what another process did meanwhile, where the step waited for it."""
+        waited = self.kind == "blocked" and self.served_ns <= self.self_ns
+        return self.self_ns - self.served_ns if waited else self.self_ns
+
+
+def is_profile(path: Path) -> bool:
+    """Whether a file is such a profile, by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(64).lstrip().startswith(b'{"format":"dfslab-profile/')
+
+
+def expand(paths: Iterable[Path]) -> list[Path]:
+    """Files, and for a folder the profiles in it."""
+    found: list[Path] = []
+    for path in paths:
+        found += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    return found
+
+
+def read(path: Path) -> File:
+    """One file. InputError says what is wrong with it."""
+    try:
+        table = json.loads(path.read_bytes())
+        told = table.get("format") if isinstance(table, dict) else None
+        if told != FORMAT:
+            raise InputError("format", told, f"must be {FORMAT}", str(path))
+        return File.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise InputError(key, first["input"], first["msg"], str(path)) from error
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("profile", None, str(error), str(path)) from error
+
+
+def merge(files: Iterable[tuple[str, File]]) -> Node:
+    """The merged tree of (name of file, profile); its top is no step itself."""
+    top = Node("")
+    for name, file in files:
+        places: list[tuple[Node, int, bool]] = []  # node, depth, whether below is a first step
+        for number, row in enumerate(file.nodes):
+            if row.above >= number:
+                raise InputError(f"nodes.{number}.above", row.above, "must be an earlier row", name)
+            node, depth, first = (top, 0, True) if row.above < 0 else places[row.above]
+            if row.under is not None:
+                steps = [step for step in row.under.split("/") if step]
+            else:
+                steps = [f"{file.service}:{row.step}" if first else row.step]
+            for step in steps:
+                node = node.child(step)
+            depth += len(steps)
+            if depth > MOST_DEPTH:
+                allowed = f"must be at most {MOST_DEPTH} steps below a first cause"
+                raise InputError(f"nodes.{number}", None, allowed, name)
+            if row.under is None:
+                node.add(row, file.instance)
+            places.append((node, depth, row.under is not None and row.remote))
+    return top
+
+
+def profile(paths: Sequence[Path]) -> dict[str, Any]:
+    """Profiles of many processes as one: the tree by causing path, and its rankings."""
+    files = [(str(path), read(path)) for path in paths]
+    top = merge(files)
+    if not top.children:
+        raise InputError("profile", None, "holds no call", str(paths[0]))
+    work, waits = rankings(top)
+    places = list(walk(top))
+    calls = sum(node.count for _, node in places if node.kind != "detail")
+    rows = sum(len(file.nodes) for _, file in files)
+    trees = sum(root.count for root in top.children.values())
+    losses = {"too_deep": 0, "misplaced": 0, "open_calls": 0, "points_off": 0}
+    for _, file in files:
+        losses["too_deep"] += file.losses.too_deep
+        losses["misplaced"] += file.losses.misplaced
+        losses["open_calls"] += file.open_calls
+        losses["points_off"] += sum(p.state not in ("woven", "unseen") for p in file.points)
+    return {
+        "spans": calls, "trees": trees, "shapes": len(top.children),
+        "reduction": {"spans_before": calls, "spans_after": len(places), "rows": rows},
+        "losses": losses,
+        "processes": [
+            {"service": file.service, "instance": file.instance, "pid": file.pid,
+             "last": file.last, "file": name}
+            for name, file in files
+        ],
+        "roots": _nested(top),
+        "ranking": work[:MOST_RANKED], "waits": waits[:MOST_RANKED],
+        "ranking_by_name": _by_name(work)[:MOST_RANKED],
+        "ranking_beyond_limit": sum(max(0, len(r) - MOST_RANKED) for r in (work, waits)),
+    }  # fmt: skip
+
+
+def walk(top: Node) -> Iterator[tuple[str, Node]]:
+    """Every step with its path, each behind the step above it."""
+    open_nodes = [("", top)]
+    while open_nodes:
+        path, node = open_nodes.pop()
+        if node is not top:
+            yield path, node
+        open_nodes += [
+            (f"{path}/{name}" if path else name, child)
+            for name, child in sorted(node.children.items(), reverse=True)
+        ]
+
+
+def rankings(top: Node) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Work and waits, each by falling own time; details are in neither."""
+    entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
+    all_ns = sum(node.own_ns for _, node in entries)
+    entries.sort(key=lambda entry: (-entry[1].own_ns, entry[0]))
+    rows = [(node.kind, _entry(path, node, all_ns)) for path, node in entries]
+    return (
+        [row for kind, row in rows if kind == "service"],
+        [row for kind, row in rows if kind != "service"],
+    )
+
+
+def _entry(path: str, node: Node, all_ns: int) -> dict[str, Any]:
+    return {
+        "name": node.name, "path": path, "kind": node.kind, "count": node.count,
+        "errors": node.errors, "bytes": node.bytes, "total_s": node.total_ns / 1e9,
+        "self_s": node.own_ns / 1e9, "mean_s": node.total_ns / node.count / 1e9,
+        "share": node.own_ns / all_ns if all_ns else 0.0,
+        "total_ns": node.total_ns, "self_ns": node.own_ns,
+        "instances": sorted(node.instances),
+    }  # fmt: skip
+
+
+def _by_name(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same, a step's places added up; the process's name in front of a first step dropped."""
+    named: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        name = entry["name"].partition(":")[2] or entry["name"]
+        sums = named.setdefault(
+            name, {**entry, **dict.fromkeys(SUMMED, 0), "name": name, "path": name, "instances": []}
+        )
+        for key in SUMMED:
+            sums[key] += entry[key]
+        sums["instances"] = sorted({*sums["instances"], *entry["instances"]})
+        sums["mean_s"] = sums["total_s"] / sums["count"]
+    return sorted(named.values(), key=lambda entry: (-entry["self_ns"], entry["name"]))
+
+
+def _nested(top: Node) -> list[dict[str, Any]]:
+    """The tree as plain data, the longest total first; built from the leaves, not by recursion."""
+    written: dict[int, dict[str, Any]] = {}
+    for _, node in reversed(list(walk(top))):
+        children = [written.pop(id(child)) for child in node.children.values()]
+        written[id(node)] = _written(node, sorted(children, key=_order))
+    return sorted((written[id(root)] for root in top.children.values()), key=_order)
+
+
+def _order(node: dict[str, Any]) -> tuple[int, str]:
+    return -node["total_ns"], node["name"]
+
+
+def _written(node: Node, children: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": node.name, "kind": node.kind or "service", "count": node.count,
+        "errors": node.errors, "bytes": node.bytes, "total_s": node.total_ns / 1e9,
+        "self_s": node.own_ns / 1e9, "min_s": (node.min_ns or 0) / 1e9, "max_s": node.max_ns / 1e9,
+        "p50_s": node.quantile_ns(0.5) / 1e9, "p99_s": node.quantile_ns(0.99) / 1e9,
+        "total_ns": node.total_ns, "self_ns": node.own_ns, "served_ns": node.served_ns,
+        "instances": sorted(node.instances), "exemplars": [], "children": children,
+    }  # fmt: skip
+
+
+def folded(paths: Sequence[Path]) -> str:
+    """Folded stacks of the merged tree: own time in nanoseconds, sorted by stack."""
+    top = merge((str(path), read(path)) for path in paths)
+    lines = [
+        f"{path.replace(';', ':').replace('/', ';')} {max(0, node.own_ns)}\n"
+        for path, node in walk(top) if node.kind != "detail"
+    ]  # fmt: skip
+    return "".join(sorted(lines))

@@ -1,0 +1,1 @@
+"""Petri nets as people write them: built, read, drawn, played, fired."""

@@ -1,0 +1,197 @@
+"""A net, or one page of it, as a picture with its marking: Mermaid text or SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from dfslab.nets.build import Document, Net, document_of
+from dfslab.spec.model import InputError
+
+Marking = Mapping[str, Sequence[Any]]
+COLUMN, ROW, RADIUS, MARGIN = 170, 90, 24, 60
+DOTS_MOST = 4
+
+
+@dataclass
+class _Arc:
+    """From one node to another, with its inscription; `kind` is arc, inhibitor or reset."""
+
+    source: str
+    target: str
+    label: str = ""
+    kind: str = "arc"
+
+
+@dataclass
+class _Picture:
+    """Nodes (`p:` places, `t:` transitions) with their labels, and the arcs between them."""
+
+    places: dict[str, str] = field(default_factory=dict)
+    transitions: dict[str, str] = field(default_factory=dict)
+    arcs: list[_Arc] = field(default_factory=list)
+
+
+def initial_marking(document: Document) -> dict[str, list[Any]]:
+    """The first tokens of every place."""
+    return {one["name"]: list(one.get("initial", ())) for one in document["places"]}
+
+
+def pages(net: Net | Document) -> list[str]:
+    """The pages of a net, in order of appearance."""
+    named = [one.get("page", "main") for one in document_of(net)["transitions"]]
+    return list(dict.fromkeys(named))
+
+
+def mermaid(net: Net | Document, marking: Marking | None = None, page: str = "") -> str:
+    """Mermaid text: places are round and show their tokens, transitions are boxes."""
+    document = document_of(net)
+    picture = _picture(document, page)
+    marking = initial_marking(document) if marking is None else marking
+    ids = {name: f"n{at}" for at, name in enumerate([*picture.places, *picture.transitions])}
+    lines = ["flowchart LR"]
+    for node, name in picture.places.items():
+        count = len(marking.get(name, ()))
+        tokens = f"<br>{'●' * count if count <= DOTS_MOST else f'● {count}'}" if count else ""
+        lines.append(f'  {ids[node]}(("{escape(name)}{tokens}"))')
+    lines += [f'  {ids[node]}["{escape(text)}"]' for node, text in picture.transitions.items()]
+    for arc in picture.arcs:
+        shape = {"arc": "-->", "inhibitor": "--o", "reset": "==>"}[arc.kind]
+        label = f'|"{escape(arc.label)}"|' if arc.label else ""
+        lines.append(f"  {ids[arc.source]} {shape}{label} {ids[arc.target]}")
+    return "\n".join(lines) + "\n"
+
+
+def svg(net: Net | Document, marking: Marking | None = None, page: str = "") -> str:
+    """A picture that needs nothing to be shown."""
+    document = document_of(net)
+    picture = _picture(document, page)
+    marking = initial_marking(document) if marking is None else marking
+    at = _layout(picture)
+    width = max(x for x, _ in at.values()) + MARGIN
+    height = max(y for _, y in at.values()) + MARGIN
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" font-family="sans-serif" font-size="11">',
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" '
+        'markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    lines += [line for arc in picture.arcs for line in _svg_arc(arc, at)]
+    lines += [line for node, name in picture.places.items()
+              for line in _svg_place(name, marking.get(name, ()), at[node])]  # fmt: skip
+    lines += [line for node, text in picture.transitions.items()
+              for line in _svg_transition(text, at[node])]  # fmt: skip
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _picture(document: Document, page: str) -> _Picture:
+    known = pages(document)
+    if page and page not in known:
+        raise InputError("page", page, f"known: {', '.join(known)}")
+    picture = _Picture()
+    for one in document["transitions"]:
+        if page and one.get("page", "main") != page:
+            continue
+        node = f"t:{one['name']}"
+        notes = [one["name"], f"[{one['guard']}]" if one.get("guard") else "",
+                 f"@+{one['delay']}" if one.get("delay") is not None else ""]  # fmt: skip
+        picture.transitions[node] = " ".join(note for note in notes if note)
+        picture.arcs += _merged(_arcs(one, node))
+    for arc in picture.arcs:
+        for end in (arc.source, arc.target):
+            if end.startswith("p:"):
+                picture.places[end] = end[2:]
+    if not page:
+        picture.places |= {f"p:{one['name']}": one["name"] for one in document["places"]}
+    return picture
+
+
+def _arcs(transition: Mapping[str, Any], node: str) -> Iterator[_Arc]:
+    for arc in transition.get("in", ()):
+        yield _Arc(f"p:{arc['place']}", node, arc.get("var") or "")
+    for arc in transition.get("inhibit", ()):
+        most = arc.get("at_least", 1)
+        yield _Arc(f"p:{arc['place']}", node, "" if most == 1 else str(most), "inhibitor")
+    for arc in transition.get("reset", ()):
+        yield _Arc(f"p:{arc['place']}", node, "", "reset")
+    for arc in transition.get("out", ()):
+        token = arc.get("token")
+        words = token if isinstance(token, str) else ", ".join(str(one) for one in token or ())
+        delay = "" if arc.get("delay") is None else f" @+{arc['delay']}"
+        yield _Arc(node, f"p:{arc['place']}", f"{words}{delay}".strip())
+
+
+def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
+    """Arcs that look the same become one with their number."""
+    counts: dict[tuple[str, str, str, str], int] = {}
+    for arc in arcs:
+        key = (arc.source, arc.target, arc.label, arc.kind)
+        counts[key] = counts.get(key, 0) + 1
+    return [_Arc(source, target, f"{n}`{label}" if n > 1 else label, kind)
+            for (source, target, label, kind), n in counts.items()]  # fmt: skip
+
+
+def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
+    """Columns by distance from the marked or first nodes, rows by order of arrival."""
+    following: dict[str, list[str]] = {}
+    for arc in picture.arcs:
+        following.setdefault(arc.source, []).append(arc.target)
+    column: dict[str, int] = {}
+    for start in [*picture.places, *picture.transitions]:
+        if start in column:
+            continue
+        column[start] = 0 if start.startswith("p:") else 1
+        queue = [start]
+        for node in queue:
+            for after in following.get(node, ()):
+                if after not in column:
+                    column[after] = column[node] + 1
+                    queue.append(after)
+    rows: dict[int, int] = {}
+    at = {}
+    for node, x in column.items():
+        rows[x] = rows.get(x, -1) + 1
+        at[node] = (MARGIN + x * COLUMN, MARGIN + rows[x] * ROW + (x % 2) * ROW // 3)
+    return at or {"": (MARGIN, MARGIN)}
+
+
+def _svg_arc(arc: _Arc, at: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    (x1, y1), (x2, y2) = at[arc.source], at[arc.target]
+    length = max(1.0, ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5)
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    sx, sy, tx, ty = x1 + ux * RADIUS, y1 + uy * RADIUS, x2 - ux * RADIUS, y2 - uy * RADIUS
+    # A bend keeps an arc and its return apart.
+    mx, my = (sx + tx) / 2 - uy * 16, (sy + ty) / 2 + ux * 16
+    style = ' stroke-dasharray="5 3"' if arc.kind == "reset" else ""
+    tip = "" if arc.kind == "inhibitor" else ' marker-end="url(#tip)"'
+    yield (f'<path d="M{sx:.1f} {sy:.1f}Q{mx:.1f} {my:.1f} {tx:.1f} {ty:.1f}" fill="none" '
+           f'stroke="#444"{style}{tip}/>')  # fmt: skip
+    if arc.kind == "inhibitor":
+        yield f'<circle cx="{tx:.1f}" cy="{ty:.1f}" r="4" fill="white" stroke="#444"/>'
+    if arc.label:
+        yield (f'<text x="{mx:.1f}" y="{my:.1f}" fill="#06c" text-anchor="middle">'
+               f"{escape(arc.label)}</text>")  # fmt: skip
+
+
+def _svg_place(name: str, tokens: Sequence[Any], at: tuple[int, int]) -> Iterator[str]:
+    x, y = at
+    yield f'<circle cx="{x}" cy="{y}" r="{RADIUS}" fill="white" stroke="black"/>'
+    yield f'<text x="{x}" y="{y + RADIUS + 13}" text-anchor="middle">{escape(name)}</text>'
+    if not tokens:
+        return
+    if len(tokens) > DOTS_MOST:
+        yield f'<text x="{x}" y="{y + 4}" text-anchor="middle">● {len(tokens)}</text>'
+        return
+    title = escape(", ".join(str(token) for token in tokens))
+    dots = "●" * len(tokens)
+    yield (f'<text x="{x}" y="{y + 4}" text-anchor="middle"><title>{title}</title>{dots}</text>')
+
+
+def _svg_transition(text: str, at: tuple[int, int]) -> Iterator[str]:
+    x, y = at
+    yield (f'<rect x="{x - 14}" y="{y - RADIUS}" width="28" height="{2 * RADIUS}" '
+           'fill="#eee" stroke="black"/>')  # fmt: skip
+    yield f'<text x="{x}" y="{y + RADIUS + 13}" text-anchor="middle">{escape(text)}</text>'

@@ -1,0 +1,152 @@
+"""A real Alluxio is started, written, read, broken, repaired and taken down without a trace."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from dfslab import discover
+from dfslab.beds import registry
+from dfslab.filesystems.alluxio.bed import Bed
+from dfslab.spec.model import InputError
+from dfslab.spec.standard import rate, standard
+
+pytestmark = pytest.mark.bed
+MIB = 2**20
+SIZE_BYTES = 64 * MIB
+LINK_BYTES_PER_S = rate("link", "1Gbit")
+WORKER_TIMEOUT_S = 15.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_state(tmp_path_factory):
+    """The bed of these tests has a state folder of its own, and leaves nothing of it in use."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DFSLAB_STATE", str(folder))
+        yield folder
+        assert registry.take_down("--all") == [], "a test left a bed"
+
+
+@pytest.fixture(scope="module")
+def bed(own_state):
+    """Two workers at 1 Gbit/s, missed by the master after 15 s instead of 5 minutes."""
+    system = discover.file_system("alluxio")
+    deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
+    # These tests rely on links that are not faster than declared; slower ones do no harm.
+    deployment = deployment.model_copy(update={"tolerance": 0.4})
+    told = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
+    with Bed.up(told, notify=print, deployment=deployment) as running:
+        assert in_use(own_state), "the search for what is left must find what runs"
+        yield running
+    assert in_use(own_state) == []
+    assert list(own_state.rglob("bed.json")) == []
+
+
+@pytest.fixture(scope="module")
+def written(bed, tmp_path_factory):
+    """A file of 64 MiB that the client wrote through its mount; the seconds that took."""
+    source = tmp_path_factory.mktemp("source") / "file"
+    source.write_bytes(random.Random(11).randbytes(SIZE_BYTES))
+    began = time.monotonic()
+    client(bed).run("dd", f"if={source}", f"of={bed.mount_point}/file", "bs=1M", "status=none")
+    return source, time.monotonic() - began
+
+
+def in_use(folder: Path) -> list[str]:
+    """Processes whose command line, and mounts of this machine whose place, name the folder."""
+    found = [line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if str(folder).encode() in words and int(entry.name) != os.getpid():
+            found.append(words.replace(b"\0", b" ").decode())
+    return found
+
+
+def client(bed):
+    """The only client host."""
+    return bed.clients[0]
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def until(true, limit_s: float) -> float:
+    """Wait until it is so; the seconds it took."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() < began + limit_s, f"not so after {limit_s:g} s"
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def test_the_master_knows_both_workers(bed):
+    assert bed.live_workers() == 2
+    assert bed.versions["alluxio"].startswith("2.9.4")
+
+
+def test_what_is_written_is_read_back(bed, written):
+    source, _ = written
+    said = client(bed).run("sha256sum", f"{bed.mount_point}/file")
+    assert said.split()[0] == digest(source)
+
+
+def test_writing_is_bound_by_the_link(bed, written):
+    """The only link of the client carries every byte, so a faster write would be a false one."""
+    _, seconds = written
+    assert seconds > 0.9 * SIZE_BYTES / LINK_BYTES_PER_S
+
+
+def test_the_under_store_holds_what_was_written_through(bed, written):
+    source, _ = written
+    assert digest(bed.under_store / "file") == digest(source)
+
+
+def test_blocks_are_in_the_memory_of_workers(bed, written):
+    blocks = [path.stat().st_size for number, host in enumerate(bed.hosts.of("worker"), 1)
+              for path in host.path(host.folder / f"worker-{number}-memory").rglob("*")
+              if path.is_file()]  # fmt: skip
+    assert sum(blocks) >= SIZE_BYTES
+
+
+def test_the_command_line_and_the_mount_see_the_same_files(bed, written):
+    source, _ = written
+    copy = bed.folder / "copy"
+    bed.shell(client(bed), "copyToLocal", "/file", str(copy))
+    assert digest(copy) == digest(source)
+
+
+def test_a_crashed_worker_is_missed_and_taken_back(bed, written):
+    source, _ = written
+    bed.kill("worker-1")
+    assert bed.live_workers() == 2, "silence is no death yet"
+    missed_s = until(lambda: bed.live_workers() == 1, WORKER_TIMEOUT_S + 20)
+    assert missed_s > WORKER_TIMEOUT_S / 2
+    said = client(bed).run("sha256sum", f"{bed.mount_point}/file")
+    assert said.split()[0] == digest(source), "the under-store still has every block"
+    bed.restart("worker-1")
+    assert bed.live_workers() == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("write_type", "ASYNC_THROUGH", "must be one of CACHE_THROUGH, MUST_CACHE, THROUGH"),
+        ("memory_tier", "many", 'is not a quantity like "64 MiB" or "4 kB"'),
+        ("memory_tier", "1 MiB", "must be at least 16 MiB"),
+        ("worker_timeout", "0 s", "must be at least 1 s"),
+        ("ramdisk", "1 GiB", "unknown"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(key, value, reason):
+    with pytest.raises(InputError, match=f"bed.{key}") as caught:
+        Bed.parse({key: value})
+    assert reason in str(caught.value)

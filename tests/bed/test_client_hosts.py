@@ -1,0 +1,54 @@
+"""A load runs inside the client hosts of a real bed, at the same time on all of them."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.beds.host import DATA_ADAPTER, Host
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+
+pytestmark = pytest.mark.bed
+
+
+def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
+    disk = {"capacity": "1 GiB", "write_rate": "40 MiB/s", "read_rate": "40 MiB/s"}
+    machine = {"memory": "512 MiB", "adapter": {"bandwidth": "200 Mbit/s"}, "disk": disk}
+    scenario = build(Scenario, {
+        "name": "two-clients",
+        "deployment": {"node": [
+            {"name": "server", "count": 2, "roles": {"brick": 1}, **machine},
+            {"name": "client", "count": 2, "roles": {"client": 1}, **machine},
+        ], "tolerance": 0.2},
+        "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": True}},
+        "workload": {"name": "sequential_write", "file_size": "4 MiB", "clients": 3,
+                     "operations_per_client": 4, "fsync": True},
+        "run": {"verify": "after"},
+    })  # fmt: skip
+    point = scenario.points()[0]
+    with access.session(print) as session:
+        session.reach(scenario)
+        bed = session._bed[1]
+        before = [sent_bytes(host) for host in bed.clients]
+        result = Measure().run(point)
+        sent = [sent_bytes(host) - was for host, was in zip(bed.clients, before, strict=True)]
+        mounts = [host.path(bed.mount_point) for host in bed.clients]
+        assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
+    assert result.complete
+    assert result.notes == []
+    parts = [(p["name"], p["clients_from"], p["clients_to"]) for p in result.detail["places"]]
+    assert parts == [("client-1", 0, 2), ("client-2", 2, 3)]
+    assert [client["count"] for client in result.detail["per_client"]] == [4, 4, 4]
+    # Every copy leaves by the link of the host whose client wrote it.
+    each_bytes = 4 * (4 << 20)
+    assert result.detail["verified_bytes"] == 3 * each_bytes
+    assert sent[0] > 2 * 2 * each_bytes
+    assert sent[1] > 1 * 2 * each_bytes
+
+
+def sent_bytes(host: Host) -> int:
+    """What a host's data adapter has sent since it was made."""
+    lines = host.run("cat", "/proc/net/dev").splitlines()
+    adapter = next(line for line in lines if line.strip().startswith(DATA_ADAPTER))
+    return int(adapter.partition(":")[2].split()[8])

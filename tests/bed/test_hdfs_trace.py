@@ -1,0 +1,163 @@
+"""Traced HDFS: every call counted, each under the client's operation that caused it."""
+
+from __future__ import annotations
+
+import filecmp
+import random
+import subprocess
+from typing import Any
+
+import pytest
+from dfslab.filesystems.hdfs.bed import Bed, jmx
+from dfslab.instruments import callprofile
+
+pytestmark = pytest.mark.bed
+SHELL = "org.apache.hadoop.fs.FsShell"
+MIB = 2**20
+BLOCKS = 3
+
+
+def shell(bed: Bed, *words: str) -> None:
+    answer = subprocess.run(bed.java_command(SHELL, *words), capture_output=True, text=True,
+                            timeout=180, check=False)  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert "dfslab-agent" not in answer.stderr
+
+
+def served(bed: Bed) -> dict[str, int]:
+    """Calls by method, as the NameNode's own metrics count them."""
+    port = bed.uri.rpartition(":")[2]
+    seen = jmx(bed._http_port, f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}")
+    assert seen
+    return {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory) -> dict[str, Any]:
+    """A put and a get at replication 2 over three blocks, with every process traced."""
+    folder, files = tmp_path_factory.mktemp("profiles"), tmp_path_factory.mktemp("files")
+    source = files / "source"
+    source.write_bytes(random.Random(6).randbytes(BLOCKS * MIB))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
+        told = {"datanodes": 2, "replication": 2, "block_size": "1 MiB", "trace": True,
+                "trace_directory": str(folder)}  # fmt: skip
+        with Bed.up(told, notify=print) as bed:
+            shell(bed, "-put", str(source), "/file")
+            shell(bed, "-get", "/file", str(files / "back"))
+            counted = served(bed)
+            logs = "".join(log.read_text() for log in (bed.folder / "logs").glob("*.log"))
+    assert filecmp.cmp(source, files / "back", shallow=False)
+    top = callprofile.merge((str(p), callprofile.read(p)) for p in callprofile.expand([folder]))
+    return {"folder": folder, "places": dict(callprofile.walk(top)), "counted": counted,
+            "logs": logs}  # fmt: skip
+
+
+def ending(traced: dict[str, Any], *ends: str) -> list[tuple[str, callprofile.Node]]:
+    return [(path, node) for path, node in traced["places"].items() if path.endswith(ends)]
+
+
+def test_every_point_of_the_file_is_woven_where_its_class_is_loaded(traced):
+    assert "dfslab-agent" not in traced["logs"]
+    unseen = None
+    for path in callprofile.expand([traced["folder"]]):
+        points = callprofile.read(path).points
+        assert {point.state for point in points} <= {"woven", "unseen"}
+        here = {point.point for point in points if point.state == "unseen"}
+        unseen = here if unseen is None else unseen & here
+    assert unseen == set(), "points that no process met"
+
+
+def test_the_namenode_s_calls_are_counted_as_it_counts_them(traced):
+    for method in ("create", "addBlock", "complete", "rename", "getBlockLocations"):
+        ours = sum(n.count for _, n in ending(traced, f"namenode:{method}"))
+        assert ours == traced["counted"][method[0].upper() + method[1:]], method
+
+
+def test_a_call_is_served_once_and_inside_the_caller_s_wait(traced):
+    calls = [(p, n) for p, n in traced["places"].items() if n.name.startswith("rpc_")
+             and p.startswith("client:") and "rpc_" not in p.rpartition("/")[0]
+             and n.kind == "blocked"]  # fmt: skip
+    assert len(calls) > 5
+    for path, node in calls:
+        (one,) = node.children.values()
+        assert one.name == f"namenode:{node.name[4:]}", path
+        assert one.count == node.count, path
+        assert 0 < one.total_ns < node.total_ns, path
+
+
+def test_the_pipeline_hangs_under_the_write_that_caused_it(traced):
+    chains = ending(traced, "connect_pipeline/datanode:write_block/datanode:write_block")
+    assert all(path.startswith("client:put/") for path, _ in chains)
+    assert sum(node.count for _, node in chains) == BLOCKS
+    disks = dict(ending(traced, "receive_packet/write_disk"))
+    assert all(path.startswith("client:put/") for path in disks)
+    for depth in (1, 2):
+        here = [n for p, n in disks.items() if p.count("datanode:write_block") == depth]
+        assert sum(node.bytes for node in here) == BLOCKS * MIB, f"replica {depth}"
+    received = sum(n.bytes for _, n in ending(traced, "receive_block/receive_packet"))
+    assert received == 2 * BLOCKS * MIB
+
+
+def test_hand_overs_keep_the_cause(traced):
+    responders = ending(traced, "receive_block/respond")
+    assert sum(node.count for _, node in responders) == 2 * BLOCKS
+    assert all(path.startswith("client:put/") for path, _ in responders)
+    answers = ending(traced, "log_edit/answer")
+    for cause in ("rpc_create", "rpc_addBlock", "rpc_complete", "rpc_rename"):
+        assert any(f"/{cause}/" in path for path, _ in answers), cause
+
+
+def test_the_read_s_bytes_are_the_file_s(traced):
+    read = traced["places"]["client:get/read"]
+    sent = ending(traced, "datanode:read_block/send_block/send_packet/transfer_to_socket")
+    assert read.bytes == sum(n.bytes for _, n in sent) == BLOCKS * MIB
+    assert all(path.startswith("client:get/read/") for path, _ in sent)
+
+
+def test_lock_waits_are_those_that_hadoop_measures(traced):
+    told = sum(n.total_ns for _, n in ending(traced, "/rpc_lock_wait"))
+    ours = sum(n.total_ns for p, n in traced["places"].items()
+               if n.kind == "lock" and "namenode:" in p and p.count("/") > 1)  # fmt: skip
+    assert 0 < told <= ours
+    processed = ending(traced, "/rpc_processing")
+    for path, node in processed:
+        call = traced["places"][path.rpartition("/")[0]]
+        assert node.count == call.count, path
+        assert node.total_ns < call.total_ns, path
+
+
+def test_background_work_is_apart(traced):
+    beats = [path for path, _ in ending(traced, "rpc_sendHeartbeat")]
+    assert beats == ["datanode:rpc_sendHeartbeat"]
+
+
+def test_the_report_says_it(traced):
+    report = callprofile.profile(callprofile.expand([traced["folder"]]))
+    assert {p["service"] for p in report["processes"]} == {
+        "format", "namenode", "datanode", "client"}  # fmt: skip
+    assert all(process["last"] for process in report["processes"])
+    assert report["losses"]["too_deep"] == report["losses"]["misplaced"] == 0
+    assert report["ranking"]
+    assert report["waits"]
+
+
+def test_small_files_wait_for_the_client_s_back_off(tmp_path, monkeypatch):
+    """Liu's case turned round: neither the NameNode nor a disk is what small files wait for."""
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
+    profiles, files = tmp_path / "profiles", tmp_path / "files"
+    profiles.mkdir()
+    files.mkdir()
+    for number in range(30):
+        (files / f"{number:02}").write_bytes(bytes(4096))
+    told = {"datanodes": 1, "replication": 1, "trace": True, "trace_directory": str(profiles)}
+    with Bed.up(told, notify=print) as bed:
+        shell(bed, "-mkdir", "/small")
+        shell(bed, "-put", *map(str, files.iterdir()), "/small")
+    report = callprofile.profile(callprofile.expand([profiles]))
+    of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
+    assert of_client[0]["path"] == "client:put/close/complete_file/complete_back_off"
+    assert of_client[0]["self_s"] > 5 * sum(
+        row["self_s"] for row in report["ranking"]
+        if row["path"].startswith("client:put/") and "namenode:" in row["path"]
+    )  # fmt: skip

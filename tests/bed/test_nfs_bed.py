@@ -1,0 +1,210 @@
+"""A real NFS server is started, loaded over its link, broken, repaired and gone without a trace."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from dfslab import _core, discover
+from dfslab.beds.errors import BedError
+from dfslab.filesystems.nfs.bed import Bed
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import InputError
+from dfslab.spec.standard import standard
+
+pytestmark = pytest.mark.bed
+KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]
+SIZE_BYTES = 300_000
+
+
+@pytest.fixture(scope="module")
+def bed(nothing_left):
+    """One server, one client."""
+    with Bed.up(notify=print) as running:
+        yield running
+
+
+def plan(bed, kinds, changes=None, target=None, **top) -> str:
+    """Three clients on a fresh directory of the export."""
+    stream = {
+        "seed": 7, "clients": 3, "operations_per_client": 60, "files_per_client": 6,
+        "mix": [{"operation": kind, "weight": 1.0} for kind in kinds],
+        "file_size": {"fixed": SIZE_BYTES}, "transfer_size_bytes": 65536,
+        "file_choice": "uniform", **(changes or {}),
+    }  # fmt: skip
+    table = {"kind": "nfs", **bed.access, **(target or {})}
+    return json.dumps({"stream": stream, "target": table, "run_directory": "run", **top})
+
+
+def load(bed, *arguments, **named) -> dict:
+    """A load whose clients run in the bed's client host; its report."""
+    text = plan(bed, *arguments, **named)
+    return json.loads(bed.clients[0].in_network(lambda: _core.run_load(text))[0])
+
+
+def served(bed) -> Path:
+    """The exported directory, as this process sees it."""
+    return bed.server.path(bed.directory)
+
+
+def sent_bytes(host) -> int:
+    """What the host's adapter has sent."""
+    text = host.run("cat", "/proc/net/dev")
+    return next(int(line.split()[9]) for line in text.splitlines() if "eth0:" in line)
+
+
+def test_every_operation_is_verified_over_the_link_and_leaves_nothing(bed):
+    before = sent_bytes(bed.clients[0])
+    report = load(bed, KINDS, target={"fsync": "close"}, verify="inline")
+    assert report["complete"], report["errors"]
+    assert sum(one["count"] for one in report["operations"].values()) == 180
+    assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
+    assert report["steps"]["write/fsync"]["count"] == report["operations"]["write"]["count"]
+    written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
+    # What went out holds all written data and little else: headers, calls, prepared files.
+    prepared = 3 * 6 * SIZE_BYTES
+    sent = sent_bytes(bed.clients[0]) - before
+    assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20
+    assert list(served(bed).iterdir()) == []
+
+
+@pytest.mark.parametrize("stability", ["unstable", "data_sync", "file_sync"])
+def test_what_is_written_is_what_another_client_and_the_disk_hold(bed, stability):
+    target = {"stability": stability, "write_size_bytes": 10_000, "read_size_bytes": 7_000}
+    report = load(bed, ["write", "read"], {"clients": 1}, target, verify="after", keep=True)
+    assert report["complete"], report["errors"]
+    files = sorted((served(bed) / "run/c0").iterdir())
+    assert len(files) == 6 + report["operations"]["write"]["count"]
+    assert report["verified_bytes"] == len(files) * SIZE_BYTES
+    for path in files[:3]:
+        held = path.read_bytes()
+        url = f"{bed.url}/run/c0/{path.name}?version=3"
+        seen = bed.clients[0].run("sh", "-c", f"nfs-cat '{url}' | sha256sum").split()[0]
+        host = bed.server.run("sha256sum", str(bed.directory / "run/c0" / path.name)).split()[0]
+        assert (len(held), seen) == (SIZE_BYTES, host)
+    bed.server.run("rm", "-r", str(bed.directory / "run"))
+
+
+def test_a_spoiled_byte_on_the_servers_disk_is_found(bed):
+    done = threading.Event()
+    seen: list[str] = []
+
+    def spoil():
+        path = served(bed) / "run/c0/f3"
+        while not seen and not done.is_set():
+            if "running" in phases:
+                with path.open("r+b") as file:
+                    file.seek(1000)
+                    byte = file.read(1)[0]
+                    file.seek(1000)
+                    file.write(bytes([byte ^ 1]))
+                seen.append("spoiled")
+            time.sleep(0.005)
+
+    phases: list[str] = []
+    text = plan(bed, ["stat"], {"operations_per_client": 40, "think_time_s": 0.05},
+                verify="after")  # fmt: skip
+    spoiler = threading.Thread(target=spoil)
+    spoiler.start()
+    try:
+        told = lambda share, phase: phases.append(phase)  # noqa: E731
+        run = bed.clients[0].in_network(lambda: _core.run_load(text, told))
+    finally:
+        done.set()
+        spoiler.join()
+    errors = json.loads(run[0])["errors"]
+    assert seen == ["spoiled"]
+    assert [error["kind"] for error in errors] == ["corruption"], errors
+    assert '"c0/f3": byte 1000 ' in errors[0]["first"]
+
+
+def test_a_long_directory_is_listed_whole(bed):
+    """More entries than one answer holds: the server refuses a page that is asked for wrongly."""
+    report = load(
+        bed,
+        ["list"],
+        {
+            "clients": 1,
+            "files_per_client": 700,
+            "operations_per_client": 3,
+            "file_size": {"fixed": 1},
+        },
+    )
+    assert report["complete"], report["errors"]
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("root", "/missing"), ("root", "/../etc"), ("export", "/other"), ("export", "relative"),
+    ("read_size_bytes", 100), ("server", "no-such-host.invalid"), ("direct", True),
+    ("drop_caches", "files"),
+])  # fmt: skip
+def test_targets_that_cannot_be_are_wrong_input(bed, key, value):
+    with pytest.raises(_core.InputError, match=r"^target.*" + key.split("_")[0]):
+        load(bed, ["write"], target={key: value})
+    assert list(served(bed).iterdir()) == []
+
+
+def test_what_is_there_already_is_never_touched(bed):
+    mine = served(bed) / "run"
+    mine.mkdir()
+    (mine / "mine").write_text("mine")
+    with pytest.raises(_core.InputError, match="there already"):
+        load(bed, ["write"])
+    assert (mine / "mine").read_text() == "mine"
+    bed.server.run("rm", "-r", str(bed.directory / "run"))
+
+
+def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(bed):
+    mine = served(bed) / "run"
+    mine.mkdir()
+    (mine / "theirs").write_text("theirs")
+    report = load(bed, ["write", "read"], verify="after", shared=True)
+    assert report["complete"], report["errors"]
+    assert [path.name for path in mine.iterdir()] == ["theirs"]
+    bed.server.run("rm", "-r", str(bed.directory / "run"))
+
+
+def test_a_server_that_dies_is_told_and_one_that_returns_serves(bed):
+    endless = {"operations_per_client": 1_000_000}
+    killer = threading.Timer(1.0, bed.kill, ["ganesha"])
+    killer.start()
+    report = load(bed, ["write"], endless, keep=True)
+    killer.join()
+    assert not report["complete"]
+    assert {error["kind"] for error in report["errors"]} == {"unreachable"}, report["errors"]
+    with pytest.raises(_core.RunError, match="mount"):
+        load(bed, ["stat"])
+    bed.restart("ganesha")
+    bed.server.run("rm", "-r", str(bed.directory / "run"))
+    assert load(bed, ["write", "read"], verify="after")["complete"]
+
+
+def test_there_is_just_one_server(nothing_left):
+    two = standard(discover.file_system("nfs"), servers=2, clients=1)
+    with pytest.raises(InputError, match="1 instance of server"):
+        Bed.up(deployment=two)
+
+
+def test_a_missing_program_names_its_packages(nothing_left, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(BedError, match="nfs-ganesha-vfs"):
+        Bed.up()
+
+
+def test_the_rate_is_that_of_the_link(nothing_left):
+    """Written bytes a second cannot exceed the declared link, and come near it."""
+    link = 100e6 / 8
+    machine = {"adapter": {"bandwidth": "100 Mbit/s"}, "disk": {"capacity": "1 GiB"}}
+    declared = Deployment.model_validate({"node": [
+        {"name": "server", "roles": {"server": 1}, **machine},
+        {"name": "client", "roles": {"client": 1}, **machine},
+    ], "tolerance": 0.2})  # fmt: skip
+    with Bed.up(deployment=declared) as bed:
+        changes = {"file_size": {"fixed": 2**20}, "transfer_size_bytes": 2**20,
+                   "operations_per_client": 15, "files_per_client": 1}  # fmt: skip
+        report = load(bed, ["write"], changes)
+        assert report["complete"], report["errors"]
+        assert 0.75 * link < report["throughput_bytes_per_s"] < 1.02 * link

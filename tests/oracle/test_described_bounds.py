@@ -1,0 +1,194 @@
+"""Striping, chains and intent logs: five described file systems against closed forms by hand."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab import discover
+from dfslab.models.petri import simulate
+from dfslab.models.prediction import Situation
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+
+MIB = 2**20
+# System, name of its stripe count, role of its data servers, keys that make writes durable.
+STRIPED = [
+    ("pvfs", "stripe_count", "server", {}),
+    ("lustre", "stripe_count", "oss", {"fsync": True}),
+    ("beegfs", "stripe_count", "storage", {"fsync": True}),
+]
+
+
+def situation(
+    system, client_rate, server_rate, disk_rate, servers=4, parameters=None, latency="0 s", **keys
+):
+    """Each role on nodes of its own, with the given rates in B/s and no other cost."""
+    described = discover.file_system(system)
+    nodes = []
+    for role in described.roles:
+        data = role.kind == "data"
+        nodes.append({
+            "name": role.name, "count": servers if data else 1, "cores": 64,
+            "roles": {role.name: 1},
+            "adapter": {"bandwidth": f"{server_rate if data else client_rate:f} B/s"},
+            "disk": {"read_rate": f"{disk_rate:f} B/s", "write_rate": f"{disk_rate:f} B/s",
+                     "latency": "0 s"},
+        })  # fmt: skip
+    network = {"latency": latency, "loopback_latency": "0 s"}
+    workload = {"name": "sequential_write", "operations_per_client": 4, "transfer_size": "4 MiB",
+                "file_size": "512 MiB", **keys}  # fmt: skip
+    scenario = build(Scenario, {
+        "name": "bounds", "deployment": {"node": nodes, "network": network},
+        "file_system": {"name": system, **(parameters or {})}, "workload": workload,
+    })  # fmt: skip
+    check(scenario)
+    return Situation(scenario)
+
+
+def rates_bytes_per_s(given):
+    """Throughput of both solvers with every calibrated constant next to nothing."""
+    constants = dict.fromkeys(given.constants, 1e-15)
+    size_bytes = given.environment["file_size"]
+    net = simulate(given, constants, service="deterministic")
+    return (given.predict(constants).rate_per_s * size_bytes, net.rate_per_s * size_bytes)
+
+
+@pytest.mark.parametrize(
+    ("client_rate", "server_rate", "disk_rate"),
+    [(1e8, 1e9, 1e9), (1e10, 1e8, 1e9), (1e10, 1e10, 5e7)],
+    ids=["client", "servers", "disks"],
+)
+@pytest.mark.parametrize("stripes", [1, 2, 4])
+@pytest.mark.parametrize(("system", "key", "role", "durable"), STRIPED, ids=lambda v: str(v)[:6])
+def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
+    system, key, role, durable, stripes, client_rate, server_rate, disk_rate
+):
+    """min(client adapter, n server adapters, n disks), but for filling the pipeline."""
+    given = situation(system, client_rate, server_rate, disk_rate,
+                      parameters={key: stripes}, **durable)  # fmt: skip
+    bound = min(client_rate, stripes * server_rate, stripes * disk_rate)
+    for rate in rates_bytes_per_s(given):
+        assert 0.93 * bound <= rate <= 1.001 * bound
+
+
+@pytest.mark.parametrize(("system", "key", "role", "durable"), STRIPED, ids=lambda v: str(v)[:6])
+def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
+    """Servers of 1e8 B/s each behind a client of 2.5e8 B/s: two saturate before it, four do not."""
+    for stripes, bound in ((1, 1e8), (2, 2e8), (4, 2.5e8)):
+        given = situation(system, 2.5e8, 1e8, 1e10, parameters={key: stripes},
+                          name="sequential_read", cache="cold")  # fmt: skip
+        for rate in rates_bytes_per_s(given):
+            assert 0.85 * bound <= rate <= 1.001 * bound
+
+
+def test_a_pvfs_block_of_one_stripe_keeps_one_server_busy():
+    """A call is answered before the next is made: 64 KiB over the slower adapter, and latencies."""
+    given = situation("pvfs", 1e9, 1e8, 1e10, latency="1 ms", name="sequential_read",
+                      transfer_size="64 KiB", file_size="4 MiB")  # fmt: skip
+    # Request, data and reply each travel once; open and close are two calls to the manager.
+    messages_s = 64 * (3e-3 + 65536 / 1e8 + 2 * 256 / 1e8) + 2 * (2e-3 + 2 * 256 / 1e9)
+    for rate in rates_bytes_per_s(given):
+        assert rate == pytest.approx(4 * MIB / messages_s, rel=2e-3)
+
+
+def test_the_small_write_of_lustre_stays_in_the_clients_cache():
+    """16 MiB fit below max_dirty, so only fsync waits for the disk of the one stripe."""
+    cached, forced = (
+        situation("lustre", 1e9, 1e9, 1e8, file_size="16 MiB", fsync=fsync)
+        for fsync in (False, True)
+    )
+    for kept, written in zip(rates_bytes_per_s(cached), rates_bytes_per_s(forced), strict=True):
+        assert written <= 1e8
+        assert kept > 100 * written
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
+    """Ghemawat 2003, 3.2: 1 MB at 100 Mbit/s to three replicas takes about 80 ms."""
+    size_bytes, rate, latency_s, unit_bytes = 1e6, 1.25e7, 1e-4, 16384
+    given = situation("gfs", rate, rate, 1e12, parameters={"replication": replicas},
+                      latency="0.1 ms", file_size="1 MB", transfer_size="1 MB")  # fmt: skip
+    # Beside the push: create and allocateChunk are two calls each way, the mutation one, and the
+    # secondaries one more; all carry 256 B.
+    control_s = (6 + 2 * (replicas > 1)) * (latency_s + 256 / rate)
+    units = -(-size_bytes // unit_bytes)
+    ideal_s = size_bytes / rate + replicas * latency_s
+    exact_s = ideal_s + (replicas - 1) * size_bytes / units / rate
+    predicted, simulated = rates_bytes_per_s(given)
+    assert size_bytes / predicted - control_s == pytest.approx(exact_s, rel=2e-3)
+    assert size_bytes / simulated - control_s == pytest.approx(exact_s, rel=1e-2)
+    assert size_bytes / predicted - control_s == pytest.approx(ideal_s, rel=0.04)
+
+
+def pool(parameters, disks, **keys):
+    """A pool on one machine: disks of 1e8 B/s without latency."""
+    scenario = build(Scenario, {
+        "name": "pool", "file_system": {"name": "zfs", **parameters},
+        "deployment": {"node": [{
+            "name": "machine", "cores": 64, "roles": {"client": 1, "pool": 1},
+            "disk": {"read_rate": "1e8 B/s", "write_rate": "1e8 B/s", "latency": "0 s",
+                     "count": disks}}]},
+        "workload": {"name": "sequential_write", "operations_per_client": 4, "fsync": True,
+                     "file_size": "64 MiB", **keys},
+    })  # fmt: skip
+    check(scenario)
+    return Situation(scenario)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "disks", "useful"),
+    [({}, 1, 1), ({"mirrors": 2}, 2, 1), ({"mirrors": 2, "vdevs": 3}, 6, 3),
+     ({"data_disks": 4, "parity_disks": 2}, 6, 4),
+     ({"data_disks": 4, "parity_disks": 2}, 3, 2)],
+    ids=["one disk", "mirror", "three mirrors", "raidz2", "raidz2 on half the disks"],
+)  # fmt: skip
+def test_a_pool_writes_as_fast_as_its_useful_disks(parameters, disks, useful):
+    """Copies and parity cost their share: rate = disks x data / (data and redundancy)."""
+    for rate in rates_bytes_per_s(pool(parameters, disks)):
+        assert rate == pytest.approx(useful * 1e8, rel=0.02)
+
+
+def test_a_small_record_of_a_raidz_is_one_sector_and_its_parity():
+    """4 KiB to three of six disks at once, each one sector: as long as on one disk."""
+    layout = {"data_disks": 4, "parity_disks": 2}
+    given = pool(layout, 6, file_size="4 KiB")
+    for rate in rates_bytes_per_s(given):
+        assert rate == pytest.approx(1e8, rel=1e-3)
+    shared = pool(layout, 3, file_size="4 KiB", clients=1)
+    for rate in rates_bytes_per_s(shared):
+        assert rate == pytest.approx(1e8, rel=1e-3)
+
+
+def test_a_separate_log_serves_its_clients_one_at_a_time():
+    """Log of 1e7 B/s and 1 ms: 10 KB take 2 ms, so four clients get 500 commits/s together."""
+    given = pool({"separate_log": 1, "log_rate": "10 MB/s", "log_latency": "1 ms"}, 64,
+                 file_size="10 kB", clients=4, operations_per_client=40)  # fmt: skip
+    net = simulate(given, dict.fromkeys(given.constants, 1e-15), service="deterministic")
+    assert net.rate_per_s == pytest.approx(500, rel=0.02)
+
+
+ILLEGAL = [
+    ("pvfs", {"stripe_count": 5}, "servers deployed"),
+    ("lustre", {"stripe_size": "100 KiB"}, "64 KiB"),
+    ("beegfs", {"mirrored": 1, "stripe_count": 3}, "pairs of buddies"),
+    ("beegfs", {"chunk_size": "96 KiB"}, "power of two"),
+    ("gfs", {"replication": 5}, "chunkservers deployed"),
+    ("gfs", {"record_limit": 2}, "at most 1"),
+    ("lustre", {"stripe_count": 1.5}, "whole number"),
+]
+
+
+@pytest.mark.parametrize(("system", "parameters", "allowed"), ILLEGAL)
+def test_an_illegal_layout_is_refused_with_what_is_allowed(system, parameters, allowed):
+    with pytest.raises(InputError, match=allowed):
+        situation(system, 1e9, 1e9, 1e9, parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "allowed"),
+    [({"data_disks": 4}, "data_disks is more than 1"), ({"parity_disks": 4}, "raidz3"),
+     ({"mirrors": 2, "parity_disks": 1}, "1 in a raidz"), ({"record_size": "3 KiB"}, "power of")],
+)  # fmt: skip
+def test_an_illegal_pool_is_refused(parameters, allowed):
+    with pytest.raises(InputError, match=allowed):
+        pool(parameters, 6)

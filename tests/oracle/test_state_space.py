@@ -1,0 +1,113 @@
+"""State spaces with known numbers of markings and arcs, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from dfslab.nets.build import Net, Put, Take
+from dfslab.nets.engine import Game, state_space
+from dfslab.spec.model import InputError
+
+
+def philosophers(count: int) -> Net:
+    """Each takes the left stick, then the right one, eats and puts both back."""
+    net = Net("philosophers")
+    person = net.colour("person", id=int)
+    net.constant("n", count)
+    everyone = list(range(count))
+    think = net.place("think", person, everyone)
+    sticks = net.place("sticks", person, everyone)
+    has_left = net.place("has_left", person)
+    eat = net.place("eat", person)
+    net.transition("left", [Take(think, "p"), Take(sticks, "s")], [Put(has_left, "p")],
+                   guard="p.id == s.id")  # fmt: skip
+    net.transition("right", [Take(has_left, "p"), Take(sticks, "s")], [Put(eat, "p")],
+                   guard="s.id == (p.id + 1) % n")  # fmt: skip
+    net.transition("done", [Take(eat, "p")], [
+        Put(think, "p"), Put(sticks, "p"), Put(sticks, ["(p.id + 1) % n"])])  # fmt: skip
+    return net
+
+
+def test_five_philosophers():
+    """82 markings and 265 arcs, cross-checked between two other tools; all may starve at once."""
+    report = state_space(philosophers(5))
+    assert (report["markings"], report["arcs"]) == (82, 265)
+    assert report["complete"]
+    assert report["dead_markings"] == 1
+    (dead,) = report["dead_markings_shown"]
+    assert list(dead) == ["has_left"]
+    assert sorted(dead["has_left"]) == [[0], [1], [2], [3], [4]]
+    assert report["home_markings"] == 1
+    assert report["live_transitions"] == []
+    assert report["dead_transitions"] == []
+    assert report["bounds"]["eat"] == [0, 2]
+
+
+def test_without_the_deadlock_everything_is_live_and_home():
+    """One who takes the right stick first breaks the circle."""
+    net = philosophers(3)
+    left, right, done = net.transitions
+    think, sticks = left.takes[0].place, left.takes[1].place
+    both = net.transition("both", [Take(think, "p"), Take(sticks, "s"), Take(sticks, "t")],
+                          [Put(right.puts[0].place, "p")],
+                          guard="p.id == s.id && t.id == (p.id + 1) % n")  # fmt: skip
+    net.transitions[:] = [both, done]
+    report = state_space(net)
+    # At most one of three eats: all think, or one of three eats.
+    assert (report["markings"], report["arcs"]) == (4, 6)
+    assert report["home_markings"] == 4
+    assert report["live_transitions"] == ["both", "done"]
+    assert report["dead_markings"] == 0
+
+
+@pytest.mark.parametrize(("tokens", "places"), [(3, 4), (5, 3), (7, 2)])
+def test_a_ring_has_as_many_markings_as_ways_to_share(tokens, places):
+    net = Net("ring")
+    ring = [net.place(f"p{at}", initial=[()] * tokens if at == 0 else []) for at in range(places)]
+    for at in range(places):
+        net.transition(f"t{at}", [ring[at]], [Put(ring[(at + 1) % places], delay=1.5)])
+    report = state_space(net)
+    assert report["markings"] == math.comb(tokens + places - 1, places - 1)
+    # A transition is enabled wherever its place is not empty.
+    assert report["arcs"] == places * math.comb(tokens + places - 2, places - 1)
+    assert report["bounds"] == {f"p{at}": [0, tokens] for at in range(places)}
+
+
+def test_the_bound_on_size_holds_and_is_said():
+    net = Net("grows")
+    seed, heap = net.place("seed", initial=[()]), net.place("heap")
+    net.transition("grow", [seed], [seed, heap])
+    report = state_space(net, markings_max=50)
+    assert not report["complete"]
+    assert report["markings"] == 50
+    assert "live_transitions" not in report
+
+
+def test_chance_has_no_state_space():
+    net = Net("dice")
+    face = net.colour("face", n=int)
+    dice = net.place("dice", face, [1])
+    net.transition("roll", [dice], [Put(dice, ["discrete(0.5)"])])
+    with pytest.raises(InputError, match="transition roll.*drawn at random"):
+        state_space(net)
+
+
+def test_inhibitor_reset_and_priority_in_the_token_game():
+    net = Net("rules")
+    a, b, c = net.place("a", initial=[()] * 3), net.place("b"), net.place("c")
+    net.transition("move", [a], [Put(b, delay=2.0)], inhibit=[(b, 2)])
+    net.transition("clear", [Take(b)], [c], reset=[b], priority=1, guard="")
+    game = Game(net)
+    names = lambda: [one["transition"] for one in game.enabled()]  # noqa: E731
+    assert names() == ["move"]
+    game.step()
+    game.step()
+    game.step()
+    # All are on their way; they arrive together, the higher priority goes first and clears all.
+    assert game.state["time_s"] == 2.0
+    assert names() == ["clear"]
+    assert game.step()["marking"] == {"c": [[]]}
+    assert game.enabled() == []
+    with pytest.raises(InputError, match="choice 0 is not among the 0"):
+        game.step(0)

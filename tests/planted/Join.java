@@ -1,0 +1,11 @@
+import com.sun.tools.attach.VirtualMachine;
+
+/** Makes a running JVM load an agent: its process, the jar, the agent's arguments. */
+public final class Join {
+  /** Joins once. */
+  public static void main(String[] words) throws Exception {
+    VirtualMachine machine = VirtualMachine.attach(words[0]);
+    machine.loadAgent(words[1], words[2]);
+    machine.detach();
+  }
+}

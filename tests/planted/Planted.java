@@ -1,0 +1,153 @@
+import com.sun.management.ThreadMXBean;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** A program whose calls are known: what it does is its argument, what it did is its output. */
+public final class Planted {
+  static long sink;
+
+  /** A call that moves as many bytes as it is told. */
+  static int leaf(int bytes) {
+    return bytes;
+  }
+
+  static void middle(int leaves) {
+    for (int i = 0; i < leaves; i++) {
+      sink += leaf(i);
+    }
+  }
+
+  static void top(int middles, int leaves) {
+    for (int i = 0; i < middles; i++) {
+      middle(leaves);
+    }
+  }
+
+  static void fails(int times) {
+    if (times % 2 == 0) {
+      throw new IllegalStateException("planted");
+    }
+  }
+
+  static void recurse(int depth) {
+    if (depth > 1) {
+      recurse(depth - 1);
+    }
+  }
+
+  static void pause(int ms) throws InterruptedException {
+    Thread.sleep(ms);
+  }
+
+  static void spin(int ms) {
+    long end = System.nanoTime() + ms * 1_000_000L;
+    while (System.nanoTime() < end) {
+      sink++;
+    }
+  }
+
+  static void mixed() throws InterruptedException {
+    spin(20);
+    pause(60);
+  }
+
+  /** Work that one thread asks for and another does. */
+  static final class Job extends Thread {
+    Job() {}
+
+    @Override
+    public void run() {
+      middle(3);
+    }
+  }
+
+  static Job submit() {
+    return new Job();
+  }
+
+  /** Every path of the counting tests; 4 threads at a time, {@code waves} times. */
+  static void count(int waves) throws InterruptedException {
+    for (int wave = 0; wave < waves; wave++) {
+      Thread[] threads = new Thread[4];
+      for (int i = 0; i < threads.length; i++) {
+        int middles = i + 1;
+        threads[i] = new Thread(() -> top(middles, 10));
+        threads[i].start();
+      }
+      for (Thread thread : threads) {
+        thread.join();
+      }
+    }
+    for (int i = 0; i < 10; i++) {
+      try {
+        fails(i);
+      } catch (IllegalStateException planted) {
+        sink++;
+      }
+    }
+  }
+
+  static void handOver() throws InterruptedException {
+    Job[] jobs = {submit(), submit()};
+    for (Job job : jobs) {
+      job.start();
+      job.join();
+    }
+  }
+
+  /** Bytes allocated in a million calls once everything is warm. */
+  static long allocated() {
+    ThreadMXBean bean = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long id = Thread.currentThread().getId();
+    for (int i = 0; i < 20; i++) {
+      middle(100_000);
+    }
+    bean.getThreadAllocatedBytes(id);
+    long before = bean.getThreadAllocatedBytes(id);
+    middle(1_000_000);
+    return bean.getThreadAllocatedBytes(id) - before;
+  }
+
+  /** The best nanoseconds a call of several rounds, and of two readings of the clock. */
+  static String speed() {
+    double call = Double.MAX_VALUE;
+    double clock = Double.MAX_VALUE;
+    int calls = 2_000_000;
+    for (int round = 0; round < 12; round++) {
+      long start = System.nanoTime();
+      middle(calls);
+      long between = System.nanoTime();
+      for (int i = 0; i < calls; i++) {
+        sink += System.nanoTime();
+        sink ^= System.nanoTime();
+      }
+      call = Math.min(call, (double) (between - start) / calls);
+      clock = Math.min(clock, (double) (System.nanoTime() - between) / calls);
+    }
+    return call + " " + clock;
+  }
+
+  static void until(Path file) throws IOException, InterruptedException {
+    while (!Files.exists(file)) {
+      top(1, 10);
+      Thread.sleep(1);
+    }
+  }
+
+  /** Does what it is told. */
+  public static void main(String[] words) throws Exception {
+    switch (words[0]) {
+      case "count" -> count(Integer.parseInt(words[1]));
+      case "recurse" -> recurse(Integer.parseInt(words[1]));
+      case "handover" -> handOver();
+      case "mixed" -> mixed();
+      case "allocated" -> System.out.println(allocated());
+      case "speed" -> System.out.println(speed());
+      case "until" -> until(Path.of(words[1]));
+      default -> throw new IllegalArgumentException(words[0]);
+    }
+    System.out.println("done");
+  }
+}

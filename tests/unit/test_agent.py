@@ -1,0 +1,239 @@
+"""The tracing agent in a program whose calls are known: exact counts, and a host unharmed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dfslab.beds.agent import agent_jar, java_option
+from dfslab.instruments import callprofile
+
+PLANTED = Path(__file__).parents[1] / "planted"
+POINTS = """
+point Planted leaf leaf service bytes=return
+point Planted middle middle service
+point Planted top top service    # the outermost
+point Planted fails fails service
+point Planted recurse recurse service
+point Planted pause pause blocked
+point Planted spin spin service
+point Planted mixed mixed service
+"""
+
+
+@pytest.fixture(scope="module")
+def jar() -> Path:
+    return agent_jar()
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("classes")
+    sources = [str(path) for path in PLANTED.glob("*.java")]
+    subprocess.run(["javac", "-d", str(folder), *sources], check=True)
+    return folder
+
+
+@pytest.fixture
+def planted(jar, classes, tmp_path):
+    """Runs the program traced; the answer is its run and its profile (None without one)."""
+
+    def run(*words: str, points: str = POINTS, option: str = ""):
+        (tmp_path / "points.txt").write_text(points)
+        folder = tmp_path / "profiles"
+        told = option or java_option(jar, tmp_path / "points.txt", folder, "planted")
+        done = subprocess.run(
+            ["java", told, "-cp", str(classes), "Planted", *words],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith("done\n")
+        files = callprofile.expand([folder]) if folder.is_dir() else []
+        return done, callprofile.profile(files) if files else None
+
+    return run
+
+
+def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every node of a profile by its path."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def add(node: dict[str, Any], above: str) -> None:
+        path = f"{above}/{node['name']}" if above else node["name"]
+        found[path] = node
+        for child in node["children"]:
+            add(child, path)
+
+    for root in profile["roots"]:
+        add(root, "")
+    return found
+
+
+def test_every_call_of_every_thread_is_counted_exactly(planted):
+    waves = 100
+    _, profile = planted("count", str(waves))
+    seen = places(profile)
+    tops, middles = 4 * waves, (1 + 2 + 3 + 4) * waves
+    leaves = 10 * middles
+    counts = {path: node["count"] for path, node in seen.items()}
+    assert counts == {
+        "planted:top": tops, "planted:top/middle": middles, "planted:top/middle/leaf": leaves,
+        "planted:fails": 10,
+    }  # fmt: skip
+    assert seen["planted:top/middle/leaf"]["bytes"] == sum(range(10)) * middles
+    assert seen["planted:fails"]["errors"] == 5
+    assert profile["spans"] == tops + middles + leaves + 10
+    assert not any(profile["losses"].values())
+
+
+def test_times_add_up_to_the_nanosecond(planted):
+    _, profile = planted("count", "20")
+    total = sum(root["total_ns"] for root in profile["roots"])
+    assert sum(node["self_ns"] for node in places(profile).values()) == total > 0
+    for node in places(profile).values():
+        assert node["min_s"] <= node["p50_s"] <= node["p99_s"] <= node["max_s"]
+
+
+def test_threads_that_end_leave_their_trees_to_others(planted, tmp_path):
+    planted("count", "100")
+    (path,) = callprofile.expand([tmp_path / "profiles"])
+    assert callprofile.read(path).trees <= 8, "400 threads, never more than 5 at one time"
+
+
+def test_work_and_waits_are_apart_and_ranked(planted):
+    _, profile = planted("mixed")
+    (work, *rest), (wait,) = profile["ranking"], profile["waits"]
+    assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
+    assert rest[0]["self_s"] < 0.01
+    assert 0.020 <= work["self_s"] <= 0.040
+    assert 0.060 <= wait["self_s"] <= 0.100
+
+
+def test_an_operation_goes_on_in_another_thread(planted):
+    over = (
+        "capture Planted$Job <init>\nresume Planted$Job run\npoint Planted submit submit service\n"
+    )
+    _, profile = planted("handover", points=POINTS + over)
+    counts = {path: node["count"] for path, node in places(profile).items()}
+    assert counts == {
+        "planted:submit": 2, "planted:submit/middle": 2, "planted:submit/middle/leaf": 6,
+    }  # fmt: skip
+    _, apart = planted("handover")
+    assert set(places(apart)) == set(counts) | {"planted:middle", "planted:middle/leaf"}
+
+
+def test_a_hand_over_comes_before_the_point_of_the_same_method(planted):
+    over = "capture Planted$Job <init>\nresume Planted$Job run\npoint Planted$Job run run service\n"
+    submit = "point Planted submit submit service\n"
+    for points in (over + submit, submit + "".join(reversed(over.splitlines(keepends=True)))):
+        _, profile = planted("handover", points=points)
+        (root,) = profile["roots"]
+        assert (root["name"], root["children"][0]["name"]) == ("planted:submit", "run")
+
+
+def test_calls_beyond_the_depth_limit_are_counted(planted):
+    _, profile = planted("recurse", "300")
+    timed = sum(node["count"] for node in places(profile).values())
+    assert timed + profile["losses"]["too_deep"] == 300
+    assert timed == 200
+
+
+def test_a_traced_call_allocates_nothing(planted):
+    done, profile = planted("allocated")
+    # A duration in an octave never seen before makes its 64 buckets, once.
+    assert int(done.stdout.split()[0]) < 10 * (64 * 8 + 16), "bytes in a million calls"
+    assert places(profile)["planted:middle/leaf"]["count"] == 20 * 100_000 + 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("point Planted nothing nothing service", "there is no such method"),
+        ("point Planted leaf leaf2 service bytes=arg7", "leaf"),
+        ("point Planted leaf leaf2 service bytes=field:none", "leaf"),
+        ("capture Planted leaf arg7", "leaf"),
+    ],
+)
+def test_what_cannot_be_woven_is_one_line_and_the_rest_goes_on(planted, line, said):
+    done, profile = planted("count", "1", points=f"{line}\n{POINTS}")
+    (told,) = [text for text in done.stderr.splitlines() if "dfslab-agent: " in text]
+    assert " is off: " in told
+    assert said in told
+    assert places(profile)["planted:top"]["count"] == 4
+    assert profile["losses"]["points_off"] == 1
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ("cut Planted leaf", "allowed are point, capture"),
+        ("point Planted leaf leaf work", "kinds are service, queue"),
+        ("point Planted leaf", "needs 4 to 5 words"),
+        ("point Planted leaf a/b service", "holds no"),
+        ("point Planted leaf leaf service bytes=much", "allowed are this, return"),
+    ],
+)
+def test_a_wrong_points_file_leaves_the_host_untraced(planted, points, said):
+    done, profile = planted("count", "1", points=points)
+    assert profile is None
+    (told,) = done.stderr.splitlines()
+    assert told.startswith("dfslab-agent: traces nothing: ")
+    assert f"points.txt:1: {points}: " in told
+    assert said in told
+
+
+def test_wrong_arguments_leave_the_host_untraced(planted, jar, tmp_path):
+    for told, said in (("points=/no/such,out=x", "/no/such"), ("speed=9", "speed=9: allowed are"),
+                       ("out=x", "points=… is needed")):  # fmt: skip
+        done, profile = planted("count", "1", option=f"-javaagent:{jar}={told}")
+        assert profile is None
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_it_joins_a_running_program_and_leaves_it(jar, classes, tmp_path):
+    (tmp_path / "points.txt").write_text(POINTS)
+    stop, folder = tmp_path / "stop", tmp_path / "profiles"
+    told = f"points={tmp_path / 'points.txt'},out={folder},service=planted,interval_s=0.1"
+    program = subprocess.Popen(
+        ["java", "-cp", str(classes), "Planted", "until", str(stop)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        join(classes, program.pid, jar, told)
+        first = awaited(folder, 1)
+        awaited(folder, first + 1)
+        join(classes, program.pid, jar, "detach")
+        (path,) = callprofile.expand([folder])
+        left = json.loads(path.read_text())
+        assert left["last"]
+        time.sleep(0.5)
+        assert json.loads(path.read_text()) == left, "it went on after it was told to leave"
+        join(classes, program.pid, jar, told)
+        again = awaited(folder, left["nodes"][0]["count"] + 1)
+        assert again > left["nodes"][0]["count"]
+    finally:
+        stop.touch()
+        out, words = program.communicate(timeout=30)
+    assert (out, program.returncode) == ("done\n", 0), words
+
+
+def join(classes: Path, process: int, jar: Path, told: str) -> None:
+    command = ["java", "-cp", str(classes), "Join", str(process), str(jar), told]
+    subprocess.run(command, check=True, timeout=60)
+
+
+def awaited(folder: Path, tops: int) -> int:
+    """Waits for a snapshot with so many calls of the outermost step."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        for path in callprofile.expand([folder]) if folder.is_dir() else []:
+            root = places(callprofile.profile([path])).get("planted:top", {"count": 0})
+            if root["count"] >= tops:
+                return root["count"]
+        time.sleep(0.05)
+    raise AssertionError(f"never {tops} calls")

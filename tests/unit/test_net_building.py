@@ -1,0 +1,203 @@
+"""Nets built in Python: pages, ports, fusion, colours, pictures; figures with intervals."""
+
+from __future__ import annotations
+
+import random
+import xml.etree.ElementTree as ET
+
+import pytest
+from dfslab.method import RunFailed
+from dfslab.nets import draw
+from dfslab.nets.build import Net, Page, Put, Take
+from dfslab.nets.engine import Game, batch_means, check, estimate, replicate, run, state_space
+from dfslab.spec.model import InputError
+
+
+def tandem(stations: int) -> Net:
+    """One page, substituted once for each station."""
+    net = Net("tandem")
+    job = net.colour("job", id=int)
+    station = Page("station")
+    arrive, leave = station.port("in", job), station.port("out", job)
+    idle = station.place("idle", initial=[()])
+    busy = station.place("busy", job)
+    station.transition("start", [Take(arrive, "j"), idle], [Put(busy, "j", delay=2.0)])
+    station.transition("end", [Take(busy, "j")], [Put(leave, "j"), idle])
+    spots = [net.place("q0", job, [1, 2, 3])]
+    for at in range(stations):
+        spots.append(net.place(f"q{at + 1}", job))
+        net.substitute(f"s{at}", station, {"in": spots[at], "out": spots[at + 1]})
+    return net
+
+
+def test_a_page_is_copied_for_every_substitution():
+    net = tandem(3)
+    document = net.document()
+    names = [one["name"] for one in document["places"]]
+    assert names == ["q0", "q1", "q2", "q3", "s0.idle", "s0.busy", "s1.idle", "s1.busy",
+                     "s2.idle", "s2.busy"]  # fmt: skip
+    assert [one["page"] for one in document["transitions"]] == ["s0", "s0", "s1", "s1", "s2", "s2"]
+    (report,) = run(net, monitors=[{"kind": "count", "transition": "s2.end"}])
+    # Three jobs of 2 s each through three stations in a row: (3 + 3 - 1) * 2 s.
+    assert report["end_time_ns"] == 10_000_000_000
+    assert report["monitors"][0]["count"] == 3
+
+
+def test_pages_within_pages():
+    net, outer, inner = Net("deep"), Page("outer"), Page("inner")
+    near, far = inner.port("from"), inner.port("to")
+    inner.transition("go", [near], [far])
+    a, b = outer.port("from"), outer.port("to")
+    middle = outer.place("middle")
+    outer.substitute("first", inner, {"from": a, "to": middle})
+    outer.substitute("second", inner, {"from": middle, "to": b})
+    start, end = net.place("start", initial=[()]), net.place("end")
+    net.substitute("box", outer, {"from": start, "to": end})
+    names = [one["name"] for one in net.document()["transitions"]]
+    assert names == ["box.first.go", "box.second.go"]
+    assert state_space(net)["markings"] == 3
+
+
+def test_fusion_makes_one_place_of_several():
+    net, half = Net("fused"), Page("half")
+    source, sink = half.place("source", initial=[(), ()]), half.place("sink")
+    half.transition("move", [source], [sink])
+    other = net.place("pool", initial=[()])
+    net.transition("drain", [other], [])
+    net.substitute("copy", half, {})
+    net.fuse("shared", sink, other)
+    document = net.document()
+    assert [one["name"] for one in document["places"]] == ["shared", "copy.source"]
+    report = state_space(net)
+    assert report["bounds"]["shared"] == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda net, page, place: net.substitute("x", page, {}), "page sub has the ports in"),
+        (lambda net, page, place: net.substitute("x", page, {"in": Net("o").place("far")}),
+         "is no place of this page"),
+        (lambda net, page, place: net.substitute(
+            "x", page, {"in": net.place("c", net.colour("c", n=int))}), "the port's colour is"),
+        (lambda net, page, place: net.place("here"), "is defined twice"),
+        (lambda net, page, place: net.colour("unit"), "is declared twice"),
+        (lambda net, page, place: net.enum("e", "a") and net.enum("e", "b"), "declared twice"),
+        (lambda net, page, place: net.colour("d", n=complex), "a type is int, float, bool"),
+        (lambda net, page, place: net.transition("t", [Take(place, count=0)]), "at least one"),
+        (lambda net, page, place: net.transition("t", [Take(place, "v", 2)]), "one token"),
+        (lambda net, page, place: net.transition("t", [Net("o").place("far")]), "no place of"),
+        (lambda net, page, place: page.substitute("y", page, {"in": page.ports[0]})
+         or net.substitute("x", page, {"in": place}), "cannot contain itself"),
+        (lambda net, page, place: net.fuse("f", place, net.place("n", net.colour("c", n=int))),
+         "needs one colour"),
+        (lambda net, page, place: net.place("e", net.colour("c", n=int), [{"m": 1}]),
+         "fields are"),
+    ],
+)  # fmt: skip
+def test_wrong_buildings_give_one_line(spoil, words):
+    net, page = Net("wrong"), Page("sub")
+    place = net.place("here")
+    page.port("in")
+
+    def build() -> None:
+        spoil(net, page, place)
+        net.document()
+
+    with pytest.raises(InputError) as caught:
+        build()
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_enumerations_and_records_within_records():
+    net = Net("typed")
+    kind = net.enum("kind", "read", "write")
+    size = net.colour("size", first=int, last=int)
+    request = net.colour("request", kind=kind, span=size)
+    assert request.fields == (("kind", "kind"), ("span_first", "int"), ("span_last", "int"))
+    todo = net.place("todo", request, [("read", 0, 3), ("write", 4, 9)])
+    done = net.place("done", request)
+    net.transition("flip", [Take(todo, "r")],
+                   [Put(done, ["write", "r.span_first", "r.span_last"])],
+                   guard="r.kind == read")  # fmt: skip
+    game = Game(net)
+    assert game.enabled()[0]["binding"] == {"r": ["read", 0, 3]}
+    assert game.step()["marking"] == {"todo": [["write", 4, 9]], "done": [["write", 0, 3]]}
+    logged = {"kind": "log", "transition": "flip", "fields": ["r.kind"]}
+    assert run(net, monitors=[logged])[0]["monitors"][0]["rows"] == [[0, "read"]]
+
+
+@pytest.mark.parametrize(
+    ("guard", "words"),
+    [
+        ("r.kind == 1", "takes two numbers, not an enumeration and int"),
+        ("r.kind == erase", "unknown constant 'erase'"),
+        ("r.kind == kind.erase", "'kind' has no value 'erase' (known: both, read, write)"),
+        ("r.kind < read", "'<' takes two numbers"),
+        ("r.kind == blue", "takes two numbers, not an enumeration and an enumeration"),
+        ("r.kind == both", "a value of several enumerations"),
+        ("abs(r.kind) == 1", "abs() takes numbers, not an enumeration"),
+        ("empirical(t) > 1", "draws at random, which is not allowed here"),
+    ],
+)
+def test_enumerations_are_typed(guard, words):
+    net = Net("typed")
+    kind = net.enum("kind", "read", "write", "both")
+    net.enum("hue", "blue", "both")
+    net.table("t", [0, 1], [1])
+    todo = net.place("todo", net.colour("request", kind=kind), ["read"])
+    net.transition("go", [Take(todo, "r")], guard=guard)
+    with pytest.raises(InputError) as caught:
+        check(net)
+    assert "page main, transition go, guard" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_pictures_show_the_marking_and_every_arc():
+    net = tandem(1)
+    net.transition("look", [net.places[1]], inhibit=[net.places[0]], reset=[net.places[1]])
+    text = draw.mermaid(net)
+    assert '"q0<br>●●●"' in text
+    assert text.count("-->") == 7
+    assert text.count("--o") == 1
+    assert text.count("==>") == 1
+    root = ET.fromstring(draw.svg(net, {"q1": [[i] for i in range(9)]}))
+    texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "● 9" in texts
+    assert "s0.start @+2.0" not in texts
+    assert "look" in draw.mermaid(net, page="main")
+    assert "s0.start" not in draw.mermaid(net, page="main")
+    with pytest.raises(InputError, match="known: s0, main|known: main, s0"):
+        draw.svg(net, page="other")
+    assert "<svg" in Game(net)._repr_html_()
+
+
+def test_intervals_cover_as_often_as_they_say():
+    """Of 400 90 % intervals of a known mean, 360 +- 4 standard errors hold it."""
+    chance = random.Random(3)
+    held = 0
+    for _ in range(400):
+        found = estimate([chance.gauss(5, 2) for _ in range(6)], 0.9)
+        held += abs(found.mean - 5) <= found.half_width
+    assert abs(held - 360) <= 4 * (400 * 0.9 * 0.1) ** 0.5
+    values = [float(at % 7) for at in range(700)]
+    assert batch_means(values, 10).mean == pytest.approx(3.0)
+    with pytest.raises(InputError):
+        batch_means(values, 701)
+
+
+def test_replications_until_the_interval_is_narrow():
+    net = Net("mm1")
+    source, queue, idle = net.place("source", initial=[()]), net.place("queue"), net.place("idle")
+    idle.initial = [()]
+    net.transition("arrive", [source], [Put(source, delay="exponential(2)"), queue])
+    net.transition("serve", [queue, idle], [Put(idle, delay="exponential(1)")])
+    watch = [{"kind": "count", "transition": "serve"}]
+    asked = {"monitors": watch, "end_time_s": 500.0}
+    found = replicate(net, 0, "rate_per_s", relative_width=0.02, **asked)
+    assert found.relative <= 0.02
+    assert found.count > 8
+    assert abs(found.mean - 0.5) <= 3 * found.half_width
+    with pytest.raises(RunFailed, match="not yet within"):
+        replicate(net, 0, "rate_per_s", relative_width=1e-5, at_most=16, **asked)
