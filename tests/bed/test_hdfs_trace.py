@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import filecmp
+import json
+import os
 import random
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from dfslab.filesystems.hdfs.bed import Bed, jmx
 from dfslab.instruments import callprofile
+from dfslab.instruments import trace as tracing
 
 pytestmark = pytest.mark.bed
 SHELL = "org.apache.hadoop.fs.FsShell"
@@ -19,7 +24,7 @@ BLOCKS = 3
 
 def shell(bed: Bed, *words: str) -> None:
     answer = subprocess.run(bed.java_command(SHELL, *words), capture_output=True, text=True,
-                            timeout=180, check=False)  # fmt: skip
+                            timeout=400, check=False)  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     assert "dfslab-agent" not in answer.stderr
 
@@ -30,6 +35,17 @@ def served(bed: Bed) -> dict[str, int]:
     seen = jmx(bed._http_port, f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}")
     assert seen
     return {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
+
+
+def whole_calls(folder: Path) -> list[dict[str, Any]]:
+    """The spans of all exemplars, their attributes as one table each."""
+    found = []
+    for path in folder.glob("*.otlp.json"):
+        for one in json.loads(path.read_text())["resourceSpans"]:
+            for span in one["scopeSpans"][0]["spans"]:
+                told = {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
+                found.append({**span, "attributes": told})
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +65,8 @@ def traced(tmp_path_factory) -> dict[str, Any]:
             logs = "".join(log.read_text() for log in (bed.folder / "logs").glob("*.log"))
     assert filecmp.cmp(source, files / "back", shallow=False)
     top = callprofile.merge((str(p), callprofile.read(p)) for p in callprofile.expand([folder]))
-    return {"folder": folder, "places": dict(callprofile.walk(top)), "counted": counted,
+    places = dict(callprofile.walk(top))
+    return {"folder": folder, "spans": whole_calls(folder), "places": places, "counted": counted,
             "logs": logs}  # fmt: skip
 
 
@@ -127,6 +144,20 @@ def test_lock_waits_are_those_that_hadoop_measures(traced):
         assert node.total_ns < call.total_ns, path
 
 
+def test_whole_calls_name_their_file_or_block_and_their_cause(traced):
+    named: dict[str, set[str]] = {}
+    for span in traced["spans"]:
+        named.setdefault(span["name"], set()).add(span["attributes"].get("dfslab.about", ""))
+    assert named["start_file"] == {"/file._COPYING_"}
+    assert named["locate_blocks"] == {"/file"}
+    assert all("blk_" in text for step in ("write_block", "receive_block") for text in named[step])
+    causes = {s["attributes"].get("dfslab.cause") for s in traced["spans"] if s["name"] == "create"
+              and "parentSpanId" not in s}  # fmt: skip
+    assert causes == {"client:put/create/rpc_create"}
+    profile = tracing.profile(sorted(traced["folder"].glob("*.otlp.json")))
+    assert profile["spans"] == len(traced["spans"])
+
+
 def test_background_work_is_apart(traced):
     beats = [path for path, _ in ending(traced, "rpc_sendHeartbeat")]
     assert beats == ["datanode:rpc_sendHeartbeat"]
@@ -134,27 +165,30 @@ def test_background_work_is_apart(traced):
 
 def test_the_report_says_it(traced):
     report = callprofile.profile(callprofile.expand([traced["folder"]]))
-    assert {p["service"] for p in report["processes"]} == {
-        "format", "namenode", "datanode", "client"}  # fmt: skip
+    services = {process["service"] for process in report["processes"]}
+    assert services == {"namenode", "datanode", "client"}
     assert all(process["last"] for process in report["processes"])
     assert report["losses"]["too_deep"] == report["losses"]["misplaced"] == 0
     assert report["ranking"]
     assert report["waits"]
 
 
-def test_small_files_wait_for_the_client_s_back_off(tmp_path, monkeypatch):
+def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_path):
     """Liu's case turned round: neither the NameNode nor a disk is what small files wait for."""
-    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
-    profiles, files = tmp_path / "profiles", tmp_path / "files"
-    profiles.mkdir()
+    files, profiles = tmp_path / "files", tmp_path / "profiles"
     files.mkdir()
     for number in range(30):
         (files / f"{number:02}").write_bytes(bytes(4096))
-    told = {"datanodes": 1, "replication": 1, "trace": True, "trace_directory": str(profiles)}
-    with Bed.up(told, notify=print) as bed:
-        shell(bed, "-mkdir", "/small")
-        shell(bed, "-put", *map(str, files.iterdir()), "/small")
-    report = callprofile.profile(callprofile.expand([profiles]))
+    command = f"hadoop fs -mkdir /small && hadoop fs -put {files}/* /small"
+    answer = subprocess.run(
+        [sys.executable, "-m", "dfslab.cli.commands", "trace", "record", "--on", "hdfs", "--json",
+         "--set", "datanodes=1", "--set", "replication=1", "-o", str(profiles),
+         "--", "sh", "-c", command],
+        capture_output=True, text=True, timeout=400, check=False,
+        env={**os.environ, "DFSLAB_STATE": str(tmp_path / "state")},
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    report = json.loads(answer.stdout)
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
     assert of_client[0]["path"] == "client:put/close/complete_file/complete_back_off"
     assert of_client[0]["self_s"] > 5 * sum(

@@ -64,7 +64,10 @@ def test_no_declared_parameter_is_idle(name):
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_predictions_are_finite_positive_and_within_bounds(name, apart):
-    for workload in ("sequential_read", "sequential_write", "append"):
+    workloads = ["sequential_read", "sequential_write"]
+    if "append" in discover.file_system(name).operations:
+        workloads.append("append")
+    for workload in workloads:
         rates = []
         for size in ("1 B", "64 KiB", "1 MiB", "300 MiB"):
             for clients in (1, 3, 40):
@@ -84,8 +87,8 @@ def test_predictions_are_finite_positive_and_within_bounds(name, apart):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_operation_has_named_steps_and_a_formula(name):
     system = discover.file_system(name)
-    assert set(system.operations) >= {"read", "write", "create", "stat", "list", "rename",
-                                      "delete", "append"}  # fmt: skip
+    # What cannot be done to it at all may be missing: a finished file of Alluxio takes no more.
+    assert set(system.operations) >= {"read", "write", "create", "stat", "list", "rename", "delete"}
     for operation, tree in system.operations.items():
         assert step_names(tree), operation
         assert len(list(walk(tree))) < 200
@@ -114,3 +117,10 @@ def test_every_method_has_the_one_shape(name, kind):
     assert method.name == name
     assert isinstance(method, Model if kind == "model" else Instrument)
     assert hasattr(method, "fit") == (kind == "model")
+
+
+def test_nets_of_their_own_stay_rare():
+    """A file system is described once; a second description needs a reason each time."""
+    own = [name for name, path in discover.members("filesystems", folders=True).items()
+           if (path / "net.py").exists()]  # fmt: skip
+    assert own == ["pvfs"]

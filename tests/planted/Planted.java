@@ -80,6 +80,7 @@ public final class Planted {
         thread.join();
       }
     }
+    named("file-" + 7);
     for (int i = 0; i < 10; i++) {
       try {
         fails(i);
@@ -87,6 +88,10 @@ public final class Planted {
         sink++;
       }
     }
+  }
+
+  static void named(String file) {
+    sink += file.length();
   }
 
   static void handOver() throws InterruptedException {
@@ -106,7 +111,9 @@ public final class Planted {
     }
     bean.getThreadAllocatedBytes(id);
     long before = bean.getThreadAllocatedBytes(id);
-    middle(1_000_000);
+    for (int i = 0; i < 10; i++) {
+      middle(100_000);
+    }
     return bean.getThreadAllocatedBytes(id) - before;
   }
 

@@ -29,7 +29,8 @@ def document(service: str, rows: list[dict], number: int = 1) -> dict:
     return {
         "format": callprofile.FORMAT, "service": service, "instance": f"{service}-{number}",
         "pid": number, "started_unix_ns": 1, "written_unix_ns": 2, "last": True, "trees": 1,
-        "open_calls": 0, "losses": {"too_deep": 0, "misplaced": 0}, "points": [], "nodes": rows,
+        "open_calls": 0, "points": [], "nodes": rows,
+        "losses": {"too_deep": 0, "misplaced": 0, "exemplars_left_out": 0},
     }  # fmt: skip
 
 

@@ -148,10 +148,10 @@ impl Plan {
 
     fn check_direct(&self) -> Result<()> {
         let fixed = match self.stream.file_size {
-            dfslab_workload::FileSize::Fixed(bytes) => bytes % 4096 == 0,
+            dfslab_workload::FileSize::Fixed(bytes) => bytes.is_multiple_of(4096),
             _ => !self.stream.mix.iter().any(|s| s.operation.moves_data()),
         };
-        if self.stream.transfer_size_bytes % 4096 != 0 || !fixed {
+        if !self.stream.transfer_size_bytes.is_multiple_of(4096) || !fixed {
             let reason = "direct I/O needs fixed file and transfer sizes in multiples of 4096";
             return Err(Error::input("target.direct", reason));
         }

@@ -181,7 +181,10 @@ impl TargetSpec {
             let reason = format!("{replication}; allowed: 1 to 512");
             return Err(Error::input("target.replication", reason));
         }
-        if *block_size_bytes == 0 || block_size_bytes % 512 != 0 || *block_size_bytes > 1 << 40 {
+        if *block_size_bytes == 0
+            || !block_size_bytes.is_multiple_of(512)
+            || *block_size_bytes > 1 << 40
+        {
             let reason = format!("{block_size_bytes}; allowed: multiples of 512 up to 1 TiB");
             return Err(Error::input("target.block_size_bytes", reason));
         }

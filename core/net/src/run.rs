@@ -152,7 +152,7 @@ impl<'n> Replication<'n> {
                 if firings >= self.options.max_firings {
                     return Ok(Reason::MaxFirings);
                 }
-                if firings % STOP_INTERVAL == 0 && stop.load(Ordering::Relaxed) {
+                if firings.is_multiple_of(STOP_INTERVAL) && stop.load(Ordering::Relaxed) {
                     return Ok(Reason::Stopped);
                 }
             }

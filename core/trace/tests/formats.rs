@@ -208,7 +208,7 @@ fn the_best_size_key_wins_and_numbers_come_in_every_dress() {
 fn several_files_share_their_traces() {
     let store = random_forest(13, 20, 20, 3);
     let (mut left, mut right) = (store.clone(), store.clone());
-    left.spans.retain(|span| span.span_id % 2 == 0);
+    left.spans.retain(|span| span.span_id.is_multiple_of(2));
     right.spans.retain(|span| span.span_id % 2 == 1);
     let (left_path, right_path) = (temporary("left"), temporary("right"));
     write_file(&left, &left_path, OutputFormat::Json).expect("a writable folder");

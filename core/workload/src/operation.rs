@@ -104,7 +104,7 @@ pub fn encode(operations: &[Operation]) -> Vec<u8> {
 
 /// Back from the canonical form; None when the bytes are not one.
 pub fn decode(bytes: &[u8]) -> Option<Vec<Operation>> {
-    if bytes.len() % ENCODED_BYTES != 0 {
+    if !bytes.len().is_multiple_of(ENCODED_BYTES) {
         return None;
     }
     bytes.chunks_exact(ENCODED_BYTES).map(decode_one).collect()

@@ -48,6 +48,7 @@ class Losses(Model):
 
     too_deep: Count = 0
     misplaced: Count = 0
+    exemplars_left_out: Count = 0
 
 
 class Point(Model):
@@ -202,10 +203,10 @@ def profile(paths: Sequence[Path]) -> dict[str, Any]:
     calls = sum(node.count for _, node in places if node.kind != "detail")
     rows = sum(len(file.nodes) for _, file in files)
     trees = sum(root.count for root in top.children.values())
-    losses = {"too_deep": 0, "misplaced": 0, "open_calls": 0, "points_off": 0}
+    losses = {**dict.fromkeys(Losses.model_fields, 0), "open_calls": 0, "points_off": 0}
     for _, file in files:
-        losses["too_deep"] += file.losses.too_deep
-        losses["misplaced"] += file.losses.misplaced
+        for kind, count in file.losses.model_dump().items():
+            losses[kind] += count
         losses["open_calls"] += file.open_calls
         losses["points_off"] += sum(p.state not in ("woven", "unseen") for p in file.points)
     return {

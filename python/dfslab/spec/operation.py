@@ -7,7 +7,7 @@ sequence model, the Petri model, the tracer (step names) and the pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -181,19 +181,23 @@ def cpu(role: str, seconds: Expression, name: str = "") -> Use:
 REFERENCE_FREQUENCY_HZ = sympy.Integer(2_500_000_000)
 
 
-def disk_read(role: str, size_bytes: Expression, name: str = "") -> Use:
-    """One disk request of `size_bytes`: latency and transfer."""
-    return _disk(role, size_bytes, "read", name)
+def disk_read(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:
+    """Reads `size_bytes`: transfer, and the disk's latency for each request."""
+    return _disk(role, size_bytes, "read", name, requests)
 
 
-def disk_write(role: str, size_bytes: Expression, name: str = "") -> Use:
-    """One disk request of `size_bytes`: latency and transfer."""
-    return _disk(role, size_bytes, "write", name)
+def disk_write(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:
+    """Writes `size_bytes`: transfer, and the disk's latency for each request.
+
+    Less than one request is a share in a larger one, as the kernel gathers them.
+    """
+    return _disk(role, size_bytes, "write", name, requests)
 
 
-def _disk(role: str, size_bytes: Expression, mode: str, name: str) -> Use:
+def _disk(role: str, size_bytes: Expression, mode: str, name: str, requests: Expression) -> Use:
     transfer = _expression(size_bytes) / symbol(f"{role}.disk_{mode}_rate")
-    return Use(name, Resource(role, "disk", mode), symbol(f"{role}.disk_latency") + transfer)
+    waits = _expression(requests) * symbol(f"{role}.disk_latency")
+    return Use(name, Resource(role, "disk", mode), waits + transfer)
 
 
 def delay(role: str, seconds: Expression, name: str = "") -> Use:
@@ -256,6 +260,22 @@ def repeat(count: Expression, *body: Node, name: str = "") -> Repeat:
 def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:
     """One branch by probability; what is left to 1 does nothing."""
     return Choice(name, tuple((_expression(p), node) for p, node in branches))
+
+
+def striped(
+    size_bytes: Expression,
+    unit_bytes: Expression,
+    places: Expression,
+    on_one: Callable[[sympy.Expr], Node],
+) -> Choice:
+    """`on_one` with all bytes where they are one unit, else with equal parts at `places` at once.
+
+    The number of places may not depend on the size (a net has that many branches).
+    """
+    size = _expression(size_bytes)
+    several = sympy.Min(1, sympy.Max(0, sympy.ceiling(size / unit_bytes) - 1))
+    spread = par(on_one(size / places), copies=places)
+    return choice((1 - several, on_one(size)), (several, spread))
 
 
 def later(*body: Node, name: str = "") -> Later:

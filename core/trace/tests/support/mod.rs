@@ -105,7 +105,7 @@ pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
             push(id, 3, 3, start, 80_000 + random.below(15_000));
             push(id + 1, id, 4, start + 1000, 20_000 + random.below(9000));
             // The last node of a pipeline has nobody to mirror to.
-            if block % 3 != 0 {
+            if !block.is_multiple_of(3) {
                 push(id + 2, id, 5, start + 30_000, 10_000 + random.below(20_000));
             }
         }

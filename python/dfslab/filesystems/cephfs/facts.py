@@ -27,7 +27,8 @@ PARAMETERS = Parameters(
     Parameter("stripe_unit", "Bytes in a row in one object", "B", "filesystem", 2.0**22, "",
               "ceph.dir.layout.stripe_unit", minimum=65536),
     Parameter("stripe_count", "Objects that a file is striped over at a time", "1",
-              "filesystem", 1.0, "", "ceph.dir.layout.stripe_count", minimum=1),
+              "filesystem", 1.0, "", "ceph.dir.layout.stripe_count", minimum=1,
+              daemons_only=True),
     Parameter("placement_groups", "Placement groups of the data pool; few of them load the "
               "stores unevenly", "1", "filesystem", 16.0, "", "osd pool create … pg_num",
               minimum=1),

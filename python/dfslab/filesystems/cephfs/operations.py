@@ -7,7 +7,9 @@ copies (or fragments) on and answers when all are on disk.
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling, sqrt
+from collections.abc import Callable
+
+from sympy import Expr, Integer, Max, Min, ceiling, sqrt
 
 from dfslab.filesystems.cephfs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
@@ -25,17 +27,11 @@ from dfslab.spec.operation import (
 from dfslab.spec.parameters import symbol
 
 stores = symbol("osd.instances")
-objects = Max(1, ceiling(P.file_size / P.object_size), Min(
-    P.stripe_count, ceiling(P.file_size / P.stripe_unit)))  # fmt: skip
-spread = Min(objects, stores)
-parts = Max(1, ceiling(objects / spread))
-object_bytes = P.file_size / (spread * parts)
-fragment_bytes = object_bytes / P.data_fragments
 # Placement groups fall on stores like balls into bins: the fullest of n bins has about
 # sqrt(2 ln n) standard deviations more than the mean; 1.2 stands for two to eight stores.
 each_store = P.placement_groups * P.copies / stores
-uneven = 1 + 1.2 * Min(1, stores - 1) * sqrt(Max(0, 1 - P.copies / stores) / each_store) * Min(
-    1, spread - 1)  # fmt: skip
+deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
+uneven = 1 + 1.2 * Min(1, stores - 1) * deviation
 
 
 def _ask(name: str, seconds, response_bytes=512) -> Node:
@@ -46,53 +42,66 @@ def _ask(name: str, seconds, response_bytes=512) -> Node:
     )
 
 
-_part_read = call(
-    "osd",
-    "read",
-    pipeline(
-        parts,
+def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
+    """A file of one piece at one store, a larger one in equal parts at all of them."""
+    several = Min(1, ceiling(P.file_size / P.stripe_unit) - 1)
+    everywhere = par(part(P.file_size / stores, uneven), copies=stores)
+    return choice((1 - several, part(P.file_size, Integer(1))), (several, everywhere))
+
+
+def _part_read(size_bytes: Expr, slower: Expr) -> Node:
+    """What one store has of a file, object after object."""
+    objects = Max(1, ceiling(size_bytes / P.object_size))
+    object_bytes = size_bytes / objects
+    stream = pipeline(
+        objects,
         seq(
-            choice((P.cold, disk_read("osd", object_bytes * uneven, "diskRead"))),
+            choice((P.cold, disk_read("osd", object_bytes * slower, "diskRead"))),
             cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu, "readObject"),
         ),
         send("client", "object", size_bytes=object_bytes),
         cpu("client", object_bytes * P.client_byte_cpu, "copy"),
         name="stream",
-    ),
-)
+    )
+    return call("osd", "read", stream)
 
-# The primary's own share and those that it hands on are written at the same time.
-_others = par(
-    send(
-        "osd",
-        "subOperation",
-        cpu("osd", P.object_cpu + fragment_bytes * P.store_byte_cpu, "storeCopy"),
-        disk_write("osd", fragment_bytes * uneven, "diskWriteCopy"),
-        size_bytes=fragment_bytes,
-    ),
-    copies=P.copies - 1,
-)
-_stored = par(
-    disk_write("osd", fragment_bytes * uneven, "diskWrite"),
-    choice((Min(1, P.copies - 1), _others)),
-    name="commit",
-)
 
-_part_written = pipeline(
-    parts,
-    cpu("client", object_bytes * P.client_byte_cpu, "copy"),
-    send("osd", "writeObject", cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu),
-         size_bytes=object_bytes),
-    _stored,
-    name="stream",
-)  # fmt: skip
+def _part_written(size_bytes: Expr, slower: Expr) -> Node:
+    """Objects to one primary, which hands on and stores at the same time."""
+    objects = Max(1, ceiling(size_bytes / P.object_size))
+    object_bytes = size_bytes / objects
+    fragment_bytes = object_bytes / P.data_fragments
+    others = par(
+        send(
+            "osd",
+            "subOperation",
+            cpu("osd", P.object_cpu + fragment_bytes * P.store_byte_cpu, "storeCopy"),
+            disk_write("osd", fragment_bytes * slower, "diskWriteCopy"),
+            size_bytes=fragment_bytes,
+        ),
+        copies=P.copies - 1,
+    )
+    stored = par(
+        disk_write("osd", fragment_bytes * slower, "diskWrite"),
+        choice((Min(1, P.copies - 1), others)),
+        name="commit",
+    )
+    return pipeline(
+        objects,
+        cpu("client", object_bytes * P.client_byte_cpu, "copy"),
+        send("osd", "writeObject", cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu),
+             size_bytes=object_bytes),
+        stored,
+        name="stream",
+    )  # fmt: skip
+
 
 _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu), name="create")
-_written = seq(par(_part_written, copies=spread), name="write")
+_written = seq(_spread(_part_written), name="write")
 
 OPERATIONS = {
-    "read": seq(_open, seq(par(_part_read, copies=spread), name="read")),
+    "read": seq(_open, seq(_spread(_part_read), name="read")),
     "write": seq(_create, _written),
     "append": seq(_open, _written),
     "create": _create,

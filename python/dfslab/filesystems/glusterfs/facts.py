@@ -16,49 +16,60 @@ ROLES = (
 )
 
 
-def _switch(key: str, meaning: str, default: float, source: str, daemons_only: bool = False):
+def _switch(key: str, meaning: str, default: int, option: str, *, acts: bool = False) -> Parameter:
     """A volume option that is on (1) or off (0)."""
-    return Parameter(key, f"{meaning} (1) or not (0)", "1", "filesystem", default, "", source,
-                     choices=(0.0, 1.0), daemons_only=daemons_only)  # fmt: skip
+    return Parameter(key, meaning, "1", "filesystem", float(default), "", option,
+                     choices=(0.0, 1.0), daemons_only=not acts)  # fmt: skip
 
 
-# Volume options, with the defaults of GlusterFS 10. Kernels cache and read ahead too, and a load
-# visits each file once, so a translator that only caches or reads ahead is told to the bricks and
-# mounts but moves no step.
-_OPTIONS = (
-    _switch("shard", "Files are cut into shards, spread over the bricks", 0.0, "features.shard"),
-    Parameter("shard_block_size", "Bytes of a shard", "B", "filesystem", 2.0**26, "Dap1",
-              "features.shard-block-size", minimum=2.0**22),
-    _switch("quick_read", "A lookup brings the content of a file up to 64 KiB", 1.0,
-            "performance.quick-read"),
-    _switch("open_behind", "A file is opened when it is first read from a brick", 1.0,
-            "performance.open-behind"),
-    _switch("write_behind", "Writes are answered before the bricks have them", 1.0,
-            "performance.write-behind"),
-    Parameter("write_behind_window", "Bytes of a file that writes may be ahead of the bricks",
-              "B", "filesystem", 2.0**20, "", "performance.write-behind-window-size",
-              minimum=2.0**19),
-    _switch("parallel_readdir", "A directory is listed on all bricks at once", 0.0,
-            "performance.parallel-readdir"),
-    Parameter("io_threads", "Threads of a brick that serve requests", "1", "filesystem", 16.0,
-              "Np5", "performance.io-thread-count", minimum=1),
-    _switch("read_ahead", "The client reads ahead", 0.0, "performance.read-ahead", True),
-    Parameter("read_ahead_pages", "Requests of 128 KiB that the client reads ahead", "1",
-              "filesystem", 4.0, "", "performance.read-ahead-page-count", minimum=1,
-              daemons_only=True),
-    _switch("io_cache", "The client caches read data", 0.0, "performance.io-cache", True),
-    Parameter("cache_size", "Bytes that io-cache and quick-read keep", "B", "filesystem",
-              2.0**25, "", "performance.cache-size", minimum=2.0**22, daemons_only=True),
-    _switch("md_cache", "The client caches attributes", 1.0, "performance.stat-prefetch", True),
-    _switch("nl_cache", "The client remembers names that do not exist", 0.0,
-            "performance.nl-cache", True),
-    _switch("readdir_ahead", "The client lists directories ahead", 0.0,
-            "performance.readdir-ahead", True),
-    _switch("client_io_threads", "The client has threads for requests", 0.0,
-            "performance.client-io-threads", True),
+def _number(
+    key: str, meaning: str, unit: str, default: float, option: str, *,
+    minimum: float = 0.0, acts: bool = False,
+) -> Parameter:  # fmt: skip
+    """A volume option that is a number."""
+    return Parameter(key, meaning, unit, "filesystem", default, "", option, minimum=minimum,
+                     daemons_only=not acts)  # fmt: skip
+
+
+# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels cache and
+# read ahead too, and a load visits each file once, so those that only cache or read ahead move no
+# step.
+_TRANSLATORS = (
+    _switch("quick_read", "Files up to 64 KiB come with their lookup", 1,
+            "performance.quick-read", acts=True),
+    _switch("read_ahead", "The client reads ahead", 0, "performance.read-ahead"),
+    _number("read_ahead_page_count", "Pages read ahead", "1", 4.0,
+            "performance.read-ahead-page-count"),
+    _switch("write_behind", "Writes are answered before bricks have them", 1,
+            "performance.write-behind", acts=True),
+    _number("write_behind_window_size", "Bytes written behind of one file", "B", 2.0**20,
+            "performance.write-behind-window-size", minimum=2.0**19, acts=True),
+    _switch("io_cache", "The client caches data", 0, "performance.io-cache"),
+    _number("cache_size", "Bytes of the client's cache", "B", 2.0**25,
+            "performance.cache-size"),
+    _switch("stat_prefetch", "The client caches attributes (md-cache)", 1,
+            "performance.stat-prefetch"),
+    _number("md_cache_timeout", "How long attributes are believed", "s", 1.0,
+            "performance.md-cache-timeout"),
+    _switch("nl_cache", "The client caches names that are not there", 0,
+            "performance.nl-cache"),
+    _switch("open_behind", "Opens are sent with the first use", 1, "performance.open-behind",
+            acts=True),
+    _switch("readdir_ahead", "Listings are read ahead", 0, "performance.readdir-ahead"),
+    _switch("parallel_readdir", "Bricks are listed at the same time", 0,
+            "performance.parallel-readdir", acts=True),
+    _switch("client_io_threads", "The client works with several threads", 1,
+            "performance.client-io-threads"),
+    _number("io_thread_count", "Threads of a brick that serve requests", "1", 16.0,
+            "performance.io-thread-count", minimum=1, acts=True),
 )  # fmt: skip
 
 PARAMETERS = Parameters(
+    *_TRANSLATORS,
+    Parameter("shard", "Files are cut into shards that are spread over bricks (1) or not (0)",
+              "1", "filesystem", 0.0, "", "features.shard", choices=(0.0, 1.0)),
+    Parameter("shard_block_size", "Bytes of a shard", "B", "filesystem", 2.0**26, "",
+              "features.shard-block-size", minimum=2.0**22),
     Parameter("data_fragments", "Pieces a file's data is cut into (disperse), else 1", "1",
               "filesystem", 1.0, "", "volume create … disperse", minimum=1),
     Parameter("copies", "Bricks that store each piece of data: replicas, or fragments with "
@@ -66,7 +77,6 @@ PARAMETERS = Parameters(
               minimum=1),
     Parameter("request_size", "Bytes of one FUSE read or write request", "B", "filesystem",
               131072.0, "Pp2", "fuse max_read", minimum=4096),
-    *_OPTIONS,
     Parameter("client_call_cpu", "Client time of one file operation (FUSE, translators)", "s",
               "calibrated", 8e-5),
     Parameter("lookup_cpu", "Brick time of a lookup", "s", "calibrated", 6e-5),
@@ -96,10 +106,10 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
         wrong.append(("copies", f"a divisor of the {bricks} bricks deployed"))
     if fragments > 1 and not fragments < copies < 2 * fragments:
         wrong.append(("data_fragments", "fewer than copies and more than half of them"))
-    if parameters["io_threads"] > 64 or parameters["io_threads"] % 1:
-        wrong.append(("io_threads", "a whole number up to 64"))
-    if parameters["read_ahead_pages"] > 16 or parameters["read_ahead_pages"] % 1:
-        wrong.append(("read_ahead_pages", "a whole number up to 16"))
+    if parameters["io_thread_count"] > 64 or parameters["io_thread_count"] % 1:
+        wrong.append(("io_thread_count", "a whole number up to 64"))
+    if parameters["read_ahead_page_count"] > 16 or parameters["read_ahead_page_count"] % 1:
+        wrong.append(("read_ahead_page_count", "a whole number up to 16"))
     if parameters["shard"] and fragments > 1:
         wrong.append(
             ("shard", "0 with data_fragments: shards of dispersed files are not described")

@@ -42,7 +42,7 @@ quick = P.quick_read * small * (1 - P.shard) * Max(0, 2 - P.data_fragments)
 
 def _served(*work: Node) -> Node:
     """What a brick does for one request, with one of its threads."""
-    return hold_thread("brick", P.io_threads, seq(*work), name="serve")
+    return hold_thread("brick", P.io_thread_count, seq(*work), name="serve")
 
 
 def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -> Node:
@@ -58,7 +58,22 @@ _lookup = _ask("lookup", P.lookup_cpu)
 # The parent's layout is locked before a name is made or removed; unlocking is not waited for.
 _lock = _ask("entrylk", P.lookup_cpu)
 _unlock = later(_ask("unlock", P.lookup_cpu))
-_create = seq(_lookup, _lock, _ask("create", P.update_cpu), _unlock, name="create")
+# Copies carry a mark of unfinished work while a name changes: set before, cleared after, and only
+# then is the lock given back (seen as three more round trips on a bed with delayed links).
+_marked = Min(1, P.copies - 1)
+
+
+def _changed(name: str) -> Node:
+    """A change of a name: marked on all copies where there are several."""
+    mark = choice((_marked, _ask("xattrop", P.lookup_cpu)))
+    cleared = choice(
+        (_marked, seq(_ask("xattrop", P.lookup_cpu), _ask("unlock", P.lookup_cpu))),
+        (1 - _marked, _unlock),
+    )
+    return seq(mark, _ask(name, P.update_cpu), cleared)
+
+
+_create = seq(_lookup, _lock, _changed("create"), name="create")
 _open_call = _ask("open", P.lookup_cpu)
 _open = seq(_lookup, _open_call, name="open")
 _flush_call = _ask("flush", P.lookup_cpu)
@@ -78,7 +93,7 @@ _stream = pipeline(
 # Every further shard is a file of its own, found by its name.
 _read = seq(
     repeat(more_shards, _lookup),
-    par(call("brick", "readv", _stream), copies=P.data_fragments),
+    par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments),
     name="read",
 )
 _content = _ask(
@@ -105,7 +120,9 @@ _stored = (
     later(disk_write("brick", piece_bytes), name="write-back"),
 )
 # A window's bytes are on their way for one round trip, so a request waits for its share of it.
-_window = delay("client", 2 * P.network_latency * request_bytes / P.write_behind_window, "window")
+_window = delay(
+    "client", 2 * P.network_latency * request_bytes / P.write_behind_window_size, "window"
+)
 _behind = pipeline(
     requests,
     _sent,
@@ -179,6 +196,6 @@ OPERATIONS = {
     "create": seq(_create, _flush),
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
     "list": _list,
-    "rename": seq(_lookup, _lock, _ask("rename", P.update_cpu), _unlock, name="rename"),
-    "delete": seq(_lookup, _ask("unlink", P.update_cpu), name="delete"),
+    "rename": seq(_lookup, _lock, _changed("rename"), name="rename"),
+    "delete": seq(_lookup, choice((_marked, _lock)), _changed("unlink"), name="delete"),
 }

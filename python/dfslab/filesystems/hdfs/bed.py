@@ -286,7 +286,7 @@ class Bed(BaseBed):
         return [("namenode", NAMENODE_PORTS), *((name, DATANODE_PORTS) for name in datanodes)]
 
     def _format(self) -> None:
-        words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="format")
+        words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="")
         run_to_end(
             "formatting the NameNode", _entered(self._namenode, words), self._log("format"),
             self.environment(), self.folder, FORMAT_LIMIT_S,
@@ -317,7 +317,8 @@ class Bed(BaseBed):
     def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
         """A command that runs a Java main class of Hadoop's, configured for this bed.
 
-        `process` is what its profile is called: a role, and a number if there are several.
+        `process` is what its profile is called: a role, and a number if there are several; a
+        process without a name is not traced.
         """
         return [*self._java(), *self.trace_options(process), "-cp", self._class_path(), main,
                 *arguments]  # fmt: skip
@@ -337,7 +338,7 @@ class Bed(BaseBed):
 
     def trace_options(self, process: str = "client") -> list[str]:
         """What makes any JVM write its profile here; nothing in a bed without `trace`."""
-        if not self.parameters.trace:
+        if not (self.parameters.trace and process):
             return []
         service = process.partition("-")[0]
         return [java_option(agent_jar(), POINTS, self.profiles, service, process)]

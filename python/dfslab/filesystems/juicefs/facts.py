@@ -20,7 +20,7 @@ PARAMETERS = Parameters(
     Parameter("block_size", "Most bytes of an object", "B", "filesystem", 2.0**22, "Dap1",
               "format --block-size", minimum=65536),
     Parameter("max_uploads", "Objects sent at the same time", "1", "filesystem", 20.0, "Pp1",
-              "mount --max-uploads", minimum=1),
+              "mount --max-uploads", minimum=1, daemons_only=True),
     Parameter("client_call_cpu", "Client time of one file operation (FUSE)", "s",
               "calibrated", 8e-5),
     Parameter("lookup_cpu", "Database time of a call that only reads", "s", "calibrated", 2e-5),

@@ -64,12 +64,13 @@ _find_chunk = seq(
 # While a chunk is read, the chunkservers of the next two already read theirs (seen on the disks of
 # a bed), so from the second chunk on two disks work for one stream.
 rest = Max(0, chunks - 1)
-ahead = Max(1, Min(2, rest))
+two = Min(1, Max(0, rest - 1))
+one = Min(1, rest) - two
 _read = seq(
     _find_chunk,
     _stream(blocks),
     repeat(rest, _find_chunk),
-    choice((Min(1, rest), par(_stream(Max(1, rest * blocks / ahead)), copies=ahead))),
+    choice((one, _stream(blocks)), (two, par(_stream(Max(1, rest * blocks / 2)), copies=2))),
     name="read",
 )
 

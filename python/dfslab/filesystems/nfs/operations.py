@@ -14,13 +14,11 @@ from dfslab.spec.operation import (
     call,
     choice,
     cpu,
-    delay,
     disk_read,
     disk_write,
     later,
-    pipeline,
+    par,
     repeat,
-    send,
     seq,
 )
 
@@ -36,19 +34,21 @@ def _ask(name: str, seconds, response_bytes=256) -> Node:
     )
 
 
-# A READ is asked for when the one before has been answered; the disk is ahead of it.
-_read = pipeline(
-    requests,
-    send("server", "READ", choice((P.cold, disk_read("server", request_bytes, "readAhead"))),
-         size_bytes=128),
-    seq(
-        cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
-        send("client", "reply", size_bytes=request_bytes),
+# A READ is asked for when the one before has been answered; meanwhile the disk goes ahead.
+_read = par(
+    repeat(
+        requests,
         cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
-        delay("client", 2 * P.network_latency, "roundTrip"),
+        call(
+            "server",
+            "READ",
+            cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
+            response_bytes=request_bytes,
+        ),
     ),
+    choice((P.cold, call("server", "readAhead", disk_read("server", P.file_size)))),
     name="read",
-)  # fmt: skip
+)
 
 _write = seq(
     repeat(

@@ -1,6 +1,7 @@
 package dfslab.agent;
 
 import java.lang.invoke.VarHandle;
+import java.util.List;
 
 /**
  * A step at one place of one thread's call tree, with sums over its calls.
@@ -25,6 +26,7 @@ final class Node {
   long maxNs;
   final Histogram durations;
 
+  private Exemplars exemplars;
   private Node recent;
   private Context own;
 
@@ -88,6 +90,24 @@ final class Node {
     durations.record(Math.max(0, tookNs));
   }
 
+  /** The calls kept whole, where this is a thread's outermost call. */
+  Exemplars exemplars() {
+    if (exemplars == null) {
+      exemplars = new Exemplars();
+    }
+    return exemplars;
+  }
+
+  /** Adds every kept call of this tree to a list. */
+  void collect(List<Exemplar> found) {
+    if (exemplars != null) {
+      found.addAll(exemplars.all());
+    }
+    for (Node child = firstChild; child != null; child = child.sibling) {
+      child.collect(found);
+    }
+  }
+
   /** Adds another tree's sums, place by place. */
   void merge(Node other) {
     if (step != null) {
@@ -99,6 +119,9 @@ final class Node {
       minNs = Math.min(minNs, other.minNs);
       maxNs = Math.max(maxNs, other.maxNs);
       durations.add(other.durations);
+      if (other.exemplars != null) {
+        exemplars().merge(other.exemplars);
+      }
     }
     for (Node theirs = other.firstChild; theirs != null; theirs = theirs.sibling) {
       Node mine = theirs.step == null ? child(theirs.context) : child(theirs.step);

@@ -11,7 +11,7 @@ import java.util.Locale;
  * A points file: where to cut, line by line.
  *
  * <pre>
- * point   CLASS METHOD STEP KIND [bytes=return|argN|field:NAME]
+ * point   CLASS METHOD STEP KIND [bytes=return|argN|field:NAME] [about=this|argN|field:NAME]
  * capture CLASS METHOD [this|argN]        the object now carries the operation ...
  * resume  CLASS METHOD [this|argN]        ... and this method goes on with it in another thread
  * scope   NAME STEP KIND                  a call that the program names itself
@@ -25,7 +25,14 @@ import java.util.Locale;
  */
 final class Points {
   /** A change to the methods of a class: timed, a hand-over, or own code. */
-  record Cut(Action action, Pattern owner, String method, String step, Kind kind, Source source) {
+  record Cut(
+      Action action,
+      Pattern owner,
+      String method,
+      String step,
+      Kind kind,
+      Source source,
+      Source about) {
     @Override
     public String toString() {
       return action.name().toLowerCase(Locale.ROOT) + " " + owner + " " + method;
@@ -84,19 +91,20 @@ final class Points {
   private void add(String[] words) {
     switch (words[0]) {
       case "point" -> {
-        need(words, 5, 6);
-        Source bytes = words.length == 6 ? source(cut(words[5], "bytes=")) : Source.NOWHERE;
-        add(Action.POINT, words, step(words[3]), kind(words[4]), bytes);
+        need(words, 5, 7);
+        Source bytes = option(words, "bytes=");
+        Source about = option(words, "about=");
+        add(Action.POINT, words, step(words[3]), kind(words[4]), bytes, about);
       }
       case "capture", "resume" -> {
         need(words, 3, 4);
         Source carrier = words.length == 4 ? source(words[3]) : Source.THIS;
         Action action = Action.valueOf(words[0].toUpperCase(Locale.ROOT));
-        add(action, words, "", Kind.SERVICE, carrier);
+        add(action, words, "", Kind.SERVICE, carrier, Source.NOWHERE);
       }
       case "advice" -> {
         need(words, 4, 4);
-        add(Action.ADVICE, words, words[3], Kind.SERVICE, Source.NOWHERE);
+        add(Action.ADVICE, words, words[3], Kind.SERVICE, Source.NOWHERE, Source.NOWHERE);
       }
       case "scope", "serve" -> {
         need(words, 4, 4);
@@ -112,8 +120,9 @@ final class Points {
     }
   }
 
-  private void add(Action action, String[] words, String step, Kind kind, Source source) {
-    cuts.add(new Cut(action, new Pattern(words[1]), words[2], step, kind, source));
+  private void add(
+      Action action, String[] words, String step, Kind kind, Source source, Source about) {
+    cuts.add(new Cut(action, new Pattern(words[1]), words[2], step, kind, source, about));
   }
 
   private static void need(String[] words, int least, int most) {
@@ -138,11 +147,17 @@ final class Points {
     throw new IllegalArgumentException("kinds are service, queue, lock, blocked and detail");
   }
 
-  private static String cut(String word, String prefix) {
-    if (!word.startsWith(prefix)) {
-      throw new IllegalArgumentException("allowed is " + prefix + "return, argN or field:NAME");
+  /** Where a point's option says that something comes from; nowhere if it is not there. */
+  private static Source option(String[] words, String prefix) {
+    Source found = Source.NOWHERE;
+    for (int at = 5; at < words.length; at++) {
+      if (words[at].startsWith(prefix)) {
+        found = source(words[at].substring(prefix.length()));
+      } else if (!words[at].startsWith("bytes=") && !words[at].startsWith("about=")) {
+        throw new IllegalArgumentException("options are bytes=… and about=…");
+      }
     }
-    return word.substring(prefix.length());
+    return found;
   }
 
   private static Source source(String word) {

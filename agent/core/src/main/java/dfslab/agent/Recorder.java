@@ -20,9 +20,9 @@ public final class Recorder {
 
   private Recorder() {}
 
-  /** Starts a call of the step with this number; the answer goes to {@link #exit}. */
-  public static int enter(int step) {
-    return active ? TREE.get().enter(steps[step]) : NOTHING;
+  /** Starts a call of the step with this number, and with what is worth telling about it. */
+  public static int enter(int step, Object about) {
+    return active ? TREE.get().enter(steps[step], about) : NOTHING;
   }
 
   /** Ends a call that moved so many bytes; negative is none. */
@@ -35,7 +35,7 @@ public final class Recorder {
   /** Starts a call that the traced program names itself, if a point asks for that name. */
   public static int enterNamed(String name, boolean served) {
     int step = active ? Names.step(name, served) : NOTHING;
-    return step == NOTHING ? NOTHING : TREE.get().enter(steps[step]);
+    return step == NOTHING ? NOTHING : TREE.get().enter(steps[step], null);
   }
 
   /** Puts this thread's calls under their cause; the answer goes to {@link #exit}. */

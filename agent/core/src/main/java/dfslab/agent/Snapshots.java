@@ -5,18 +5,26 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
- * Writes the profile of this process to one file, anew at an interval and at the end.
+ * Writes the profile of this process, and its exemplars, anew at an interval and at the end.
  *
- * <p>The file is one JSON object; {@code agent/README.md} describes it. It appears whole or not at
- * all, and its sums are over the process's life so far, so the last one says everything.
+ * <p>{@code agent/README.md} describes the files. Each appears whole or not at all, and a profile's
+ * sums are over the process's life so far, so the last one says everything.
  */
 final class Snapshots implements Runnable {
   static final String FORMAT = "dfslab-profile/1";
-  private final Path file;
+
+  /** Exemplars change little and are long: they are written each so many snapshots. */
+  private static final int EXEMPLARS_EVERY = 10;
+
+  private static final int SPAN_LIMIT = 50_000;
+  private final Path folder;
+  private final String name;
   private final String instance;
   private final Points points;
   private final Weaver weaver;
@@ -25,9 +33,11 @@ final class Snapshots implements Runnable {
   private final Thread thread = new Thread(this, "dfslab-agent");
   private final Thread atExit = new Thread(this::writeLast, "dfslab-agent-exit");
   private boolean over;
+  private long written;
 
   Snapshots(Path folder, String instance, Points points, Weaver weaver, double intervalS) {
-    file = folder.resolve(instance + "-" + ProcessHandle.current().pid() + ".profile.json");
+    this.folder = folder;
+    name = instance + "-" + ProcessHandle.current().pid();
     this.instance = instance;
     this.points = points;
     this.weaver = weaver;
@@ -69,21 +79,52 @@ final class Snapshots implements Runnable {
     }
     over = last;
     try {
-      Path partial = file.resolveSibling(file.getFileName() + ".partial");
-      Files.write(partial, document(last).getBytes(StandardCharsets.UTF_8));
-      Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE);
+      Node merged = merged();
+      List<Exemplar> exemplars = new ArrayList<>();
+      merged.collect(exemplars);
+      long leftOut = limit(exemplars);
+      replace(".profile.json", document(merged, leftOut, last));
+      if (last || ++written % EXEMPLARS_EVERY == 0) {
+        replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
+      }
     } catch (IOException | RuntimeException failure) {
       Log.line("no snapshot: " + failure);
     }
   }
 
-  private String document(boolean last) {
+  private void replace(String suffix, String document) throws IOException {
+    Path file = folder.resolve(name + suffix);
+    Path partial = folder.resolve(name + suffix + ".partial");
+    Files.write(partial, document.getBytes(StandardCharsets.UTF_8));
+    Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  /** Leaves as many exemplars as there is room for; the answer is how many went. */
+  private static long limit(List<Exemplar> exemplars) {
+    int spans = 0;
+    for (int kept = 0; kept < exemplars.size(); kept++) {
+      spans += exemplars.get(kept).spans().length;
+      if (spans > SPAN_LIMIT) {
+        List<Exemplar> rest = exemplars.subList(kept, exemplars.size());
+        long leftOut = rest.size();
+        rest.clear();
+        return leftOut;
+      }
+    }
+    return 0;
+  }
+
+  private static Node merged() {
     Node merged = new Node(null, null, null);
+    Recorder.trees().forEach(tree -> merged.merge(tree.root));
+    return merged;
+  }
+
+  private String document(Node merged, long leftOut, boolean last) {
     long tooDeep = 0;
     long misplaced = 0;
     long open = 0;
     for (ThreadTree tree : Recorder.trees()) {
-      merged.merge(tree.root);
       tooDeep += tree.tooDeep;
       misplaced += tree.merged;
       open += tree.openCalls();
@@ -101,6 +142,7 @@ final class Snapshots implements Runnable {
     json.key("losses").open('{');
     json.key("too_deep").number(tooDeep);
     json.key("misplaced").number(misplaced);
+    json.key("exemplars_left_out").number(leftOut);
     json.close('}');
     points(json);
     json.key("nodes").open('[');

@@ -28,6 +28,15 @@ final class ThreadTree {
   private final Node[] nodes = new Node[DEPTH_LIMIT];
   private final long[] startNs = new long[DEPTH_LIMIT];
   private final long[] belowNs = new long[DEPTH_LIMIT];
+  private final int[] spanNumbers = new int[DEPTH_LIMIT];
+  private final Spans spans = new Spans();
+
+  /** The timed calls around each frame, and the innermost one's span. */
+  private final int[] timedBefore = new int[DEPTH_LIMIT];
+
+  private final int[] spanBefore = new int[DEPTH_LIMIT];
+  private int timed;
+  private int lastSpan = -1;
   private Node current = root;
   private Node left = root;
 
@@ -38,6 +47,8 @@ final class ThreadTree {
   /** Takes over from a thread that ended, perhaps inside calls. */
   void adopt(Thread thread) {
     depth = 0;
+    timed = 0;
+    lastSpan = -1;
     current = root;
     left = root;
     owner = new WeakReference<>(thread);
@@ -49,7 +60,7 @@ final class ThreadTree {
   }
 
   /** Starts a call; the answer is what its end needs. */
-  int enter(Step step) {
+  int enter(Step step, Object about) {
     int at = depth++;
     if (at >= DEPTH_LIMIT) {
       tooDeep++;
@@ -62,7 +73,13 @@ final class ThreadTree {
     nodes[at] = node;
     belowNs[at] = 0;
     current = node;
-    startNs[at] = System.nanoTime();
+    suspend(at);
+    if (timed++ == 0) {
+      spans.clear();
+    }
+    long nowNs = System.nanoTime();
+    startNs[at] = nowNs;
+    lastSpan = spanNumbers[at] = spans.begin(step, lastSpan, about, nowNs);
     return at;
   }
 
@@ -79,10 +96,16 @@ final class ThreadTree {
     Node node = nodes[at];
     current = at == 0 ? root : nodes[at - 1];
     long tookNs = belowNs[at];
+    timed = timedBefore[at];
+    lastSpan = spanBefore[at];
     if (node.step != null) {
       tookNs = nowNs - startNs[at];
       node.record(tookNs, belowNs[at], moved, failed);
       left = node;
+      spans.end(spanNumbers[at], nowNs, moved, failed);
+      if (timed == 0) {
+        spans.offer(node, tookNs, node.parent.asContext());
+      }
     }
     if (at > 0) {
       belowNs[at - 1] += tookNs;
@@ -103,6 +126,7 @@ final class ThreadTree {
     nodes[at] = node;
     belowNs[at] = 0;
     current = node;
+    suspend(at);
     return at;
   }
 
@@ -128,6 +152,11 @@ final class ThreadTree {
       open += node != null && node.step != null ? 1 : 0;
     }
     return orphaned() ? 0 : open;
+  }
+
+  private void suspend(int at) {
+    timedBefore[at] = timed;
+    spanBefore[at] = lastSpan;
   }
 
   private Node place(Step step) {

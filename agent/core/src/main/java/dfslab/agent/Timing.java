@@ -14,11 +14,15 @@ final class Timing {
   @Retention(RetentionPolicy.RUNTIME)
   @interface Moved {}
 
+  /** What tells one call from another, such as a file's name; else null. */
+  @Retention(RetentionPolicy.RUNTIME)
+  @interface About {}
+
   private Timing() {}
 
   @Advice.OnMethodEnter(suppress = Throwable.class)
-  static int enter(@StepNumber int step) {
-    return Recorder.enter(step) + 1;
+  static int enter(@StepNumber int step, @About Object about) {
+    return Recorder.enter(step, about) + 1;
   }
 
   @Advice.OnMethodExit(suppress = Throwable.class, onThrowable = Throwable.class)

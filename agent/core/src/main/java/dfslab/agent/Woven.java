@@ -23,6 +23,7 @@ final class Woven {
       case POINT -> Advice.withCustomMapping()
           .bind(Timing.StepNumber.class, Recorder.define(cut.step(), cut.kind()).number())
           .bind(new Place<>(Timing.Moved.class, cut.source()))
+          .bind(new Place<>(Timing.About.class, cut.about()))
           .to(type("dfslab.agent.Timing"), locator);
       case CAPTURE -> Advice.withCustomMapping()
           .bind(new Place<>(Handover.Carrier.class, cut.source()))

@@ -1,0 +1,103 @@
+"""Processor sharing and fork-join against theory, three standard errors of the mean apart."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+from dfslab.nets.build import Net, Put, Take
+from dfslab.nets.engine import estimate, run
+
+REPLICATIONS = 12
+THREE_ERRORS = 0.9973
+
+
+def agrees(values: list[float], wanted: float) -> None:
+    """Within three standard errors, from replications that do not depend on each other."""
+    found = estimate(values, THREE_ERRORS)
+    assert abs(found.mean - wanted) <= found.half_width, (found, wanted)
+    assert found.relative < 0.1, "too wide to tell anything"
+
+
+def round_robin(service: str, slice_s: float) -> Net:
+    """One server serves all customers in short turns: processor sharing in the limit."""
+    net = Net("ps")
+    job = net.colour("job", id=int, left=float)
+    net.constant("slice", slice_s)
+    counter = net.place("counter", net.colour("count", id=int), [0])
+    turn, idle = net.place("turn", job), net.place("idle", initial=[()])
+    served = net.place("served", job)
+    net.transition(
+        "arrive",
+        [Take(counter, "c")],
+        [Put(counter, ["c.id + 1"], "exponential(1 / 0.6)"), Put(turn, ["c.id", service])],
+    )
+    spent = "min(j.left, slice)"
+    net.transition(
+        "serve",
+        [Take(turn, "j"), idle],
+        [Put(idle, delay=spent), Put(served, ["j.id", f"j.left - {spent}"], spent)],
+    )
+    net.transition("again", [Take(served, "j")], [Put(turn, "j")], guard="j.left > 1e-12")
+    net.transition("leave", [Take(served, "j")], guard="j.left <= 1e-12")
+    return net
+
+
+@pytest.mark.parametrize(
+    "service", ["exponential(1)", "1.0", "if(discrete(0.1) == 1, 5.5, 0.5)"],
+    ids=["exponential", "fixed", "two-valued"],
+)  # fmt: skip
+def test_processor_sharing_depends_on_the_mean_alone(service):
+    """M/G/1-PS: E[T] = E[S] / (1 - rho) = 2.5 at rho 0.6, whatever the distribution (S of mean 1).
+
+    Turns of 0.02 make the jobs wait at most a turn of each other: a bias far below the error.
+    """
+    stays = {"kind": "sojourn", "from": "arrive", "to": "leave", "key": "c.id", "to_key": "j.id"}
+    reports = run(round_robin(service, 0.02), replications=REPLICATIONS, end_time_s=8000.0,
+                  warm_up_s=200.0, threads=2, seed=3, monitors=[stays])  # fmt: skip
+    agrees([one["monitors"][0]["mean_s"] for one in reports], 2.5)
+
+
+def fork_join(branches: int, load: float) -> Net:
+    """Customers are split over all servers and leave when every part is served."""
+    net = Net("fork-join")
+    part = net.colour("part", id=int)
+    counter = net.place("counter", part, [0])
+    done = [net.place(f"done{at}", part) for at in range(branches)]
+    queues = [net.place(f"queue{at}", part) for at in range(branches)]
+    net.transition(
+        "fork",
+        [Take(counter, "c")],
+        [Put(counter, ["c.id + 1"], f"exponential({1 / load})"), *(Put(q, "c") for q in queues)],
+    )
+    for at, (queue, end) in enumerate(zip(queues, done, strict=True)):
+        idle, busy = net.place(f"idle{at}", initial=[()]), net.place(f"busy{at}", part)
+        net.transition(f"start{at}", [Take(queue, "p"), idle],
+                       [Put(busy, "p", "exponential(1)")])  # fmt: skip
+        net.transition(f"end{at}", [Take(busy, "p")], [Put(end, "p"), idle])
+    takes = [Take(place, f"p{at}") for at, place in enumerate(done)]
+    equal = " && ".join(f"p0.id == p{at}.id" for at in range(1, branches))
+    net.transition("join", takes, guard=equal)
+    return net
+
+
+@pytest.mark.parametrize("load", [0.3, 0.7])
+def test_two_branches_are_exact(load):
+    """Flatto and Hahn 1984: R = (12 - rho) / 8 of the M/M/1 response time."""
+    stays = {"kind": "sojourn", "from": "fork", "to": "join", "key": "c.id", "to_key": "p0.id"}
+    reports = run(fork_join(2, load), replications=REPLICATIONS, end_time_s=20_000.0,
+                  warm_up_s=500.0, threads=2, seed=5, monitors=[stays])  # fmt: skip
+    agrees([one["monitors"][0]["mean_s"] for one in reports], (12 - load) / 8 / (1 - load))
+
+
+def test_more_branches_follow_the_approximation():
+    """Nelson and Tantawi 1988, whose own error is below 5 %."""
+    load, n = 0.5, 6
+    harmonic = sum(1 / k for k in range(1, n + 1))
+    factor = harmonic / 1.5 + 4 / 11 * (1 - harmonic / 1.5) * load
+    wanted = factor * (12 - load) / 8 / (1 - load)
+    stays = {"kind": "sojourn", "from": "fork", "to": "join", "key": "c.id", "to_key": "p0.id"}
+    reports = run(fork_join(n, load), replications=REPLICATIONS, end_time_s=5000.0,
+                  warm_up_s=200.0, threads=2, seed=6, monitors=[stays])  # fmt: skip
+    found = fmean(one["monitors"][0]["mean_s"] for one in reports)
+    assert found == pytest.approx(wanted, rel=0.05)

@@ -1,0 +1,151 @@
+"""The paper's PVFS nets: closed forms where nothing queues, its findings where much does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import ceil
+
+import pytest
+from dfslab.filesystems.pvfs import net as pvfs
+from dfslab.filesystems.pvfs.net import GIB, KIB, MIB, Hardware, Setup, simulate
+from dfslab.nets.engine import check
+from dfslab.spec.model import InputError
+
+BLOCKS = (64 * KIB, 256 * KIB, 1 * MIB, 16 * MIB, 100 * MIB)
+
+
+def rate(operation: str, clients: int = 1, **keys) -> float:
+    """Aggregate rate; stripes instead of packets unless asked, which is cheaper."""
+    return simulate(Setup(operation, clients, **{"grain": "chunk", **keys})).throughput_bytes_per_s
+
+
+def frame_s(size: int, hardware: Hardware) -> float:
+    """Time on the wire with the overhead of every packet."""
+    packets = ceil(size / pvfs.MSS_BYTES)
+    return (size + packets * pvfs.FRAME_OVERHEAD_BYTES) / hardware.network_rate_bytes_per_s
+
+
+def test_one_cached_stripe_takes_the_sum_of_its_steps():
+    size, h = 64 * KIB, Hardware()
+    point = simulate(Setup("read", file_size=size, block_size=size, grain="chunk"))
+    opened = h.manager_call_s + 2 * h.network_latency_s
+    asked = h.client_call_s + h.network_latency_s
+    served = h.server_request_s + size / h.memory_rate_bytes_per_s
+    carried = 2 * frame_s(size, h) + h.network_latency_s
+    copied = size / h.memory_rate_bytes_per_s
+    assert point.time_s == pytest.approx(opened + asked + served + carried + copied, abs=1e-8)
+
+
+def test_one_written_stripe_is_synced_when_the_file_is_closed():
+    size, h = 64 * KIB, Hardware()
+    point = simulate(Setup("write", file_size=size, block_size=size, grain="chunk"))
+    opened = h.manager_call_s + 2 * h.network_latency_s
+    sent = h.client_call_s + size / h.memory_rate_bytes_per_s
+    sent += 2 * frame_s(size, h) + h.network_latency_s
+    stored = h.server_request_s + size / h.memory_rate_bytes_per_s + h.network_latency_s
+    disk = h.disk_seek_s + h.disk_rotation_s + size / h.disk_write_rate_bytes_per_s
+    closed = h.client_call_s + 2 * h.network_latency_s + disk
+    assert point.time_s == pytest.approx(opened + sent + stored + closed, abs=1e-8)
+
+
+@pytest.mark.parametrize("block", [4 * KIB, 64 * KIB, 192 * KIB, 1 * MIB, 7 * 64 * KIB])
+@pytest.mark.parametrize("size", [1, 100_000, 3 * MIB + 17])
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_every_byte_is_moved_whatever_the_sizes(operation, size, block):
+    """Blocks are cut into stripes by integer formulas; all clients end, so nothing got lost."""
+    setup = Setup(operation, 3, file_size=size, block_size=block)
+    point = simulate(setup)
+    assert point.time_s >= frame_s(size, setup.hardware)
+
+
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_packets_and_stripes_agree_where_the_pipe_is_full(operation):
+    """With many stripes in flight the size of a unit hardly matters; with one it does."""
+    for clients, apart in ((1, 0.05), (4, 0.15)):
+        many = [rate(operation, clients, file_size=64 * MIB, block_size=16 * MIB, grain=grain)
+                for grain in ("packet", "chunk")]  # fmt: skip
+        assert many[0] == pytest.approx(many[1], rel=apart)
+    one = [rate(operation, 1, file_size=16 * MIB, block_size=64 * KIB, grain=grain)
+           for grain in pvfs.GRAINS]  # fmt: skip
+    assert one[0] > 1.2 * one[1]
+    assert one[1] == pytest.approx(one[2], rel=0.01)
+
+
+def test_small_files_pay_the_sync_at_close():
+    """Section 4.3: writes are slow below a file size that all servers and the cache help with."""
+    sizes = [64 * KIB, 256 * KIB, 2 * MIB, 64 * MIB]
+    rates = [rate("write", file_size=size, block_size=min(size, MIB)) for size in sizes]
+    assert rates == sorted(rates)
+    assert rates[0] < 0.1 * rates[-1]
+    quick = replace(Hardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
+    small = rate("write", file_size=256 * KIB, block_size=256 * KIB, hardware=quick)
+    assert small > 2 * rates[1]
+    # Reads of files that are cached have no such knee: packets of the network decide.
+    reads = [rate("read", file_size=size, block_size=256 * KIB) for size in (2 * MIB, 64 * MIB)]
+    assert reads[0] == pytest.approx(reads[1], rel=0.05)
+
+
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_the_rate_collapses_when_files_outgrow_memory(operation):
+    small = replace(Hardware(), memory_bytes=GIB // 4)
+    within = rate(operation, file_size=256 * MIB, hardware=small)
+    beyond = rate(operation, file_size=2 * GIB, hardware=small)
+    assert beyond < 0.8 * within
+    assert rate(operation, file_size=2 * GIB) > 1.2 * beyond
+
+
+def test_interleaved_streams_of_many_clients_cost_seeks():
+    """Section 6.2.3: with eight clients servers read many streams in turn and the disk moves."""
+    keys = {"file_size": 64 * MIB, "cached": False, "block_size": 4 * MIB}
+    each = [rate("read", clients, **keys) / clients for clients in (1, 4, 8)]
+    assert each[0] > each[1] > each[2]
+    still = replace(Hardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
+    assert rate("read", 8, hardware=still, **keys) > 1.3 * rate("read", 8, **keys)
+    # Flash with channels does not care who asks.
+    flash = replace(still, disk_channels=4)
+    assert rate("read", 8, hardware=flash, **keys) >= rate("read", 8, hardware=still, **keys)
+
+
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_larger_blocks_use_more_servers_at_once(operation):
+    """Figures 10 and 11: one client's rate rises with the block size up to the adapter's rate."""
+    rates = [rate(operation, file_size=100 * MIB, block_size=block) for block in BLOCKS]
+    assert all(after > 0.97 * before for before, after in zip(rates, rates[1:], strict=False))
+    assert rates[2] > 1.3 * rates[0]
+    assert max(rates) < Hardware().network_rate_bytes_per_s
+
+
+def test_dirty_pages_throttle_the_writer():
+    """Above the limit the disk sets the pace, below it memory does."""
+    low = replace(Hardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.004)
+    high = replace(Hardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.4)
+    slow = replace(low, disk_write_rate_bytes_per_s=5e6), replace(
+        high, disk_write_rate_bytes_per_s=5e6)  # fmt: skip
+    throttled, free = (rate("write", file_size=256 * MIB, hardware=one) for one in slow)
+    # Closing syncs everything, so both end at the disks' rate, the throttled one not sooner.
+    assert throttled <= free * 1.001
+    assert free < 4 * 5e6
+
+
+def test_the_paper_scale_nets_are_sound():
+    for build in (pvfs.write_net, pvfs.read_net):
+        net = build(Setup(clients=8))
+        report = check(net)
+        assert report["places"] > 10
+        json.dumps(net.document())
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"operation": "append"}, "must be one of read, write"),
+        ({"grain": "byte"}, "must be one of packet, chunk, flow"),
+        ({"clients": 0}, "clients = 0: must be at least 1"),
+        ({"block_size": 96 * KIB}, "must divide or be a multiple"),
+        ({"hardware": Hardware(disk_seek_s=-1)}, "disk_seek_s = -1: is negative"),
+    ],
+)
+def test_wrong_setups(keys, words):
+    with pytest.raises(InputError, match=words):
+        Setup(**keys)
