@@ -44,6 +44,9 @@ format: setup ## rewrite sources in the house format
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/beds.py
 
+bench-layouts: setup ## uncalibrated predictions beside runs of every layout of every real file system (root)
+	$(PY) benches/layouts.py
+
 bench: setup ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
@@ -54,4 +57,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench bench-agent lock
+.PHONY: help setup demo test check format beds bench-layouts bench bench-agent lock

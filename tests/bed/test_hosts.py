@@ -216,7 +216,7 @@ def test_kills_at_any_moment_leave_what_bed_down_cleans(nothing_left):
     """kill -9 while starting, while up and while going down; then everything is taken down."""
     rng = random.Random(5)
     before = holdings()
-    for round_number in range(6):
+    for round_number in range(10):
         child = _elsewhere("outlive" if round_number % 2 else "owned", rng.uniform(0, 0.3))
         time.sleep(rng.uniform(0.3, 4.5))
         child.kill()

@@ -197,16 +197,19 @@ def test_a_missing_program_names_its_packages(nothing_left, monkeypatch):
 
 
 def test_the_rate_is_that_of_the_link(nothing_left):
-    """Written bytes a second cannot exceed the declared link, and come near it."""
-    link = 100e6 / 8
-    machine = {"adapter": {"bandwidth": "100 Mbit/s"}, "disk": {"capacity": "1 GiB"}}
+    """Written bytes a second cannot exceed a slow link, and come near it on a busy machine, too."""
+    link = 20e6 / 8
+    machine = {
+        "adapter": {"bandwidth": "20 Mbit/s"},
+        "disk": {"capacity": "1 GiB", "read_rate": "40 MB/s", "write_rate": "40 MB/s"},
+    }
     declared = Deployment.model_validate({"node": [
         {"name": "server", "roles": {"server": 1}, **machine},
         {"name": "client", "roles": {"client": 1}, **machine},
     ], "tolerance": 0.2})  # fmt: skip
     with Bed.up(deployment=declared) as bed:
         changes = {"file_size": {"fixed": 2**20}, "transfer_size_bytes": 2**20,
-                   "operations_per_client": 15, "files_per_client": 1}  # fmt: skip
+                   "operations_per_client": 5, "files_per_client": 1}  # fmt: skip
         report = load(bed, ["write"], changes)
         assert report["complete"], report["errors"]
-        assert 0.75 * link < report["throughput_bytes_per_s"] < 1.02 * link
+        assert 0.85 * link < report["throughput_bytes_per_s"] < 1.02 * link

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 pytestmark = pytest.mark.bed
+DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 ROUND_TRIP_S = 8e-3
 NODE = {"memory": "1 GiB", "adapter": {"bandwidth": "500 Mbit/s"},
         "disk": {"write_rate": "60 MiB/s", "read_rate": "60 MiB/s", "latency": "0 s",
@@ -35,8 +39,9 @@ class Case:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
+TRANSLATORS = {"quick_read": 0, "read_ahead": 1, "cache_size": "64 MiB"}
 CASES = [
-    Case("glusterfs", {"copies": 3}, "brick-data-2", 3, (5.8, 8.0)),
+    Case("glusterfs", {"copies": 3, **TRANSLATORS}, "brick-data-2", 3, (5.8, 8.0)),
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (1.8, 4.6)),
@@ -82,6 +87,41 @@ def case(request, nothing_left):
         session.reach(scenario(chosen, name="metadata"))
         session.cold_daemons = False
         yield chosen, session.bed
+
+
+SAYS = {
+    "glusterfs": {"copies": 3, "servers": ["10.77.0.1", "10.77.0.2", "10.77.0.3"]},
+    "moosefs": {"servers": ["10.77.0.1"]},
+    "cephfs": {"layout": {"stripe_unit": "4194304", "stripe_count": "1",
+                          "object_size": "4194304", "pool": "cephfs_data"}},
+    "juicefs": {},
+}  # fmt: skip
+
+
+def test_a_mount_says_what_it_is(case):
+    """As an existing cluster would be looked at: from a client, by the command."""
+    known, bed = case
+    if known.name not in SAYS:
+        pytest.skip("it is not mounted")
+    said = json.loads(bed.clients[0].run(DFSLAB, "show", "mount", str(bed.mount_point), "--json"))
+    assert said["file_system"] == known.name
+    assert said["mounted_at"] == str(bed.mount_point)
+    assert {key: said.get(key) for key in SAYS[known.name]} == SAYS[known.name]
+
+
+def test_parameters_reach_the_volume_and_its_profile_the_result(case):
+    known, bed = case
+    if known.name != "glusterfs":
+        pytest.skip("it has no translators")
+    options = {"quick-read": "off", "read-ahead": "on", "cache-size": str(64 << 20),
+               "write-behind": "on"}  # fmt: skip
+    for option, value in options.items():
+        said = bed.servers[0].run("gluster", "volume", "get", "dfslab", f"performance.{option}")
+        assert said.split()[-2 if "DEFAULT" in said else -1] == value, said
+    result = measured(known, name="sequential_write", file_size="1 MiB", operations_per_client=2)
+    bricks = result.detail["observed"]
+    assert len(bricks) == 3
+    assert all(brick["written_bytes"] >= 2 * 2**20 for brick in bricks.values())
 
 
 def test_what_is_written_comes_back(case):

@@ -63,10 +63,10 @@ impl Queue {
             };
         }
         let mut packets = Vec::new();
-        while ready > 0 {
-            let Some(messages) = self.receive(libc::MSG_DONTWAIT)? else {
-                break;
-            };
+        if ready == 0 {
+            return Ok(packets);
+        }
+        while let Some(messages) = self.receive(libc::MSG_DONTWAIT)? {
             packets.extend(messages.iter().filter_map(|one| match one {
                 Received::Packet(id) => Some(*id),
                 Received::Answer(_) => None,

@@ -356,6 +356,16 @@ def show_filesystem(
     _print(as_json, document, *shown)
 
 
+@show_app.command("mount")
+def show_mount(
+    directory: Annotated[Path, typer.Argument(help="A directory on a mounted file system.")],
+    as_json: AsJson = False,
+) -> None:
+    """What an existing mount says of itself: kind, servers, layout. Nothing is written."""
+    found = laboratory.existing(directory)
+    _print(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
+
+
 @show_app.command("scenario")
 def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
     """A scenario with every default written out, and its configurations."""

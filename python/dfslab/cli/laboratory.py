@@ -14,6 +14,7 @@ from typing import Any
 from dfslab import discover
 from dfslab.beds import kernel, registry
 from dfslab.instruments import access, callprofile
+from dfslab.instruments import existing as looking
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
@@ -313,6 +314,11 @@ def bed_up(
             {"name": host.name, "address": host.address, "pid": host.init.pid,
              "roles": dict(host.roles)} for host in bed.cluster.hosts],
     }  # fmt: skip
+
+
+def existing(directory: Path) -> dict[str, Any]:
+    """What an existing mount says of itself."""
+    return looking.existing(directory)
 
 
 def bed_check() -> list[dict[str, Any]]:

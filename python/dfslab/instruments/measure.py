@@ -57,6 +57,8 @@ def run_load(
         "max_errors": run.max_errors,
         **(changes or {}),
     }
+    if session.bed is not None:
+        session.bed.observe()  # what was counted before this run is not its own
     try:
         outcome, spans, _ = fleet.run_load(plan, session.places(), session.progress)
     except WrongPlan as error:
@@ -66,6 +68,8 @@ def run_load(
     if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
         first = outcome["errors"][0]
         raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
+    if session.bed is not None:
+        outcome["observed"] = session.bed.observe()
     return outcome, spans
 
 
@@ -136,7 +140,7 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
 
 def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
-            "verified_bytes", "per_client", "errors"]  # fmt: skip
+            "verified_bytes", "per_client", "errors", "observed"]  # fmt: skip
     if "places" in outcome:
         kept += ["places", "late_s"]
     operations = outcome["operations"].items()

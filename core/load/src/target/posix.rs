@@ -101,10 +101,16 @@ impl Factory for PosixFactory {
     }
 
     fn finish(&self, shared: bool) -> Result<()> {
-        use std::io::ErrorKind::{DirectoryNotEmpty, NotFound};
+        // POSIX lets a file system say either of a directory that is not empty.
+        use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
         let shown = self.directory.display().to_string();
         match fs::remove_dir(&self.directory) {
-            Err(error) if shared && matches!(error.kind(), DirectoryNotEmpty | NotFound) => Ok(()),
+            Err(error)
+                if shared
+                    && matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | NotFound) =>
+            {
+                Ok(())
+            }
             removed => removed.map_err(|error| Error::io("rmdir", &shown, &error)),
         }
     }

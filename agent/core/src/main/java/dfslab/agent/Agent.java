@@ -13,7 +13,7 @@ import java.util.Map;
  * Starts with a JVM or joins a running one: {@code -javaagent:agent.jar=points=FILE,out=FOLDER}.
  *
  * <p>Further keys: service (what this process is), instance (which of them it is), interval_s
- * (between snapshots, 1 by default). Joining with "detach" takes every point out again.
+ * (between snapshots, 10 by default). Joining with "detach" takes every point out again.
  */
 public final class Agent {
   private static Agent running;
@@ -28,7 +28,7 @@ public final class Agent {
     Files.createDirectories(folder);
     Contexts.service(told.getOrDefault("service", "process"));
     String instance = told.getOrDefault("instance", Contexts.service());
-    double intervalS = Double.parseDouble(told.getOrDefault("interval_s", "1"));
+    double intervalS = Double.parseDouble(told.getOrDefault("interval_s", "10"));
     if (!(intervalS >= 0.01)) {
       throw new IllegalArgumentException("interval_s = " + intervalS + ": must be at least 0.01");
     }

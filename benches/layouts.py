@@ -1,0 +1,86 @@
+"""Every layout of every real file system: what the description alone predicts, beside a run.
+
+Nothing is fitted: the sequence model gets the declared hardware and the default constants. An
+error above 25 % must have its explanation in EXPLAINED, which is printed beside it. The last line
+is one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.models.prediction import Situation
+from dfslab.spec.scenario import Point, read
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+SCENARIOS = ("glusterfs", "moosefs", "cephfs", "juicefs", "nfs", "hdfs-hosts")
+LARGE = 0.25
+EXPLAINED = {
+    ("cephfs", "sequential_read"): "ceph-fuse has a few objects under way, which may lie on one "
+    "store; the tree lets all stores work all the time",
+    ("hdfs-hosts", "sequential_read"): "one block comes from one DataNode's disk after the other; "
+    "the kernel's read-ahead there is not in the tree",
+}
+
+
+def one(name: str, point: Point) -> dict[str, Any]:
+    """Measured and predicted rate of one configuration, and the signed error."""
+    measured = Measure().run(point)
+    given = Situation(point.scenario)
+    predicted = given.predict(given.constants).rate_per_s
+    seen = measured.value("rate_per_s")
+    workload = point.scenario.workload
+    return {
+        "scenario": name, "workload": workload.name,
+        "labels": {key.rsplit(".", 1)[-1]: value for key, value in point.labels.items()},
+        "measured_per_s": seen, "predicted_per_s": predicted, "error": predicted / seen - 1,
+        "measured_bytes_per_s": measured.value("throughput_bytes_per_s"),
+    }  # fmt: skip
+
+
+def explanation(row: dict[str, Any]) -> str:
+    """Why an error is large; empty where it is not."""
+    if abs(row["error"]) <= LARGE:
+        return ""
+    return EXPLAINED.get((row["scenario"], row["workload"]), "not explained")
+
+
+def main(names: list[str]) -> int:
+    """All scenarios, or those named."""
+    console = Console(width=170)
+    rows = []
+    for name in names or SCENARIOS:
+        points = read(ROOT / "scenarios" / f"{name}.toml").points()
+        with access.session(lambda text: console.print(f"  {text}")):
+            rows += [one(name, point) for point in points]
+    table = Table(title="256 MiB, 1 Gbit/s, disks 60 MiB/s: measured, predicted without fitting")
+    for column in ("scenario", "configuration", "measured MiB/s", "predicted", "error", "why"):
+        table.add_column(column)
+    for row in rows:
+        scale = row["measured_bytes_per_s"] / 2**20 / row["measured_per_s"]
+        table.add_row(
+            row["scenario"], " ".join(f"{key}={value}" for key, value in row["labels"].items()),
+            f"{row['measured_per_s'] * scale:.1f}", f"{row['predicted_per_s'] * scale:.1f}",
+            f"{row['error']:+.0%}", explanation(row),
+        )  # fmt: skip
+    console.print(table)
+    errors = [abs(row["error"]) for row in rows]
+    unexplained = [row["labels"] for row in rows if explanation(row) == "not explained"]
+    print(json.dumps({
+        "n": len(rows), "median_abs_error": statistics.median(errors),
+        "max_abs_error": max(errors), "unexplained": unexplained,
+        "rows": rows,
+    }))  # fmt: skip
+    return 0 if statistics.median(errors) <= 0.15 and not unexplained else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,121 @@
+"""From a declaration to shell words, control groups and checked parameters, without root."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+from dfslab import discover
+from dfslab.beds import kernel, network
+from dfslab.beds.hardware import Check
+from dfslab.beds.host import Host
+from dfslab.beds.limits import Limits
+from dfslab.beds.machine import disk_limits, link_of
+from dfslab.beds.network import Link
+from dfslab.beds.process import Process
+from dfslab.beds.told import check_layout, told
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import InputError
+from dfslab.spec.standard import delay, rate, standard
+
+
+@pytest.fixture
+def host():
+    me = Process.of(os.getpid())
+    return Host("server-1", "server", network.address(1), me, Path("/bed/server-1"), {})
+
+
+def test_version_one_limits_are_one_file_each(tmp_path):
+    for name in ("cpu", "memory", "blkio"):
+        (tmp_path / name).mkdir()
+    limits = Limits("abc", tmp_path)
+    groups = limits.make("server-1", 1.0, 1 << 28)
+    own = "dfslab-abc/server-1"
+    assert groups == (tmp_path / "cpu" / own, tmp_path / "memory" / own, tmp_path / "blkio")
+    assert (groups[0] / "cpu.cfs_quota_us").read_text() == "100000\n"
+    assert (groups[1] / "memory.limit_in_bytes").read_text() == f"{1 << 28}\n"
+    limits.disk("server-1", "7:3", {"read_bytes_per_s": 1e6})
+    assert (tmp_path / "blkio/blkio.throttle.read_bps_device").read_text() == "7:3 1000000\n"
+    assert (tmp_path / "blkio/blkio.throttle.write_bps_device").read_text() == "7:3 0\n"
+    limits.lift("7:3")
+    assert (tmp_path / "blkio/blkio.throttle.read_bps_device").read_text() == "7:3 0\n"
+
+
+def test_version_two_limits_are_one_group(tmp_path):
+    (tmp_path / "cgroup.controllers").write_text("cpu io memory\n")
+    limits = Limits("abc", tmp_path)
+    (group,) = limits.make("server-1", 0.5, 1 << 28)
+    assert group == tmp_path / "dfslab-abc/server-1"
+    assert (group / "cpu.max").read_text() == "50000 100000\n"
+    assert (group / "memory.max").read_text() == f"{1 << 28}\n"
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu +memory +io\n"
+    limits.disk("server-1", "7:3", {"write_bytes_per_s": 6e7, "read_per_s": 50})
+    assert (group / "io.max").read_text() == "7:3 rbps=max wbps=60000000 riops=50 wiops=max\n"
+    assert limits.folders() == [tmp_path / "dfslab-abc"]
+
+
+@pytest.mark.parametrize("netem", [True, False])
+def test_a_link_s_commands(host, monkeypatch, netem):
+    monkeypatch.setattr(kernel, "has", lambda name: netem)
+    link = Link(rate_bytes_per_s=1.25e8, delay_s=2e-3, jitter_s=1e-4, loss=0.01)
+    script = network.host_script(host, link, "reno")
+    assert "tbf rate 1000000000bit" in script
+    assert "congctl lock reno" in script
+    assert ("parent 1:1 netem" in script) == netem
+    assert ("delay 2000us 100us distribution normal loss 1%" in script) == netem
+    assert ("NFQUEUE" in script) != netem
+    words = network.delay_line([host], [link], seed=3)
+    assert (words is None) == netem
+
+
+def test_what_is_not_limited_and_not_delayed_is_left_alone(host):
+    script = network.host_script(host, Link(), "cubic")
+    assert "tbf" not in script
+    assert "NFQUEUE" not in script
+    assert network.delay_line([host], [Link()], seed=1) is None
+
+
+def test_the_usual_deployment_has_a_kind_of_role_on_hosts_of_its_own():
+    system = discover.file_system("moosefs")
+    made = standard(system, 4, 2, rate("--link", "1Gbit"), delay("--delay", "0.5ms"))
+    assert [name for name, _ in made.nodes()] == [
+        "master", "server-1", "server-2", "server-3", "server-4", "client-1", "client-2",
+    ]  # fmt: skip
+    link = link_of(made.node[1], made)
+    assert (link.rate_bytes_per_s, link.delay_s) == (1.25e8, 5e-4)
+    assert disk_limits(made.node[1]) == {}
+    assert math.isinf(rate("--disk", ""))
+
+
+@pytest.mark.parametrize("text", ["fast", "1", "-1Gbit", "1 s"])
+def test_a_wrong_rate_is_one_line(text):
+    with pytest.raises(InputError, match="^--link = "):
+        rate("--link", text)
+
+
+def test_a_bed_is_told_what_its_description_knows():
+    told_so = told("glusterfs", {"copies": 2, "bricks": 4, "quick_read": 0}, {"profile": True})
+    assert (told_so["copies"], told_so["quick_read"], told_so["profile"]) == (2.0, 0.0, True)
+    with pytest.raises(InputError, match=r"bed\.copy = 2: unknown.*did you mean copies"):
+        told("glusterfs", {"copy": 2}, {})
+    with pytest.raises(InputError, match="profile = 'maybe': must be true or false"):
+        told("glusterfs", {"profile": "maybe"}, {"profile": True})
+    three = Deployment.model_validate({"node": [
+        {"name": "server", "count": 3, "roles": {"brick": 1}},
+        {"name": "client", "roles": {"client": 1}}]})  # fmt: skip
+    with pytest.raises(InputError, match=r"bed\.copies = 2.0: must be a divisor of the 3 bricks"):
+        check_layout("glusterfs", told_so, three)
+
+
+def test_a_check_holds_within_what_is_allowed():
+    assert Check("a", "link rate", 100.0, 104.9, 5.0).holds
+    assert not Check("a", "link rate", 100.0, 94.0, 5.0).holds
+    assert Check("a", "round trip", None, 3.0, 0.0).holds
+
+
+def test_this_kernel_s_features_are_tried():
+    found = {feature.name: feature for feature in kernel.features()}
+    assert found["tbf"].disables == "link rates"
+    assert all(isinstance(feature.present, bool) for feature in found.values())
