@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.filesystems.hdfs.bed import Bed, jmx
+from dfslab.filesystems.hdfs.bed import Bed
 from dfslab.instruments import callprofile
 from dfslab.instruments import trace as tracing
 
@@ -32,7 +32,7 @@ def shell(bed: Bed, *words: str) -> None:
 def served(bed: Bed) -> dict[str, int]:
     """Calls by method, as the NameNode's own metrics count them."""
     port = bed.uri.rpartition(":")[2]
-    seen = jmx(bed._http_port, f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}")
+    seen = bed._namenode.ask(f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}")
     assert seen
     return {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
 

@@ -59,12 +59,19 @@ def _mount(directory: Path) -> tuple[str, str, str]:
     best = ("", "", "")
     for line in MOUNTS.read_text().splitlines():
         fields, _, rest = line.partition(" - ")
-        point = fields.split()[4].encode().decode("unicode_escape")
-        kind, source = rest.split()[:2]
+        point = _decoded(fields.split()[4])
+        kind, source = (_decoded(field) for field in rest.split()[:2])
+        # MooseFS says who it is in its source only.
+        kind = "fuse.mfs" if kind == "fuse" and source.startswith("mfs#") else kind
         inside = directory == Path(point) or Path(point) in directory.parents
         if inside and len(point) >= len(best[2]):
             best = (kind, source, point)
     return best
+
+
+def _decoded(field: str) -> str:
+    """A field of the table: the kernel writes blanks and `#` as octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)
 
 
 def _servers(source: str) -> list[str]:
