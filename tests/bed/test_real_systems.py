@@ -170,7 +170,7 @@ def test_a_brick_is_asked_as_often_as_the_tree_says(case):
         assert calls["CREATE"] == calls["FLUSH"] == 30
         assert calls["ENTRYLK"] >= 2 * 30
         assert calls.get("XATTROP", 0) < 30
-        assert 30 <= calls["LOOKUP"]
+        assert calls["LOOKUP"] >= 30
 
 
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
