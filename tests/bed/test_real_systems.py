@@ -91,7 +91,7 @@ def case(request, nothing_left):
 
 SAYS = {
     "glusterfs": {"copies": 3, "servers": ["data-1", "data-2", "data-3"]},
-    "moosefs": {"servers": ["10.77.0.1"]},
+    "moosefs": {"servers": ["10.77.0.1:9421"]},
     "cephfs": {"layout": {"stripe_unit": "4194304", "stripe_count": "1",
                           "object_size": "4194304", "pool": "cephfs_data"}},
     "juicefs": {},
