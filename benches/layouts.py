@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dfslab.beds.errors import BedError
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
@@ -74,7 +75,7 @@ def main(names: list[str]) -> int:
             for point in sorted(points, key=_bed):
                 try:
                     rows.append(one(name, point))
-                except RunFailed as error:
+                except (RunFailed, BedError) as error:
                     failures.append(f"{name}: {error}")
                     console.print(f"  {failures[-1]}", style="red")
                     continue
