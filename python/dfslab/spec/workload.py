@@ -33,6 +33,12 @@ class FileParameters(Model):
         return self.operations_per_client or max(2, min(256, by_data))
 
 
+def phase(name: str, operations: int, *mix: str | dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A phase of a stream: operations by name, or as tables where they have more to say."""
+    shares = [{"operation": share} if isinstance(share, str) else share for share in mix]
+    return {"name": name, "operations_per_client": operations, "mix": shares, **more}
+
+
 @dataclass(frozen=True)
 class Workload:
     """One workload as its file describes it.
