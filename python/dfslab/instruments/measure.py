@@ -151,5 +151,18 @@ def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     operations = outcome["operations"].items()
     return {
         **{key: outcome.get(key) for key in kept},
+        "operations": _counts(outcome["operations"]),
+        "phases": [_phase(part) for part in outcome.get("phases", ())],
         "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
     }
+
+
+def _phase(part: Mapping[str, Any]) -> dict[str, Any]:
+    """One phase: its window, rates, and what was counted in it; histograms are of the whole run."""
+    kept = ("name", "start_s", "window_s", "stonewall_s", "rate_per_s", "throughput_bytes_per_s")
+    return {**{key: part.get(key) for key in kept}, "operations": _counts(part["operations"])}
+
+
+def _counts(operations: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    keys = ("count", "bytes", "errors")
+    return {name: {key: seen[key] for key in keys} for name, seen in operations.items()}
