@@ -120,11 +120,10 @@ def test_the_net_is_given_the_same_bytes_as_the_real_target(workload):
     log = {"kind": "log", "transition": BEGINS, "fields": list(ENTERING), "limit": 10_000}
     (report,) = fire(document, [log], seed=1, replications=1)
     entered: dict[int, bytes] = {}
-    for _, client, index, kind, file, size, transfer in report["monitors"][0]["rows"]:
-        code = CODES.index(names[int(kind)])
-        row = struct.pack("<IIQQQQ", int(client), code, int(index), int(file), int(size),
-                          int(transfer))  # fmt: skip
-        entered[int(client)] = entered.get(int(client), b"") + row
+    for _, *fields in report["monitors"][0]["rows"]:
+        client, index, kind, *rest = map(int, fields)
+        row = struct.pack("<IIQQQQQII", client, CODES.index(names[kind]), index, *rest)
+        entered[client] = entered.get(client, b"") + row
     for client in range(3):
         assert entered[client] == _core.stream_bytes(json.dumps(spec), client)
 

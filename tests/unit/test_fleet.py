@@ -302,7 +302,7 @@ def test_a_start_may_be_told_in_unix_time(tmp_path):
 def test_instruments_use_the_client_hosts_of_a_bed(method):
     point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     with access.session() as session:
-        assert session.places() == (HERE,)
+        assert session.places(point.scenario) == (HERE,)
         hosts = [
             SimpleNamespace(name="left", command=lambda words: ["env", *words]),
             SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),

@@ -18,7 +18,7 @@ from dfslab import _core
 from dfslab.filesystems.hdfs.bed import Bed
 
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]
-ONE_OPERATION = struct.Struct("<IIQQQQ")
+ONE_OPERATION = struct.Struct("<IIQQQQQII")
 INTERRUPTED = """
 import json, sys
 from dfslab import _core

@@ -174,6 +174,7 @@ impl<'a> Client<'a> {
                 self.directories.push(file);
                 Ok(())
             }
+            kind => unreachable!("no target declares {}", kind.name()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dfslab_workload::{OperationKind, StreamSpec};
+use dfslab_workload::StreamSpec;
 use serde::Deserialize;
 
 use crate::target::{capabilities_of, TargetSpec};
@@ -113,9 +113,9 @@ impl Plan {
 
     fn check_capabilities(&self) -> Result<()> {
         let (name, can) = (self.target.name(), capabilities_of(self.target.name())?);
-        for share in &self.stream.mix {
-            if !can.supports(share.operation) {
-                let wanted = share.operation.name();
+        for kind in self.stream.kinds() {
+            if !can.supports(kind) {
+                let wanted = kind.name();
                 return Err(Error::input(
                     "mix",
                     format!("target {name} cannot {wanted}"),
@@ -147,19 +147,12 @@ impl Plan {
     }
 
     fn check_direct(&self) -> Result<()> {
-        let fixed = match self.stream.file_size {
-            dfslab_workload::FileSize::Fixed(bytes) => bytes.is_multiple_of(4096),
-            _ => !self.stream.mix.iter().any(|s| s.operation.moves_data()),
-        };
+        let moves_data = self.stream.kinds().iter().any(|kind| kind.moves_data());
+        let fixed = self.stream.file_size.is_multiple_of(4096) || !moves_data;
         if !self.stream.transfer_size_bytes.is_multiple_of(4096) || !fixed {
             let reason = "direct I/O needs fixed file and transfer sizes in multiples of 4096";
             return Err(Error::input("target.direct", reason));
         }
         Ok(())
-    }
-
-    /// Whether the mix holds this operation.
-    pub fn does(&self, kind: OperationKind) -> bool {
-        self.stream.mix.iter().any(|share| share.operation == kind)
     }
 }

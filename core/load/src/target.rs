@@ -71,6 +71,7 @@ impl Capabilities {
             OperationKind::Rename => self.rename,
             OperationKind::Delete => self.delete,
             OperationKind::Mkdir => self.mkdir,
+            _ => false,
         }
     }
 }

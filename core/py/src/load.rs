@@ -14,7 +14,7 @@ use crate::error::{from_load, InputError, RunError};
 /// How often the waiting thread looks for Ctrl-C and tells the progress.
 const POLL: Duration = Duration::from_millis(50);
 
-type OperationTuple = (u32, u64, &'static str, u64, u64, u64);
+type OperationTuple = (u32, u64, &'static str, u64, u64, u64, u64, u32, u32);
 type SpanTuple = (String, u64, u64, u64, u64, u32, u64);
 
 fn spec_of(text: &str) -> PyResult<StreamSpec> {
@@ -52,8 +52,8 @@ fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// One client's stream as tuples (client, index, operation, file, size, transfer size), at most
-/// `limit` of them.
+/// One client's stream as tuples (client, index, operation, file, size, transfer size,
+/// offset, owner of the file, phase), at most `limit` of them.
 #[pyfunction]
 #[pyo3(signature = (spec, client, limit=None))]
 fn stream_operations(
@@ -72,6 +72,9 @@ fn stream_operations(
             o.file,
             o.size_bytes,
             o.transfer_size_bytes,
+            o.offset_bytes,
+            o.owner,
+            o.phase,
         )
     };
     let limit = limit.unwrap_or(usize::MAX);

@@ -1,11 +1,21 @@
 //! What clients do: the operation vocabulary, and specifications that become seeded streams.
 
+mod access;
+mod arrival;
 mod operation;
 mod random;
+mod size;
 mod spec;
 mod stream;
+#[cfg(test)]
+mod tests;
+mod validate;
 
+pub use access::{Access, Order, Passage, Transfers};
+pub use arrival::{Arrival, Open, Process, Schedule, Session, Start};
 pub use operation::{decode, encode, Operation, OperationKind, ENCODED_BYTES};
 pub use random::{draw, normal, unit};
-pub use spec::{FileChoice, FileSize, Share, SpecError, StreamSpec};
+pub use size::Size;
+pub use spec::{FileChoice, Files, Given, Layout, MixOrder, Phase, Prepare, Share, StreamSpec};
 pub use stream::{prepared_files, size_of, Stream};
+pub use validate::SpecError;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A logical operation: a whole transaction on one file or directory.
+/// A logical operation: a whole transaction on one file or directory, or one call on a file that
+/// is kept open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
@@ -24,11 +25,63 @@ pub enum OperationKind {
     Delete,
     /// Make a directory.
     Mkdir,
+    /// Open a file and keep it open.
+    Open,
+    /// Close a file that is kept open.
+    Close,
+    /// Read one transfer at a place of a file that is kept open.
+    Pread,
+    /// Write one transfer at a place of a file that is kept open.
+    Pwrite,
+    /// Force a file that is kept open to disk.
+    Fsync,
+    /// Open an existing file, write over what is there, (sync,) close.
+    Overwrite,
+    /// Whether a name is there.
+    Exists,
+    /// Remove an empty directory that the client made.
+    Rmdir,
+    /// Cut a file to half its bytes.
+    Truncate,
+    /// Change a file's permissions.
+    Chmod,
+    /// Set an extended attribute of a file.
+    SetXattr,
+    /// Get an extended attribute that was set.
+    GetXattr,
+    /// Open a file, take its lock, give it back, close.
+    Lock,
 }
+
+/// Name of every kind, in the order of their codes.
+const NAMES: [&str; 22] = [
+    "read",
+    "write",
+    "append",
+    "create",
+    "stat",
+    "list",
+    "rename",
+    "delete",
+    "mkdir",
+    "open",
+    "close",
+    "pread",
+    "pwrite",
+    "fsync",
+    "overwrite",
+    "exists",
+    "rmdir",
+    "truncate",
+    "chmod",
+    "set_xattr",
+    "get_xattr",
+    "lock",
+];
 
 impl OperationKind {
     /// All kinds, in the order of their codes.
-    pub const ALL: [OperationKind; 9] = [
+    pub const ALL: [OperationKind; 22] = [
         OperationKind::Read,
         OperationKind::Write,
         OperationKind::Append,
@@ -38,33 +91,57 @@ impl OperationKind {
         OperationKind::Rename,
         OperationKind::Delete,
         OperationKind::Mkdir,
+        OperationKind::Open,
+        OperationKind::Close,
+        OperationKind::Pread,
+        OperationKind::Pwrite,
+        OperationKind::Fsync,
+        OperationKind::Overwrite,
+        OperationKind::Exists,
+        OperationKind::Rmdir,
+        OperationKind::Truncate,
+        OperationKind::Chmod,
+        OperationKind::SetXattr,
+        OperationKind::GetXattr,
+        OperationKind::Lock,
     ];
 
     /// The name used in specifications and results.
     pub fn name(self) -> &'static str {
-        match self {
-            OperationKind::Read => "read",
-            OperationKind::Write => "write",
-            OperationKind::Append => "append",
-            OperationKind::Create => "create",
-            OperationKind::Stat => "stat",
-            OperationKind::List => "list",
-            OperationKind::Rename => "rename",
-            OperationKind::Delete => "delete",
-            OperationKind::Mkdir => "mkdir",
-        }
+        NAMES[self as usize]
     }
 
     /// Whether it needs a file that is already there.
     pub fn needs_file(self) -> bool {
-        use OperationKind::{Append, Delete, List, Read, Rename, Stat};
-        matches!(self, Read | Append | Stat | List | Rename | Delete)
+        use OperationKind::{Create, Mkdir, Rmdir, Write};
+        !matches!(self, Write | Create | Mkdir | Rmdir)
     }
 
     /// Whether file bytes are moved.
     pub fn moves_data(self) -> bool {
-        use OperationKind::{Append, Read, Write};
-        matches!(self, Read | Write | Append)
+        use OperationKind::{Append, Overwrite, Pread, Pwrite, Read, Write};
+        matches!(self, Read | Write | Append | Pread | Pwrite | Overwrite)
+    }
+
+    /// Whether it may be done to another client's file: it leaves names and sizes as they are.
+    pub fn leaves_names(self) -> bool {
+        use OperationKind::{Chmod, Close, Pread, Pwrite, Read, Stat};
+        use OperationKind::{Exists, Fsync, GetXattr, List, Lock, Open, Overwrite};
+        matches!(
+            self,
+            Read | Stat
+                | List
+                | Exists
+                | Open
+                | Close
+                | Pread
+                | Pwrite
+                | Fsync
+                | Overwrite
+                | Lock
+                | GetXattr
+                | Chmod
+        )
     }
 }
 
@@ -83,10 +160,16 @@ pub struct Operation {
     pub size_bytes: u64,
     /// Bytes of one read or write call.
     pub transfer_size_bytes: u64,
+    /// Where in the file a single transfer begins; 0 where the operation moves more than one.
+    pub offset_bytes: u64,
+    /// The client that the file belongs to: mostly the same.
+    pub owner: u32,
+    /// The part of the stream it belongs to.
+    pub phase: u32,
 }
 
 /// Bytes of one encoded operation.
-pub const ENCODED_BYTES: usize = 40;
+pub const ENCODED_BYTES: usize = 56;
 
 /// The canonical form, fixed width and little endian: two streams are the same when these are.
 pub fn encode(operations: &[Operation]) -> Vec<u8> {
@@ -98,6 +181,9 @@ pub fn encode(operations: &[Operation]) -> Vec<u8> {
         bytes.extend_from_slice(&operation.file.to_le_bytes());
         bytes.extend_from_slice(&operation.size_bytes.to_le_bytes());
         bytes.extend_from_slice(&operation.transfer_size_bytes.to_le_bytes());
+        bytes.extend_from_slice(&operation.offset_bytes.to_le_bytes());
+        bytes.extend_from_slice(&operation.owner.to_le_bytes());
+        bytes.extend_from_slice(&operation.phase.to_le_bytes());
     }
     bytes
 }
@@ -120,5 +206,8 @@ fn decode_one(chunk: &[u8]) -> Option<Operation> {
         file: long(16),
         size_bytes: long(24),
         transfer_size_bytes: long(32),
+        offset_bytes: long(40),
+        owner: word(48),
+        phase: word(52),
     })
 }

@@ -3,13 +3,35 @@
 /// 64 random bits for (seed, a, b, purpose): SplitMix64's finaliser (Steele et al. 2014) over the
 /// key's words. The same key always gives the same bits.
 pub fn draw(seed: u64, a: u64, b: u64, purpose: u64) -> u64 {
-    let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
-    for word in [a, b, purpose] {
-        state = mix(state ^ word.wrapping_add(0x9e37_79b9_7f4a_7c15));
-    }
-    state
+    Keyed::new(seed, a).at(b).bits(purpose)
 }
 
+/// The beginning of a key, worked out once where many numbers share it.
+#[derive(Clone, Copy)]
+pub(crate) struct Keyed(u64);
+
+impl Keyed {
+    pub fn new(seed: u64, a: u64) -> Self {
+        Keyed(word(mix(seed ^ 0x9e37_79b9_7f4a_7c15), a))
+    }
+
+    #[inline]
+    pub fn at(self, b: u64) -> Keyed {
+        Keyed(word(self.0, b))
+    }
+
+    #[inline]
+    pub fn bits(self, purpose: u64) -> u64 {
+        word(self.0, purpose)
+    }
+}
+
+#[inline]
+fn word(state: u64, word: u64) -> u64 {
+    mix(state ^ word.wrapping_add(0x9e37_79b9_7f4a_7c15))
+}
+
+#[inline]
 fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,6 +40,7 @@ fn mix(mut z: u64) -> u64 {
 }
 
 /// The bits as a number in [0, 1).
+#[inline]
 pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::OperationKind;
+use crate::{Access, Arrival, OperationKind, Size};
 
 /// Everything that decides a stream of operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,18 +13,80 @@ pub struct StreamSpec {
     /// Number of clients.
     pub clients: u32,
     /// Operations of each client.
+    #[serde(default)]
     pub operations_per_client: u64,
     /// Files that each client starts with, where the mix needs any.
+    #[serde(default)]
     pub files_per_client: u64,
+    /// Files that all clients together start with, instead: file f of them belongs to client f
+    /// modulo the number of clients.
+    #[serde(default)]
+    pub files_together: Option<u64>,
     /// Operations and their weights.
+    #[serde(default)]
     pub mix: Vec<Share>,
+    /// How the next operation of the mix is taken.
+    #[serde(default)]
+    pub mix_order: MixOrder,
     /// Bytes of a file.
-    pub file_size: FileSize,
-    /// Bytes of one read or write call.
+    pub file_size: Size,
+    /// Bytes of one read or write call, at most.
     pub transfer_size_bytes: u64,
     /// Which file an operation takes.
     #[serde(default)]
     pub file_choice: FileChoice,
+    /// How the bytes of a file are gone through.
+    #[serde(default)]
+    pub access: Access,
+    /// Whose files are taken.
+    #[serde(default)]
+    pub files: Files,
+    /// Pause between the operations of a client, in seconds.
+    #[serde(default)]
+    pub think_time_s: f64,
+    /// Parts that all clients begin together, instead of one mix.
+    #[serde(default)]
+    pub phases: Vec<Phase>,
+    /// Exactly these operations, instead of any mix.
+    #[serde(default)]
+    pub given: Vec<Given>,
+    /// When operations are meant to start.
+    #[serde(default)]
+    pub arrival: Arrival,
+    /// Where files lie.
+    #[serde(default)]
+    pub layout: Layout,
+    /// Whether the files that clients start with hold their bytes.
+    #[serde(default)]
+    pub prepare: Prepare,
+    /// Share of every written page that is zeros, 0 to 1.
+    #[serde(default)]
+    pub compressible: f64,
+}
+
+/// A part of a stream that all clients begin together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// A name for the report; need not be unique.
+    #[serde(default)]
+    pub name: String,
+    /// Operations of each client.
+    pub operations_per_client: u64,
+    /// Operations and their weights.
+    pub mix: Vec<Share>,
+    /// How the next operation of the mix is taken.
+    #[serde(default)]
+    pub mix_order: MixOrder,
+    /// Which file an operation takes.
+    #[serde(default)]
+    pub file_choice: FileChoice,
+    /// How the bytes of a file are gone through.
+    #[serde(default)]
+    pub access: Access,
+    /// Whose files are taken.
+    #[serde(default)]
+    pub files: Files,
     /// Pause between the operations of a client, in seconds.
     #[serde(default)]
     pub think_time_s: f64,
@@ -37,31 +99,49 @@ pub struct Share {
     /// The operation.
     pub operation: OperationKind,
     /// Its weight, relative to the others.
+    #[serde(default = "one")]
     pub weight: f64,
+    /// How it goes through a file, where that differs from the phase.
+    #[serde(default)]
+    pub access: Option<Access>,
+    /// Which file it takes, where that differs from the phase; not Zipf.
+    #[serde(default)]
+    pub file_choice: Option<FileChoice>,
+    /// Whether what it writes is forced to disk; else as the target says.
+    #[serde(default)]
+    pub fsync: Option<bool>,
+    /// Pause before it, seconds, where that differs from the phase.
+    #[serde(default)]
+    pub think_time_s: Option<f64>,
 }
 
-/// Distribution of file sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum FileSize {
-    /// All files alike.
-    Fixed(u64),
-    /// Evenly between two sizes, both included.
-    Uniform {
-        /// Smallest, bytes.
-        low: u64,
-        /// Largest, bytes.
-        high: u64,
-    },
-    /// Lognormal, cut off at the top.
-    Lognormal {
-        /// Median, bytes.
-        median: f64,
-        /// Standard deviation of the logarithm.
-        sigma: f64,
-        /// Largest, bytes.
-        max: u64,
-    },
+fn one() -> f64 {
+    1.0
+}
+
+impl Share {
+    /// An operation with a weight and nothing of its own.
+    pub fn of(operation: OperationKind, weight: f64) -> Self {
+        Share {
+            operation,
+            weight,
+            access: None,
+            file_choice: None,
+            fsync: None,
+            think_time_s: None,
+        }
+    }
+}
+
+/// How the next operation of a mix is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MixOrder {
+    /// Drawn by weight.
+    #[default]
+    Random,
+    /// One after the other, and again from the first; weights do not matter.
+    Cycle,
 }
 
 /// Which file an operation takes.
@@ -75,105 +155,133 @@ pub enum FileChoice {
     Uniform,
     /// The k-th file with probability proportional to k to the power of minus this.
     Zipf(f64),
+    /// The one made last.
+    Newest,
 }
 
-/// What is wrong with a specification: key, value, what is allowed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("stream.{key} = {value}: {allowed}")]
-pub struct SpecError {
-    /// The key.
-    pub key: &'static str,
-    /// Its value, printed.
-    pub value: String,
-    /// What is allowed.
-    pub allowed: &'static str,
+/// Whose files operations take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Files {
+    /// The client's own.
+    #[default]
+    Own,
+    /// Those of the client so many numbers further on, as they are when the phase begins.
+    Neighbour(u32),
+    /// Those of all clients, as they are when the phase begins.
+    Shared,
 }
 
-/// More operations than this for one client are a mistake.
-const MOST_OPERATIONS: u64 = 1_000_000_000;
-/// Every client remembers its files: 10 million take about 1 GB.
-const MOST_FILES: u64 = 10_000_000;
-const MOST_FILES_TOGETHER: u64 = 100_000_000;
-const LONGEST_THINK_TIME_S: f64 = 86_400.0;
-/// 1 PiB: no file of a test is larger, and sums of sizes cannot overflow.
-const MOST_BYTES: u64 = 1 << 50;
+/// One operation of a given sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Who does it.
+    #[serde(default)]
+    pub client: u32,
+    /// What is done.
+    pub operation: OperationKind,
+    /// The file, numbered within its owner.
+    #[serde(default)]
+    pub file: u64,
+    /// Bytes moved.
+    #[serde(default)]
+    pub size_bytes: u64,
+    /// Where a single transfer begins.
+    #[serde(default)]
+    pub offset_bytes: u64,
+    /// The client that the file belongs to; without: the one who does it.
+    #[serde(default)]
+    pub owner: Option<u32>,
+}
+
+/// Where files lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Layout {
+    /// All clients' files in one directory, instead of one for each client.
+    pub shared_directory: bool,
+    /// Levels of directories below a client's own.
+    pub depth: u32,
+    /// Directories in each directory of these levels.
+    pub branches: u32,
+}
+
+impl Layout {
+    /// Directories of a client, its own first; the k-th directory's parent is (k - 1) / branches.
+    pub fn directories(&self) -> u64 {
+        let level = |depth| u64::from(self.branches).saturating_pow(depth);
+        let all = (0..=self.depth).map(level);
+        all.fold(0, u64::saturating_add).max(1)
+    }
+}
+
+/// Whether files that clients start with hold their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prepare {
+    /// They are written.
+    #[default]
+    Written,
+    /// They are only made; their bytes come from positional writes.
+    Empty,
+}
 
 impl StreamSpec {
-    /// Check every value; the first that is wrong is named.
-    pub fn validate(&self) -> Result<(), SpecError> {
-        let wrong = |key, value: String, allowed| {
-            Err(SpecError {
-                key,
-                value,
-                allowed,
-            })
-        };
-        if self.clients == 0 || self.clients > 65_536 {
-            return wrong("clients", self.clients.to_string(), "1 to 65536");
+    /// The phases: those that are given, or the one that the specification itself describes.
+    pub fn all_phases(&self) -> Vec<Phase> {
+        if !self.phases.is_empty() {
+            return self.phases.clone();
         }
-        if self.operations_per_client == 0 || self.operations_per_client > MOST_OPERATIONS {
-            let value = self.operations_per_client.to_string();
-            return wrong("operations_per_client", value, "1 to 1000000000");
-        }
-        if self.mix.is_empty() {
-            return wrong("mix", "[]".into(), "at least one operation");
-        }
-        if self
-            .mix
-            .iter()
-            .any(|s| !(s.weight.is_finite() && s.weight > 0.0))
-        {
-            return wrong("mix", format!("{:?}", self.mix), "positive, finite weights");
-        }
-        let needs_files = self.mix.iter().any(|share| share.operation.needs_file());
-        if needs_files && self.files_per_client == 0 {
-            return wrong("files_per_client", "0".into(), "at least 1 for this mix");
-        }
-        let together = self
-            .files_per_client
-            .saturating_mul(u64::from(self.clients));
-        if self.files_per_client > MOST_FILES || together > MOST_FILES_TOGETHER {
-            let value = self.files_per_client.to_string();
-            let allowed = "at most 10000000, and 100000000 over all clients";
-            return wrong("files_per_client", value, allowed);
-        }
-        if self.transfer_size_bytes == 0 || self.transfer_size_bytes > 1 << 30 {
-            let value = self.transfer_size_bytes.to_string();
-            return wrong("transfer_size_bytes", value, "1 byte to 1 GiB");
-        }
-        if !(0.0..=LONGEST_THINK_TIME_S).contains(&self.think_time_s) {
-            let value = self.think_time_s.to_string();
-            return wrong("think_time_s", value, "0 to 86400");
-        }
-        self.validate_distributions()
+        vec![Phase {
+            name: String::new(),
+            operations_per_client: self.operations_per_client,
+            mix: self.mix.clone(),
+            mix_order: self.mix_order,
+            file_choice: self.file_choice.clone(),
+            access: self.access.clone(),
+            files: self.files,
+            think_time_s: self.think_time_s,
+        }]
     }
 
-    fn validate_distributions(&self) -> Result<(), SpecError> {
-        let size_is_right = match self.file_size {
-            FileSize::Fixed(bytes) => bytes <= MOST_BYTES,
-            FileSize::Uniform { low, high } => low <= high && high <= MOST_BYTES,
-            FileSize::Lognormal { median, sigma, max } => {
-                let moments = median.is_finite() && median > 0.0 && sigma.is_finite();
-                moments && sigma >= 0.0 && max <= MOST_BYTES
-            }
-        };
-        if !size_is_right {
-            let value = format!("{:?}", self.file_size);
-            return Err(SpecError {
-                key: "file_size",
-                value,
-                allowed: "at most 1 PiB; low <= high; positive median, sigma not negative",
-            });
+    /// Operations of one client over all phases.
+    pub fn operations_of(&self, client: u32) -> u64 {
+        if !self.given.is_empty() {
+            return self.given.iter().filter(|o| o.client == client).count() as u64;
         }
-        if let FileChoice::Zipf(exponent) = self.file_choice {
-            if !(exponent.is_finite() && exponent >= 0.0) {
-                return Err(SpecError {
-                    key: "file_choice.zipf",
-                    value: exponent.to_string(),
-                    allowed: "finite and not negative",
-                });
+        match self.phases.is_empty() {
+            true => self.operations_per_client,
+            false => self.phases.iter().map(|p| p.operations_per_client).sum(),
+        }
+    }
+
+    /// Every kind of operation that can come.
+    pub fn kinds(&self) -> Vec<OperationKind> {
+        use OperationKind::{Close, Create, GetXattr, Mkdir, Open, Rmdir, SetXattr};
+        let given = self.given.iter().map(|o| o.operation);
+        let phases = self.all_phases();
+        let mixed = phases
+            .iter()
+            .flat_map(|p| p.mix.iter().map(|s| s.operation));
+        let mut kinds: Vec<OperationKind> = given.chain(mixed).collect();
+        // What comes instead where an operation is not possible.
+        for (kind, instead) in [
+            (GetXattr, SetXattr),
+            (Rmdir, Mkdir),
+            (Open, Close),
+            (Close, Open),
+        ] {
+            if kinds.contains(&kind) {
+                kinds.push(instead);
             }
         }
-        Ok(())
+        let makes_up = |kind: &OperationKind| *kind == OperationKind::Delete;
+        if kinds.iter().any(makes_up) {
+            kinds.push(Create);
+        }
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
     }
 }

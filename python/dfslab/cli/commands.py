@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 
 from dfslab import discover
 from dfslab.beds.errors import BedError
+from dfslab.cli import compat as compats
 from dfslab.method import RunFailed
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
@@ -226,11 +227,58 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def report(run_folder: RunFolder, as_json: AsJson = False) -> None:
-    """Write the page of a run again."""
+def report(
+    run_folder: RunFolder,
+    form: Annotated[
+        str, typer.Option("--as", help="page, csv, parquet, prometheus, fio (JSON)")
+    ] = "page",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A new file; else standard output.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the page of a run again, or its results in another program's form."""
+    if form != "page":
+        document = laboratory.export(run_folder, form, output)
+        if output is None:
+            sys.stdout.buffer.write(document)
+        else:
+            _print(as_json, {"file": str(output)}, f"file: {output}")
+        return
     done = laboratory.reopen(run_folder)
     page = laboratory.write_page(done)
     _print(as_json, {"page": str(page)}, f"page: {page}")
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def compat(
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="dfs-perf or mdtest")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENTS", help="The tool's own arguments.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run what another benchmark's arguments ask for, and print its own kind of summary.
+
+    dfs-perf CASE [conf/testsuite/CASE.xml] [PROPERTY=VALUE …] [DFS_PERF_THREADS_NUM=N …], or
+    mdtest [-np TASKS] OPTIONS.
+    """
+    chosen, summary = compats.read(tool, words or [])
+    results = _with_progress(as_json, lambda report: laboratory.measure(chosen, report))
+    _print(as_json, [result.model_dump(mode="json") for result in results], summary(results))
+
+
+@app.command()
+def merge(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one load.")],
+    as_json: AsJson = False,
+) -> None:
+    """One report from the files that a load's agents left on their nodes (state folder, parts)."""
+    found = laboratory.merge_parts(files)
+    rows = [f"{name}: {seen['count']} operations, mean {seen['latency']['mean_s']:.6f} s"
+            for name, seen in found["operations"].items()]  # fmt: skip
+    lost = [place["lost"] for place in found["places"] if place["lost"]]
+    _print(as_json, found, f"{found['rate_per_s']:.1f} operations a second", *rows, *lost)
 
 
 @trace_app.command("record")

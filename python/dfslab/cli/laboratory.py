@@ -13,11 +13,13 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.beds import kernel, registry
+from dfslab.fleet import run as fleet
 from dfslab.instruments import access, callprofile
 from dfslab.instruments import existing as looking
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
+from dfslab.report import export as exports
 from dfslab.report import page as pages
 from dfslab.report import terminal
 from dfslab.result import Result
@@ -151,6 +153,49 @@ def reopen(folder: Path) -> Done:
     scenario = read(folder / "scenario.toml")
     results = store.load_results(folder)
     return _weigh(scenario, folder, results, lambda *_: None)
+
+
+def export(folder: Path, form: str, output: Path | None) -> bytes:
+    """A run's results in another program's form, also written to a new file where one is named."""
+    if form not in exports.FORMS:
+        raise InputError("--as", form, f"must be one of page, {', '.join(exports.FORMS)}")
+    if output is not None and output.exists():
+        raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
+    if not (folder / "scenario.toml").exists():
+        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
+    document = exports.FORMS[form](store.load_results(folder))
+    if output is not None:
+        store.write_atomically(output, document)
+    return document
+
+
+def measure(scenario: Scenario, report: Report) -> list[Result]:
+    """Measure the first configuration, without a run folder."""
+    point = check(scenario)[0]
+    method: Any = discover.method("measure")
+    with access.session(notify=lambda text: report(0, 1, text)) as session:
+        session.progress = lambda share, phase: report(share, 1, phase)
+        return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
+
+
+def merge_parts(files: Sequence[Path]) -> dict[str, Any]:
+    """The report of a load from the files that its agents left on their nodes."""
+    try:
+        return fleet.of_parts([_part(path) for path in files])[0]
+    except fleet.WrongPlan as error:
+        raise InputError("FILE", str(files[0]), str(error)) from error
+    except fleet.LoadFailed as error:
+        raise RunFailed(str(error)) from error
+
+
+def _part(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError("FILE", str(path), f"cannot be read: {error}") from error
+    if not isinstance(found, dict) or not {"plan", "answer"} <= set(found):
+        raise InputError("FILE", str(path), "was not left by an agent")
+    return found
 
 
 def write_page(done: Done) -> Path:

@@ -6,19 +6,24 @@ and then, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or
 `{"error": kind, "text": ...}`.
 
 The end of the input, SIGTERM and SIGINT stop it: what it made is removed, also when its controller
-has vanished.
+has vanished. With `--keep FILE` the answer goes to a file as well, and once the load has started
+the end of the input stops it no more, only `{"stop": true}` does: a long run is then not lost with
+the connection. FILE with `.lock` added is locked for as long as the agent lives.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
+import fcntl
 import json
 import os
 import select
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,6 +53,10 @@ class Lines:
         while select.select([self._descriptor], [], [], 0)[0]:
             self._take()
 
+    def waiting(self) -> bool:
+        """Whether a whole document is here."""
+        return b"\n" in self._buffer
+
     def _take(self) -> None:
         block = os.read(self._descriptor, BLOCK_BYTES)
         if not block:
@@ -70,12 +79,14 @@ class Lines:
 
 
 class Agent:
-    """One load for one controller."""
+    """One load for one controller; what it found is kept in a file where one is given."""
 
-    def __init__(self, lines: Lines, out: int):
+    def __init__(self, lines: Lines, out: int, keep: Path | None = None):
         self._lines = lines
         self._out = out
+        self._keep = keep
         self._told_s = 0.0
+        self._started = self._alone = False
 
     def run(self) -> None:
         """Take the plan, run it, answer."""
@@ -93,29 +104,62 @@ class Agent:
         except _core.RunError as error:
             self._say({"error": "run", "text": str(error)})
         else:
-            answer = {"spans": spans, "recorded": base64.b64encode(recorded).decode()}
-            self._say({"report": json.loads(report), **answer})
+            kept = {"spans": spans, "recorded": base64.b64encode(recorded).decode()}
+            answer = {"report": json.loads(report), **kept}
+            if self._keep is not None:
+                write_atomically(self._keep, {"plan": plan, "answer": answer})
+            self._say(answer)
 
     def _gate(self) -> float:
         """Ready; the agreed start as this process reads CLOCK_MONOTONIC."""
         clocks = {"monotonic_s": time.monotonic(), "unix_s": time.time(), "boot": boot()}
         self._say({"ready": clocks})
-        return start_of(self._lines.next())
+        start_s = start_of(self._lines.next())
+        self._started = True
+        return start_s
 
     def _progress(self, share: float, phase: str) -> None:
-        self._lines.check()
+        if not self._alone:
+            self._check()
         now_s = time.monotonic()
         if now_s >= self._told_s + TELL_EVERY_S:
             self._told_s = now_s
             self._say({"progress": [share, phase]})
 
+    def _check(self) -> None:
+        """Stopped when the controller wants that, or has gone and the answer is for it alone."""
+        try:
+            self._lines.check()
+        except Stopped:
+            if self._keep is None or not self._started:
+                raise
+            self._alone = True
+        if self._started and self._lines.waiting() and self._lines.next().get("stop"):
+            raise Stopped("stopped by the controller")
+
     def _say(self, document: Mapping[str, Any]) -> None:
+        if self._alone:
+            return
         left = memoryview(json.dumps(document).encode() + b"\n")
         try:
             while left:
                 left = left[os.write(self._out, left) :]
         except BrokenPipeError as error:
-            raise Stopped("the controller has gone") from error
+            if self._keep is None or not self._started:
+                raise Stopped("the controller has gone") from error
+            self._alone = True
+
+
+def write_atomically(path: Path, document: Mapping[str, Any]) -> None:
+    """A JSON file that is there whole or not at all."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(json.dumps(document), "utf-8")
+    beside.replace(path)
+
+
+def lock_beside(path: Path) -> Path:
+    """The file that an agent which keeps its answer in `path` holds locked while it lives."""
+    return path.with_name(f"{path.name}.lock")
 
 
 def boot() -> str:
@@ -145,10 +189,25 @@ def main() -> None:
     """Serve the controller at the other end of the standard streams."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
-    try:
-        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno()).run()
-    except Stopped:
-        sys.exit(1)
+    parser = argparse.ArgumentParser(prog="dfslab.fleet.agent")
+    parser.add_argument("--keep", type=Path)
+    keep = parser.parse_args().keep
+    # Stopped here: the controller has gone, and nobody is left to be told.
+    with suppress(Stopped), _held(keep):
+        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep).run()
+        return
+    sys.exit(1)
+
+
+@contextmanager
+def _held(keep: Path | None) -> Iterator[None]:
+    """The lock that says to other processes, of other namespaces too, that this one lives."""
+    if keep is None:
+        yield
+        return
+    with lock_beside(keep).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 if __name__ == "__main__":

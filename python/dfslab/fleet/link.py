@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from dfslab.fleet.places import Place
@@ -21,9 +22,14 @@ STDERR_TAIL_BYTES = 2000
 
 
 class Link:
-    """One agent at one place; it has ended when `ended` says how."""
+    """One agent at one place; it has ended when `ended` says how.
 
-    def __init__(self, place: Place, clients: range, plan: Mapping[str, Any]):
+    With `keep` it writes its answer there, too, and does not need this process once it runs.
+    """
+
+    def __init__(
+        self, place: Place, clients: range, plan: Mapping[str, Any], keep: Path | None = None
+    ):
         self.place, self.clients = place, clients
         self.started_s = time.monotonic()
         self.ready: dict[str, Any] | None = None
@@ -34,6 +40,7 @@ class Link:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         # -P: what runs is this package, not one that happens to be in the working directory.
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
+        command += ["--keep", str(keep)] if keep else []
         # A session of its own: Ctrl-C reaches the controller, which then stops its agents.
         try:
             self._process = subprocess.Popen(

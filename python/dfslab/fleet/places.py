@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -14,6 +16,35 @@ class Place:
 
 
 HERE = Place("this machine")
+
+
+def directly(work: Callable[[], Any]) -> Any:
+    """Do `work` where this process is."""
+    return work()
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes that Dask knows: those that have joined the scheduler at an address.
+
+    `within` does work where that address can be reached, such as on the network of a bed's host.
+    `wanted` of the nodes take part (0: all that are there), each with so many processes, once
+    `expected` nodes have joined.
+    """
+
+    scheduler: str
+    wanted: int = 0
+    processes: int = 1
+    expected: int = 1
+    within: Callable[[Callable[[], Any]], Any] = directly
+
+
+@dataclass(frozen=True)
+class ClusterKind:
+    """How a cluster is obtained, and what its library is told."""
+
+    name: str = "dask"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def split(clients: int, places: int) -> list[range]:

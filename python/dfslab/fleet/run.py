@@ -7,12 +7,13 @@ import json
 import select
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dfslab import _core
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
-from dfslab.fleet.places import Place, split
+from dfslab.fleet.places import Nodes, Place, split
 
 Progress = Callable[[float, str], object]
 Spans = list[tuple[str, int, int, int, int, int, int]]
@@ -27,13 +28,18 @@ CLEAN_UP_PATIENCE_S = 120.0
 
 
 def run_load(
-    plan: Mapping[str, Any], places: Sequence[Place], progress: Progress | None = None
+    plan: Mapping[str, Any], places: Sequence[Place] | Nodes, progress: Progress | None = None
 ) -> tuple[dict[str, Any], Spans, bytes]:
     """(report, spans, executed operations) of a plan whose clients are spread over the places.
 
     WrongPlan and LoadFailed as in one process. A place that is lost while the load runs makes the
     report incomplete; what the other places saw stays.
     """
+    if isinstance(places, Nodes):
+        # Dask takes longer to import than all the rest, so only who wants it waits for it.
+        from dfslab.fleet import dask
+
+        return dask.run_load(plan, places, progress)
     if len(places) == 1 and not places[0].prefix:
         report, spans, recorded = _core.run_load(json.dumps(plan), progress)
         return json.loads(report), spans, recorded
@@ -53,7 +59,7 @@ def run_load(
             error.add_note(note)
         raise
     _close(links)
-    return _together(plan, links)
+    return together(plan, links)
 
 
 def _linked(place: Place, part: range, plan: Mapping[str, Any]) -> Link:
@@ -75,18 +81,19 @@ def _wait(
         for link in select.select(live, [], [], POLL_S)[0]:
             link.receive()
             if needed and (link.answer is not None or link.ended is not None):
-                _fail(link)
+                fail(link)
         if progress is not None:
-            progress(*_progress(links))
+            progress(*progress_of(links))
 
 
-def _fail(link: Link) -> None:
+def fail(link: Any) -> None:
+    """Raise for an agent that ended too early: WrongPlan where the plan was at fault."""
     answer = link.answer or {"error": "lost", "text": link.ended}
     kind = WrongPlan if answer.get("error") == "input" else LoadFailed
     raise kind(f"{link.place.name}: {answer.get('text')}")
 
 
-def _progress(links: Sequence[Link]) -> tuple[float, str]:
+def progress_of(links: Sequence[Any]) -> tuple[float, str]:
     """The earliest phase of any place, and the share of it that all clients together have done."""
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:
@@ -120,10 +127,8 @@ def _close(links: Sequence[Link]) -> list[str]:
     return [f"{link.place.name}: {note}" for link, note in left]
 
 
-def _together(
-    plan: Mapping[str, Any], links: Sequence[Link]
-) -> tuple[dict[str, Any], Spans, bytes]:
-    """What all places saw, as one."""
+def together(plan: Mapping[str, Any], links: Sequence[Any]) -> tuple[dict[str, Any], Spans, bytes]:
+    """What all places saw, as one. LoadFailed when nothing came from any."""
     answers = [link.answer for link in links if link.answer and "report" in link.answer]
     lost = {
         link.place.name: _lost(plan, link) for link in links if "report" not in (link.answer or {})
@@ -146,7 +151,40 @@ def _together(
     return report, spans, recorded
 
 
-def _lost(plan: Mapping[str, Any], link: Link) -> str:
+@dataclass(frozen=True)
+class _Part:
+    """One agent of which only what it left on disk is known."""
+
+    place: Place
+    clients: range
+    answer: Mapping[str, Any] | None
+    ended: str = "its answer is not among those given"
+
+
+def of_parts(documents: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], Spans, bytes]:
+    """One report from the files that the agents of one load left; what is missing is lost.
+
+    WrongPlan when they are not of one load.
+    """
+    plans = [document["plan"] for document in documents]
+    first = plans[0]
+    if any(plan["run_directory"] != first["run_directory"] for plan in plans):
+        raise WrongPlan("the parts are of different loads")
+    parts = [
+        _Part(
+            Place(f"part {number}"), range(plan["clients_from"], plan["clients_to"]), told["answer"]
+        )
+        for number, (plan, told) in enumerate(zip(plans, documents, strict=True), 1)
+    ]
+    parts.sort(key=lambda part: part.clients.start)
+    starts = [0, *(part.clients.stop for part in parts)]
+    ends = [*(part.clients.start for part in parts), first["stream"]["clients"]]
+    gaps = [range(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+    lost = [_Part(Place(f"gap {number}"), gap, None) for number, gap in enumerate(gaps, 1)]
+    return together(first, sorted([*parts, *lost], key=lambda part: part.clients.start))
+
+
+def _lost(plan: Mapping[str, Any], link: Any) -> str:
     how = (link.answer or {}).get("text") or link.ended
     return (
         f"{link.place.name} was lost: {how}; clients {link.clients.start} to "

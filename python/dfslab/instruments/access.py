@@ -10,7 +10,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,8 @@ from typing import Any
 from urllib.parse import urlparse
 
 from dfslab import discover
-from dfslab.fleet.places import HERE, Place
+from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place, directly
+from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
@@ -40,6 +41,7 @@ class Session:
     cold_daemons: bool = False
     _bed: tuple[str, Any] | None = None
     _temporary: Path | None = None
+    _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def reach(self, scenario: Scenario) -> dict[str, Any]:
         """The access table of a scenario: a live address or an existing directory.
@@ -71,10 +73,46 @@ class Session:
             "drop_caches": cold if workload.cache == "cold" else "none",
         }
 
-    def places(self) -> tuple[Place, ...]:
-        """Where clients run: on a bed's client hosts when it has any, else in this process."""
-        hosts = self._bed[1].clients if self._bed else ()
-        return tuple(Place(host.name, tuple(host.command(()))) for host in hosts) or (HERE,)
+    def places(self, scenario: Scenario) -> Sequence[Place] | Nodes:
+        """Where the clients of a scenario run: a bed's client hosts, a Dask cluster's nodes, else
+        processes of this machine. InputError when there are fewer than it asks for."""
+        asked, hosts = scenario.workload, self._bed[1].clients if self._bed else []
+        if hosts and asked.nodes > len(hosts):
+            allowed = f"the deployment has {len(hosts)} client hosts"
+            raise InputError("workload.nodes", asked.nodes, allowed)
+        if scenario.run.fleet != "agents":
+            return self._dask_nodes(scenario, hosts)
+        nodes = [Place(host.name, tuple(host.command(()))) for host in hosts[: asked.nodes or None]]
+        if not nodes and max(asked.nodes, asked.processes) <= 1:
+            return (HERE,)
+        count = max(1, asked.nodes)
+        nodes = nodes or [Place(f"node-{n}") for n in range(1, count + 1)]
+        if asked.processes <= 1:
+            return nodes
+        return [Place(f"{node.name}, process {number}", node.prefix)
+                for node in nodes for number in range(1, asked.processes + 1)]  # fmt: skip
+
+    def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
+        """The Dask cluster that is asked for; one that is started stays until the session ends."""
+        run, wanted = scenario.run, scenario.workload.nodes
+        processes = max(1, scenario.workload.processes)
+        if run.scheduler:
+            if hosts:
+                raise InputError("run.scheduler", run.scheduler, "a bed has a scheduler of its own")
+            return Nodes(run.scheduler, wanted, processes)
+        key = scenario.run.model_dump_json(include={"fleet", "cluster"})
+        address, count = self._clusters.get(key, ("", 0))
+        if count < max(1, wanted):
+            count = len(hosts) or max(1, wanted)
+            self.notify(f"starting a Dask cluster of {count} nodes")
+            kind = ClusterKind(run.fleet, run.cluster)
+            try:
+                address = self._stack.enter_context(opened(kind, count, hosts))
+            except ClusterFailed as error:
+                raise InputError("run.fleet", run.fleet, str(error)) from error
+            self._clusters[key] = (address, count)
+        within = hosts[0].in_network if hosts else directly
+        return Nodes(address, wanted, processes, count, within)
 
     @property
     def bed(self) -> Any:
@@ -84,6 +122,7 @@ class Session:
     def close(self) -> None:
         """Take down whatever this session opened."""
         self._bed = self._temporary = None
+        self._clusters.clear()
         self._stack.close()
 
     def _temporary_directory(self) -> Path:

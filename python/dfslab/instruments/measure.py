@@ -12,7 +12,7 @@ from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
@@ -47,7 +47,7 @@ def run_load(
     target = session.target(point.scenario)
     if session.cold_daemons:
         session.cold_daemons = False
-        _warm_up(target, session)
+        _warm_up(point.scenario, target, session)
     plan = {
         "stream": stream_spec(point.scenario, repetition),
         "target": target,
@@ -60,7 +60,7 @@ def run_load(
     if session.bed is not None:
         session.bed.observe()  # what was counted before this run is not its own
     try:
-        outcome, spans, _ = fleet.run_load(plan, session.places(), session.progress)
+        outcome, spans, _ = fleet.run_load(plan, session.places(point.scenario), session.progress)
     except WrongPlan as error:
         raise InputError("scenario", point.labels or None, str(error)) from error
     except LoadFailed as error:
@@ -73,7 +73,7 @@ def run_load(
     return outcome, spans
 
 
-def _warm_up(target: Mapping[str, Any], session: access.Session) -> None:
+def _warm_up(scenario: Scenario, target: Mapping[str, Any], session: access.Session) -> None:
     """A load whose result is thrown away: a fresh bed's first run is then like its later ones."""
     session.notify("warming up the daemons")
     mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
@@ -88,7 +88,7 @@ def _warm_up(target: Mapping[str, Any], session: access.Session) -> None:
         "run_directory": name, "time_limit_s": WARM_UP_LIMIT_S, "max_errors": 10,
     }  # fmt: skip
     try:
-        fleet.run_load(plan, session.places(), session.progress)
+        fleet.run_load(plan, session.places(scenario), session.progress)
     except LoadFailed as error:
         raise RunFailed(f"warming up: {error}") from error
 
@@ -118,11 +118,16 @@ def to_result(
         metrics=metrics,
         steps=_steps(outcome),
         utilisation={},
-        notes=[f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
-               for e in outcome["errors"]],
+        notes=_notes(outcome),
         detail=_detail(outcome),
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )  # fmt: skip
+
+
+def _notes(outcome: Mapping[str, Any]) -> list[str]:
+    failed = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
+              for e in outcome["errors"]]  # fmt: skip
+    return [*failed, *outcome.get("fleet", {}).get("notes", [])]
 
 
 def _steps(outcome: Mapping[str, Any]) -> list[Step]:
@@ -142,9 +147,22 @@ def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
             "verified_bytes", "per_client", "errors", "observed"]  # fmt: skip
     if "places" in outcome:
-        kept += ["places", "late_s"]
+        kept += ["places", "late_s", "fleet"]
     operations = outcome["operations"].items()
     return {
         **{key: outcome.get(key) for key in kept},
+        "operations": _counts(outcome["operations"]),
+        "phases": [_phase(part) for part in outcome.get("phases", ())],
         "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
     }
+
+
+def _phase(part: Mapping[str, Any]) -> dict[str, Any]:
+    """One phase: its window, rates, and what was counted in it; histograms are of the whole run."""
+    kept = ("name", "start_s", "window_s", "stonewall_s", "rate_per_s", "throughput_bytes_per_s")
+    return {**{key: part.get(key) for key in kept}, "operations": _counts(part["operations"])}
+
+
+def _counts(operations: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    keys = ("count", "bytes", "errors")
+    return {name: {key: seen[key] for key in keys} for name, seen in operations.items()}

@@ -48,8 +48,8 @@ class Trace:
 def record(point: Point, repetition: int, session: access.Session, path: Path) -> dict[str, Any]:
     """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
     stream = stream_spec(point.scenario, repetition)
-    operations = min(stream["operations_per_client"], MOST_OPERATIONS)
-    stream["operations_per_client"] = operations
+    if "operations_per_client" in stream:
+        stream["operations_per_client"] = min(stream["operations_per_client"], MOST_OPERATIONS)
     outcome, spans = run_load(
         point, repetition, session, {"stream": stream, "spans": {"limit": MOST_SPANS}}
     )

@@ -16,10 +16,12 @@ from dfslab.spec.operation import Node
 
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
-ENTERING = ("b.client", "b.index", "b.kind", "b.file", "b.size", "b.transfer")
+ENTERING = ("b.client", "b.index", "b.kind", "b.file", "b.size", "b.transfer", "b.offset",
+            "b.owner", "b.phase")  # fmt: skip
 
-# (client, index, kind's name, file, size in bytes, bytes per call), as core/workload gives them.
-Operation = tuple[int, int, str, int, int, int]
+# (client, index, kind's name, file, size in bytes, bytes per call) and, as core/workload gives
+# them, (offset in bytes, the file's owner, phase).
+Operation = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,9 @@ def _fill(net: Net, names: Sequence[str], stream: Sequence[Operation]) -> None:
     """The streams as first tokens: each client takes its own in their order."""
     net.place("stream", [
         {"client": client, "index": index, "kind": names.index(kind), "file": file,
-         "size": float(size), "transfer": transfer, "k0": number}
-        for number, (client, index, kind, file, size, transfer) in enumerate(stream)
+         "size": float(size), "transfer": transfer, "k0": number,
+         **dict(zip(("offset", "owner", "phase"), place or (0, client, 0), strict=True))}
+        for number, (client, index, kind, file, size, transfer, *place) in enumerate(stream)
     ])  # fmt: skip
 
 

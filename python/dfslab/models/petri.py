@@ -38,7 +38,7 @@ from dfslab.result import Result
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.stream import operations_per_client, stream_spec
 
 NAMES = ("petri",)
 REPLICATIONS = 4
@@ -172,8 +172,8 @@ def job_of(
 ) -> Job:  # fmt: skip
     """What the net of a configuration is made from, for the operations that `stream` holds."""
     values = {**situation.environment, **constants}
-    kinds = sorted({kind for _, _, kind, _, _, _ in stream})
-    sizes = {size for _, _, kind, _, size, _ in stream if kind in ("read", "write", "append")}
+    kinds = sorted({one[2] for one in stream})
+    sizes = {one[4] for one in stream if one[2] in ("read", "write", "append")}
     return Job(
         trees={kind: situation.system.operations[kind] for kind in kinds},
         placement=situation.placement,
@@ -194,7 +194,7 @@ def simulate(
     """Fire the net of one configuration; about `firings` in each replication."""
     scenario = situation.scenario
     spec, clients = stream_spec(scenario), scenario.workload.clients
-    offered = spec["operations_per_client"]
+    offered = operations_per_client(spec)
     units, operations = MOST_UNITS, 0
     while True:
         each = _firings_per_operation(situation, constants, spec, units)

@@ -57,8 +57,10 @@ def _check_point(scenario: Scenario) -> None:
     if scenario.workload.cache == "direct" and (own.transfer_size % 4096 or own.file_size % 4096):
         allowed = "direct I/O needs file and transfer sizes in multiples of 4096 B"
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
+    models = {name for name, kind, _ in discover.methods() if kind == "model"}
     for operation in workload.mix(own):
-        if operation not in system.operations:
+        # What is only measured needs no description; the target says itself what it can.
+        if operation not in system.operations and models & set(scenario.run.methods):
             raise InputError("workload.name", scenario.workload.name,
                              f"{system.name} describes no {operation}")  # fmt: skip
     _check_access(scenario, system)

@@ -67,7 +67,7 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
         "direct": float(scenario.workload.cache == "direct"),
         "cold": float(scenario.workload.cache == "cold"),
         "fsync": float(scenario.workload.fsync),
-        "entries": float(stream["files_per_client"]),
+        "entries": float(stream.get("files_per_client", 0)),
         "network_latency": scenario.deployment.network.latency,
         "loopback_latency": scenario.deployment.network.loopback_latency,
     }
@@ -83,6 +83,12 @@ def mean_size(distribution: Mapping[str, Any]) -> float:
         return float(distribution["fixed"])
     if "uniform" in distribution:
         return (distribution["uniform"]["low"] + distribution["uniform"]["high"]) / 2
+    if "choice" in distribution:
+        weights = sum(weight for _, weight in distribution["choice"])
+        return sum(size * weight for size, weight in distribution["choice"]) / weights
+    for name in ("normal", "gamma"):
+        if name in distribution:
+            return float(min(distribution[name]["max"], distribution[name]["mean"]))
     shape = distribution["lognormal"]
     return min(shape["max"], shape["median"] * 2.718281828459045 ** (shape["sigma"] ** 2 / 2))
 

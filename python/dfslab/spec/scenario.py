@@ -49,6 +49,12 @@ class WorkloadChoice(Model):
     model_config = ConfigDict(extra="allow")
     name: str = Field(description="A name that `dfslab list` shows")
     clients: Annotated[int, Field(ge=1, le=4096)] = Field(1, description="Concurrent clients")
+    nodes: Annotated[int, Field(ge=0, le=4096)] = Field(
+        0, description="Nodes that the clients are spread over; 0: all client hosts, else one"
+    )
+    processes: Annotated[int, Field(ge=0, le=4096)] = Field(
+        0, description="Processes of each node; 0: its clients are threads of one"
+    )
     think_time: Seconds = quantity("0 s", description="Pause of a client between operations")
     cache: Literal["warm", "cold", "direct"] = Field(
         "warm", description="Page cache used, emptied before the run, or bypassed (O_DIRECT)"
@@ -76,6 +82,13 @@ class Run(Model):
         "none", description="Check the content read: not, after the timed part, or as it is read"
     )
     time_limit: Seconds = quantity("60 s", description="Longest time of one measured run")
+    fleet: Literal["agents", "dask", "ssh", "slurm", "yarn", "kubernetes"] = Field(
+        "agents", description="Who runs the clients: processes of dfslab, or a Dask cluster"
+    )
+    scheduler: str = Field("", description="Address of a running Dask scheduler to join")
+    cluster: dict[str, Value | list[Value]] = Field(
+        default_factory=dict, description="What the Dask cluster's class is told, as it is"
+    )
     max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
 
 

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dfslab import discover
 from dfslab.spec.environment import workload_parameters
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.vocabulary import Stream
 
 
 def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
     """A StreamSpec of core/workload; every repetition has a seed of its own."""
     workload = discover.workload(scenario.workload.name)
     own = workload.stream(workload_parameters(scenario, workload))
-    return {
+    return checked({
         **own,
         "seed": scenario.run.seed + repetition,
         "clients": scenario.workload.clients,
         "think_time_s": scenario.workload.think_time,
-    }
+    })  # fmt: skip
+
+
+def checked(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The specification as plain data, with what it says and no more; InputError names the key."""
+    return build(Stream, spec, "stream").model_dump(mode="json", exclude_unset=True)
+
+
+def operations_per_client(spec: Mapping[str, Any]) -> int:
+    """Operations of each client, over all phases; of given ones, of the client with most."""
+    if spec.get("given"):
+        counts: dict[int, int] = {}
+        for one in spec["given"]:
+            client = one.get("client", 0)
+            counts[client] = counts.get(client, 0) + 1
+        return max(counts.values())
+    if spec.get("phases"):
+        return sum(phase["operations_per_client"] for phase in spec["phases"])
+    return spec["operations_per_client"]

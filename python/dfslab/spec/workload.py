@@ -33,12 +33,18 @@ class FileParameters(Model):
         return self.operations_per_client or max(2, min(256, by_data))
 
 
+def phase(name: str, operations: int, *mix: str | dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A phase of a stream: operations by name, or as tables where they have more to say."""
+    shares = [{"operation": share} if isinstance(share, str) else share for share in mix]
+    return {"name": name, "operations_per_client": operations, "mix": shares, **more}
+
+
 @dataclass(frozen=True)
 class Workload:
     """One workload as its file describes it.
 
-    `stream(parameters)` gives the part of a StreamSpec that is the workload's own: mix,
-    file_size, transfer_size_bytes, operations_per_client, files_per_client, file_choice.
+    `stream(parameters)` gives the part of a StreamSpec (`spec/vocabulary.py`) that is the
+    workload's own: mix or phases or given operations, file_size, transfer_size_bytes, and so on.
     """
 
     name: str
@@ -48,7 +54,17 @@ class Workload:
     file: Path
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
-        """Operation -> share of all operations."""
-        mix = self.stream(parameters)["mix"]
-        total = sum(part["weight"] for part in mix)
-        return {part["operation"]: part["weight"] / total for part in mix}
+        """Operation -> share of all operations, over all phases."""
+        stream = self.stream(parameters)
+        counts: dict[str, float] = {}
+        for one in stream.get("given", ()):
+            counts[one["operation"]] = counts.get(one["operation"], 0.0) + 1.0
+        for phase in () if counts else stream.get("phases") or (stream,):
+            even = phase.get("mix_order") == "cycle"
+            weights = [1.0 if even else part.get("weight", 1.0) for part in phase["mix"]]
+            each = phase["operations_per_client"] / sum(weights)
+            for part, weight in zip(phase["mix"], weights, strict=True):
+                name = part["operation"]
+                counts[name] = counts.get(name, 0.0) + weight * each
+        total = sum(counts.values())
+        return {name: count / total for name, count in counts.items()}

@@ -23,11 +23,11 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """The whole text or nothing, also when interrupted."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """The whole content or nothing, also when interrupted; text is UTF-8."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,0 +1,414 @@
+//! When operations are meant to start: one after the other, or on a schedule that waits for nobody.
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::{normal, unit};
+use crate::{draw, SpecError};
+
+/// Purposes of the random numbers here.
+const GAP: u64 = 24;
+const GAP_AGAIN: u64 = 25;
+const LENGTH: u64 = 26;
+/// A schedule of a client is asked for by its operations, so it never runs dry.
+const MOST_RATE_PER_S: f64 = 1e9;
+
+/// When operations are meant to start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrival {
+    /// When the one before has ended, and the pause is over.
+    #[default]
+    Closed,
+    /// At times that do not depend on how long operations take.
+    Open(Open),
+    /// At these times after the start, in seconds and ascending, shared out to the clients in turn.
+    Given(Vec<f64>),
+}
+
+/// An open load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Arrivals a second, all clients together.
+    pub rate_per_s: f64,
+    /// How they are spread.
+    #[serde(default)]
+    pub process: Process,
+    /// Factors of the rate over time: (seconds after the start, factor), linear in between, the
+    /// last one for ever. Empty: 1.
+    #[serde(default)]
+    pub profile: Vec<(f64, f64)>,
+    /// What arrives are sessions: requests that wait for each other. None: single operations.
+    #[serde(default)]
+    pub session: Option<Session>,
+}
+
+/// Times between arrivals, of mean 1 over the rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Process {
+    /// All alike.
+    #[default]
+    Even,
+    /// Exponential.
+    Poisson,
+    /// Lognormal with this standard deviation of the logarithm; each client renews on its own.
+    Lognormal(f64),
+}
+
+/// A session: its requests follow each other after a pause (a partly open load; Schroeder,
+/// Wierman and Harchol-Balter 2006, "Open versus closed: a cautionary tale").
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// Mean number of requests; their number is geometric, at least 1.
+    pub requests: f64,
+    /// Pause between them, seconds.
+    #[serde(default)]
+    pub think_time_s: f64,
+}
+
+/// When an operation is meant to start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Start {
+    /// So many nanoseconds after the common start.
+    At(u64),
+    /// So many nanoseconds after the end of the client's operation before it.
+    After(u64),
+    /// Never: the given times are over.
+    Never,
+}
+
+impl Arrival {
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        let wrong = |key, value: String, allowed| {
+            Err(SpecError {
+                key,
+                value,
+                allowed,
+            })
+        };
+        let open = match self {
+            Arrival::Closed => return Ok(()),
+            Arrival::Given(times) => {
+                return match ascending(times.iter().copied()) && !times.is_empty() {
+                    true => Ok(()),
+                    false => wrong("arrival.given", "times".into(), "ascending, from 0 s on"),
+                };
+            }
+            Arrival::Open(open) => open,
+        };
+        if !(open.rate_per_s > 0.0 && open.rate_per_s <= MOST_RATE_PER_S) {
+            let value = open.rate_per_s.to_string();
+            return wrong("arrival.open.rate_per_s", value, "above 0, at most 1e9");
+        }
+        if let Process::Lognormal(sigma) = open.process {
+            if !(0.0..=10.0).contains(&sigma) {
+                let value = sigma.to_string();
+                return wrong("arrival.open.process.lognormal", value, "0 to 10");
+            }
+        }
+        let profile = &open.profile;
+        let is_factor = |factor: f64| factor.is_finite() && factor >= 0.0;
+        if !ascending(profile.iter().map(|(time, _)| *time))
+            || !profile.iter().all(|(_, factor)| is_factor(*factor))
+            || profile.last().is_some_and(|(_, factor)| *factor <= 0.0)
+        {
+            let allowed = "ascending times, factors not negative and the last one positive";
+            return wrong("arrival.open.profile", format!("{profile:?}"), allowed);
+        }
+        match open.session {
+            Some(session)
+                if !(1.0..=1e9).contains(&session.requests)
+                    || !(0.0..=86_400.0).contains(&session.think_time_s) =>
+            {
+                let value = format!("{session:?}");
+                let allowed = "at least 1 request; 0 to 86400 s between them";
+                wrong("arrival.open.session", value, allowed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether operations are meant to start at given times.
+    pub fn is_open(&self) -> bool {
+        *self != Arrival::Closed
+    }
+}
+
+fn ascending(mut times: impl Iterator<Item = f64>) -> bool {
+    let mut before = 0.0;
+    times.all(|time| {
+        let right = time.is_finite() && time >= before;
+        before = time;
+        right
+    })
+}
+
+/// The intended starts of one client's operations, in order.
+pub struct Schedule<'a> {
+    arrival: &'a Arrival,
+    seed: u64,
+    client: u32,
+    clients: u32,
+    think_ns: u64,
+    /// Arrivals so far, and the time at which the next would come were the rate 1 (per client).
+    arrivals: u64,
+    unit_time: f64,
+    profile: Profile,
+    /// Requests that the present session still has.
+    session_left: u64,
+}
+
+impl<'a> Schedule<'a> {
+    /// The schedule of `client` of `clients`; in a closed loop operations are `think_time_s` apart.
+    pub fn new(
+        arrival: &'a Arrival,
+        seed: u64,
+        (client, clients): (u32, u32),
+        think_time_s: f64,
+    ) -> Self {
+        let (rate, points) = match arrival {
+            Arrival::Open(open) => (open.rate_per_s, open.profile.as_slice()),
+            _ => (1.0, [].as_slice()),
+        };
+        Schedule {
+            arrival,
+            seed,
+            client,
+            clients,
+            think_ns: nanoseconds(think_time_s),
+            arrivals: 0,
+            unit_time: 0.0,
+            profile: Profile::new(points, rate / f64::from(clients)),
+            session_left: 0,
+        }
+    }
+
+    /// When the next operation is meant to start; `think_time_s` is a pause of its own, if it has
+    /// one.
+    #[inline]
+    pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
+        match self.arrival {
+            Arrival::Closed => Start::After(think_time_s.map_or(self.think_ns, nanoseconds)),
+            Arrival::Given(times) => {
+                let turn = self.arrivals * u64::from(self.clients) + u64::from(self.client);
+                self.arrivals += 1;
+                times
+                    .get(turn as usize)
+                    .map_or(Start::Never, |time| Start::At(nanoseconds(*time)))
+            }
+            Arrival::Open(open) => self.next_open(open),
+        }
+    }
+
+    fn next_open(&mut self, open: &Open) -> Start {
+        if self.session_left > 0 {
+            self.session_left -= 1;
+            let pause_s = open.session.map_or(0.0, |session| session.think_time_s);
+            return Start::After(nanoseconds(pause_s));
+        }
+        if let Some(session) = open.session {
+            let u = 1.0 - unit(self.bits(LENGTH));
+            // Geometric from 1 on with this mean.
+            let failing = 1.0 - 1.0 / session.requests;
+            if failing > 0.0 {
+                self.session_left = (u.ln() / failing.ln()).min(1e9) as u64;
+            }
+        }
+        let (n, share) = (
+            self.arrivals,
+            f64::from(self.client) / f64::from(self.clients),
+        );
+        let unit_time = match open.process {
+            Process::Even => n as f64 + share,
+            Process::Poisson => {
+                self.unit_time -= (1.0 - unit(self.bits(GAP))).ln();
+                self.unit_time
+            }
+            Process::Lognormal(sigma) => {
+                let z = normal(self.bits(GAP), self.bits(GAP_AGAIN));
+                self.unit_time += (sigma * z - sigma * sigma / 2.0).exp();
+                self.unit_time
+            }
+        };
+        self.arrivals += 1;
+        Start::At(nanoseconds(self.profile.time_of(unit_time)))
+    }
+
+    fn bits(&self, purpose: u64) -> u64 {
+        let client = u64::from(self.client) | 3 << 32;
+        draw(self.seed, client, self.arrivals, purpose)
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+/// A rate over time as its running total, walked forwards: arrivals of rate 1 become those of the
+/// profile where their time is sent through the inverse (Çinlar 1975, non-homogeneous Poisson).
+struct Profile {
+    /// (time, rate) where lines begin.
+    points: Vec<(f64, f64)>,
+    piece: usize,
+    /// Arrivals expected before the present piece.
+    before: f64,
+}
+
+impl Profile {
+    fn new(points: &[(f64, f64)], rate_per_s: f64) -> Self {
+        let scaled = |(time, factor): &(f64, f64)| (*time, factor * rate_per_s);
+        let mut points: Vec<(f64, f64)> = points.iter().map(scaled).collect();
+        match points.first() {
+            None => points.push((0.0, rate_per_s)),
+            Some((time, rate)) if *time > 0.0 => points.insert(0, (0.0, *rate)),
+            _ => {}
+        }
+        Profile {
+            points,
+            piece: 0,
+            before: 0.0,
+        }
+    }
+
+    /// When the running total reaches `total`, which never falls from call to call.
+    fn time_of(&mut self, total: f64) -> f64 {
+        loop {
+            let (start, rate) = self.points[self.piece];
+            let left = total - self.before;
+            let Some((end, next)) = self.points.get(self.piece + 1).copied() else {
+                return start + left / rate;
+            };
+            let (span, in_piece) = (end - start, (end - start) * (rate + next) / 2.0);
+            if left <= in_piece && in_piece > 0.0 {
+                // rate t + (next - rate) t² / (2 span) = left, in the form that stays exact.
+                let slope = (next - rate) / span;
+                let root = (rate * rate + 2.0 * slope * left).max(0.0).sqrt();
+                return start + (2.0 * left / (rate + root)).min(span);
+            }
+            self.before += in_piece;
+            self.piece += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn starts(open: Open, clients: u32, each: usize) -> Vec<f64> {
+        let arrival = Arrival::Open(open);
+        arrival.validate().unwrap();
+        let mut all = Vec::new();
+        for client in 0..clients {
+            let mut schedule = Schedule::new(&arrival, 7, (client, clients), 0.0);
+            for _ in 0..each {
+                match schedule.next_start(None) {
+                    Start::At(ns) => all.push(ns as f64 * 1e-9),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    fn open(process: Process) -> Open {
+        Open {
+            rate_per_s: 1000.0,
+            process,
+            profile: vec![],
+            session: None,
+        }
+    }
+
+    #[test]
+    fn even_clients_together_are_even() {
+        let all = starts(open(Process::Even), 8, 100);
+        for (turn, time) in all.iter().enumerate() {
+            assert!((time - turn as f64 / 1000.0).abs() < 2e-9, "{turn}: {time}");
+        }
+    }
+
+    #[test]
+    fn random_processes_have_their_rate_and_spread() {
+        for (process, spread) in [
+            (Process::Poisson, 1.0),
+            (Process::Lognormal(0.5), ((0.25f64).exp() - 1.0).sqrt()),
+        ] {
+            let all = starts(open(process), 1, 50_000);
+            let gaps: Vec<f64> = all
+                .windows(2)
+                .map(|pair| (pair[1] - pair[0]) * 1e3)
+                .collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let square = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>();
+            let sd = (square / gaps.len() as f64).sqrt();
+            // Five standard errors of 50000 gaps are 2.2 % of the spread.
+            assert!((mean - 1.0).abs() < 0.025, "{process:?}: {mean}");
+            assert!((sd / spread - 1.0).abs() < 0.05, "{process:?}: {sd}");
+        }
+    }
+
+    #[test]
+    fn a_profile_bends_the_rate() {
+        // From 0 to the full rate within 10 s, and on: 5000 arrivals in the ramp.
+        let ramp = Open {
+            profile: vec![(0.0, 0.0), (10.0, 1.0)],
+            ..open(Process::Even)
+        };
+        let all = starts(ramp, 4, 5_000);
+        let until = |end: f64| all.iter().filter(|time| **time < end).count() as f64;
+        assert!((until(5.0) - 1250.0).abs() <= 2.0, "{}", until(5.0));
+        assert!((until(10.0) - 5000.0).abs() <= 2.0, "{}", until(10.0));
+        assert!((until(14.0) - 9000.0).abs() <= 2.0, "{}", until(14.0));
+    }
+
+    #[test]
+    fn sessions_have_their_length_and_pause() {
+        let arrival = Arrival::Open(Open {
+            session: Some(Session {
+                requests: 5.0,
+                think_time_s: 0.25,
+            }),
+            ..open(Process::Poisson)
+        });
+        let mut schedule = Schedule::new(&arrival, 7, (0, 1), 0.0);
+        let starts: Vec<Start> = (0..50_000).map(|_| schedule.next_start(None)).collect();
+        let sessions = starts.iter().filter(|s| matches!(s, Start::At(_))).count();
+        assert!(
+            (sessions as f64 / 10_000.0 - 1.0).abs() < 0.05,
+            "{sessions}"
+        );
+        assert!(starts.contains(&Start::After(250_000_000)));
+    }
+
+    #[test]
+    fn given_times_are_shared_out_in_turn_and_end() {
+        let arrival = Arrival::Given(vec![0.5, 1.0, 1.5]);
+        let mut schedule = Schedule::new(&arrival, 7, (1, 2), 0.0);
+        assert_eq!(schedule.next_start(None), Start::At(1_000_000_000));
+        assert_eq!(schedule.next_start(None), Start::Never);
+    }
+
+    #[test]
+    fn schedules_that_cannot_be_are_refused() {
+        let wrong = [
+            Arrival::Given(vec![]),
+            Arrival::Given(vec![1.0, 0.5]),
+            Arrival::Open(Open {
+                rate_per_s: 0.0,
+                ..open(Process::Even)
+            }),
+            Arrival::Open(Open {
+                profile: vec![(0.0, 1.0), (1.0, 0.0)],
+                ..open(Process::Even)
+            }),
+            Arrival::Open(open(Process::Lognormal(f64::NAN))),
+        ];
+        for arrival in wrong {
+            assert!(arrival.validate().is_err(), "{arrival:?}");
+        }
+    }
+}

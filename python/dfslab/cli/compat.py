@@ -1,0 +1,267 @@
+"""Other tools' own arguments become a scenario, and its result is printed in their own style.
+
+DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
+conf/dfs-perf-env.sh; mdtest's are its options. What has no meaning here is refused, not ignored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import xml.etree.ElementTree as xml
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlparse
+
+from dfslab import discover
+from dfslab.result import Result
+from dfslab.spec.model import InputError, build, unknown
+from dfslab.spec.scenario import Scenario
+
+MEBI = float(1 << 20)
+BYTES = " B"
+
+# DFS-Perf's test case -> workload.
+CASES = {
+    "Metadata": "dfsperf_metadata", "SimpleWrite": "dfsperf_simple_write",
+    "SimpleRead": "dfsperf_simple_read", "SkipRead": "dfsperf_skip_read",
+    "Mixture": "dfsperf_mixture", "Iterate": "dfsperf_iterate", "Massive": "dfsperf_massive",
+}  # fmt: skip
+_COUNT: Callable[[str], Any] = int
+
+
+def _bytes(text: str) -> str:
+    return f"{int(text)}{BYTES}"
+
+
+def _yes(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text.lower() == "true"
+
+
+# DFS-Perf's property -> the workload's key and how its value reads.
+PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "files.per.thread": ("files_per_client", _COUNT),
+    "read.mode": ("read_mode", str.lower),
+    "buffer.size.bytes": ("transfer_size", _bytes),
+    "file.length.bytes": ("file_size", _bytes),
+    "read.bytes": ("read_bytes", _bytes),
+    "skip.bytes": ("skip_bytes", _bytes),
+    "skip.mode": ("skip_mode", str.lower),
+    "skip.times.per.file": ("skip_times", _COUNT),
+    "basic.files.per.thread": ("basic_files", _COUNT),
+    "read.files.per.thread": ("read_files", _COUNT),
+    "write.files.per.thread": ("write_files", _COUNT),
+    "iterations": ("iterations", _COUNT),
+    "shuffle.mode": ("shuffle", _yes),
+}
+# Of the file system, not of a load: hdfs takes a block size, Alluxio its types.
+OF_THE_SYSTEM = ("block.size.bytes", "read.type", "write.type")
+FRAMEWORK = ("DFS_PERF_DFS_ADRESS", "DFS_PERF_WORKSPACE", "DFS_PERF_THREADS_NUM",
+             "DFS_PERF_PROCESSES_NUM")  # fmt: skip
+
+
+def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
+    """What a tool's arguments ask for, and how its summary of the results reads."""
+    if tool == "mdtest":
+        return mdtest(words), say_mdtest
+    if tool != "dfs-perf":
+        raise InputError("compat", tool, "must be one of dfs-perf, mdtest")
+    return dfs_perf(words), lambda results: say_dfs_perf(words[0], results)
+
+
+def dfs_perf(words: Sequence[str]) -> Scenario:
+    """The scenario of `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`. InputError names the word."""
+    if not words or words[0] not in CASES:
+        given = words[0] if words else None
+        raise InputError("dfs-perf", given, unknown(given or "", list(CASES)))
+    told: dict[str, str] = {}
+    for word in words[1:]:
+        key, equals, value = word.partition("=")
+        told |= {key: value} if equals else _properties(Path(word))
+    workload: dict[str, Any] = {"name": CASES[words[0]]}
+    system: dict[str, Any] = {}
+    run: dict[str, Any] = {}
+    framework = {key: told.pop(key) for key in FRAMEWORK if key in told}
+    allowed = discover.workload(workload["name"]).parameters.model_fields
+    for key, value in told.items():
+        try:
+            if key in PROPERTIES and PROPERTIES[key][0] in allowed:
+                workload[PROPERTIES[key][0]] = PROPERTIES[key][1](value)
+            elif key == "time.seconds" and words[0] == "Massive":
+                # As many operations as the time has room for: it is the time that ends it.
+                run["time_limit"] = f"{float(value):g} s"
+                workload["operations_per_client"] = 1_000_000
+            elif key == "op.second.per.thread" and words[0] == "Metadata":
+                workload["loops"] = max(1, int(value))
+            elif key == "block.size.bytes":
+                system["block_size"] = _bytes(value)
+            elif key not in (*OF_THE_SYSTEM, "clients.per.thread"):
+                known = [k for k, (mine, _) in PROPERTIES.items() if mine in allowed]
+                raise InputError("dfs-perf", key, unknown(key, [*known, *FRAMEWORK]))
+        except ValueError as error:
+            raise InputError(f"dfs-perf.{key}", value, str(error)) from error
+    processes, threads = (_number(framework, f"DFS_PERF_{what}_NUM") for what in
+                          ("PROCESSES", "THREADS"))  # fmt: skip
+    workload |= {"clients": processes * threads, "processes": processes if processes > 1 else 0}
+    address = framework.get("DFS_PERF_DFS_ADRESS", "")
+    return _scenario("dfs-perf", address, framework.get("DFS_PERF_WORKSPACE", ""), workload, run,
+                     system)  # fmt: skip
+
+
+def _number(told: Mapping[str, str], key: str) -> int:
+    text = told.get(key, "1")
+    if not text.isdigit() or not int(text):
+        raise InputError(key, text, "must be a number from 1 on")
+    return int(text)
+
+
+def _properties(path: Path) -> dict[str, str]:
+    try:
+        tree = xml.fromstring(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        allowed = f"is neither PROPERTY=VALUE nor a file: {error.strerror}"
+        raise InputError("dfs-perf", str(path), allowed) from error
+    except (xml.ParseError, UnicodeDecodeError) as error:
+        raise InputError("dfs-perf", str(path), f"is no XML: {error}") from error
+    return {(one.findtext("name") or "").strip(): (one.findtext("value") or "").strip()
+            for one in tree.iter("property")}  # fmt: skip
+
+
+def _scenario(
+    name: str, address: str, directory: str, workload: Mapping[str, Any], run: Mapping[str, Any],
+    system: Mapping[str, Any] = {},
+) -> Scenario:  # fmt: skip
+    """A measured scenario on a directory, or on what answers at hdfs://host:port."""
+    parsed = urlparse(address)
+    kind = {"hdfs": "hdfs", "": "local", "file": "local"}.get(parsed.scheme)
+    if kind is None:
+        raise InputError(
+            name, address, "must be a directory, file:///directory or hdfs://host:port"
+        )
+    access = {"uri": address, "directory": directory}
+    if kind == "local":
+        access = {"directory": directory or parsed.path}
+    described = discover.file_system(kind)
+    known = described.parameters.of_origin("filesystem")
+    return build(Scenario, {
+        "name": name,
+        "deployment": {"node": [
+            {"name": "one", "roles": {role.name: role.instances for role in described.roles}}
+        ]},
+        "file_system": {"name": kind, "access": access,
+                        **{key: value for key, value in system.items() if key in known}},
+        "workload": dict(workload),
+        "run": {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s", **run},
+    })  # fmt: skip
+
+
+class _Parser(argparse.ArgumentParser):
+    """Refuses in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(self.prog, None, message)
+
+
+def mdtest(words: Sequence[str]) -> Scenario:
+    """The scenario of mdtest's own options. InputError for those that mean nothing here."""
+    parser = _Parser(prog="mdtest", add_help=False, allow_abbrev=False)
+    # The same number of tasks that `mpirun -np` would start.
+    parser.add_argument("-np", type=int, default=1, dest="tasks")
+    for flag, kind, default in (
+        ("-n", int, 0), ("-I", int, 0), ("-w", int, 0), ("-e", int, 0), ("-z", int, 0),
+        ("-b", int, 1), ("-N", int, 0), ("-i", int, 1), ("-d", str, ""),
+    ):  # fmt: skip
+        parser.add_argument(flag, type=kind, default=default, dest=flag[1])
+    for flag in ("-F", "-D", "-u", "-L", "-t", "-P", "-y", "-C", "-T", "-E", "-r"):
+        parser.add_argument(flag, action="store_true", dest=flag[1])
+    told = parser.parse_args(list(words))
+    phases_asked = [flag for flag in "CTEr" if getattr(told, flag)]
+    if phases_asked and len(phases_asked) < 4:
+        allowed = "all phases are run; leave out -C, -T, -E and -r"
+        raise InputError("mdtest", f"-{phases_asked[0]}", allowed)
+    if told.D:
+        raise InputError("mdtest", "-D", "directories alone are not run; files with -F, or a tree")
+    if told.e not in (0, told.w):
+        raise InputError("mdtest.-e", told.e, "what is read is what was written: the same as -w")
+    directories = sum(told.b**level for level in range(told.z + 1))
+    items = told.n or told.I * directories
+    if items < 1:
+        raise InputError("mdtest", None, "needs -n or -I, from 1 on")
+    workload: dict[str, Any] = {
+        "clients": told.tasks, "processes": told.tasks if told.tasks > 1 else 0,
+        "items": items, "file_size": f"{told.w}{BYTES}", "fsync": told.y,
+    }  # fmt: skip
+    if told.z:
+        workload |= {"name": "mdtest_tree", "depth": told.z, "branches": told.b}
+    else:
+        workload |= {"neighbour": told.N % told.tasks, "name": "mdtest_easy"}
+        if not told.u and told.w:
+            workload["name"] = "mdtest_hard"
+    return _scenario("mdtest", "", told.d, workload, {"repetitions": told.i})
+
+
+def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
+    """DFS-Perf's totals: MB/s (of 2^20 bytes) of reads and writes, operations a second."""
+    clients = results[0].point.scenario.workload.clients
+    outcome = "SUCCESS" if all(result.complete for result in results) else "PARTLY DONE"
+    lines = [f"{case}: {clients} threads, {outcome}"]
+    for result in results:
+        rates = rates_of(result)
+        for name in ("read", "write"):
+            bytes_per_s = sum(one["bytes_per_s"] for one in rates if one["operation"] == name)
+            if bytes_per_s:
+                lines.append(f"{name.title()} Throughput(MB/s): {bytes_per_s / MEBI:.2f}")
+        if not result.metrics.get("throughput_bytes_per_s"):
+            lines.append(f"Metadata Throughput(ops/s): {result.value():.2f}")
+    return "\n".join(lines)
+
+
+# Phase of ours -> line of mdtest's summary.
+LINES = {
+    "directory create": "Directory creation", "directory remove": "Directory removal",
+    "create": "File creation", "file create": "File creation", "stat": "File stat",
+    "file stat": "File stat", "read": "File read", "remove": "File removal",
+    "file remove": "File removal",
+}  # fmt: skip
+
+
+def say_mdtest(results: Sequence[Result]) -> str:
+    """mdtest's summary: maximum, minimum, mean and deviation of every phase's rate."""
+    rows: dict[str, list[float]] = {}
+    for result in results:
+        for one in rates_of(result):
+            rows.setdefault(LINES[one["phase"]], []).append(one["rate_per_s"])
+    columns = "".join(f"{name:>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
+    rules = "".join(f"{'-' * len(name):>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
+    lines = [
+        f"SUMMARY rate (in ops/sec): (of {len(results)} iterations)",
+        f"   {'Operation':<21}{columns}",
+        f"   {'---------':<21}{rules}",
+    ]
+    for name, rates in rows.items():
+        numbers = (max(rates), min(rates), statistics.mean(rates), statistics.pstdev(rates))
+        lines.append(f"   {name:<21}" + "".join(f"{number:>15.3f}" for number in numbers))
+    return "\n".join(lines)
+
+
+def rates_of(result: Result) -> list[dict[str, Any]]:
+    """Rate and throughput of every phase's operations, in the stream's order.
+
+    A result without phases has one, of all its operations; each then ran beside the others, so
+    they share its window.
+    """
+    detail = result.detail
+    parts = detail.get("phases") or [{**detail, "name": ""}]
+    found = []
+    for part in parts:
+        window_s = part["window_s"] or math.inf
+        for operation, seen in part["operations"].items():
+            found.append({
+                "phase": part["name"], "operation": operation,
+                "rate_per_s": seen["count"] / window_s, "bytes_per_s": seen["bytes"] / window_s,
+            })  # fmt: skip
+    return found

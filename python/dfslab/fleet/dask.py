@@ -1,0 +1,368 @@
+"""Many nodes: one agent at every node of a Dask cluster, together one load.
+
+Dask finds the nodes and carries short calls to them (start an agent, what does it say, when does
+it begin); the load itself runs in agents of their own, which also leave their answers on their
+node's disk. So a worker, a scheduler or a controller that is lost takes no finished part with it.
+The start is agreed over Dask, never through the file system under test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributed import Client
+
+from dfslab.fleet import node, run
+from dfslab.fleet.agent import boot
+from dfslab.fleet.places import ClusterKind, Nodes, Place, split
+
+CONNECT_LIMIT_S = 10.0
+JOIN_LIMIT_S = 60.0
+CALL_LIMIT_S = 5.0
+# A node that has not answered for so long is lost.
+SILENCE_LIMIT_S = 10.0
+POLL_S = 0.2
+PROBES = 15
+# From the agreement to the start: at least this, and time for so many calls to every node.
+START_LEAD_S = 0.5
+LEAD_CALLS = 10
+CLEAN_UP_LIMIT_S = 60.0
+# Kinds of clusters: where their class is, and the package that has it.
+KINDS = {
+    "ssh": ("distributed", "SSHCluster", "asyncssh"),
+    "slurm": ("dask_jobqueue", "SLURMCluster", "dask-jobqueue"),
+    "yarn": ("dask_yarn", "YarnCluster", "dask-yarn"),
+    "kubernetes": ("dask_kubernetes.operator", "KubeCluster", "dask-kubernetes"),
+}
+# Whatever Dask raises when a node or the scheduler does not answer.
+UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far a node's Unix clock is ahead of ours, and how wrong that can be at most.
+
+    Of several probes the one that came back soonest counts: its answer was given between sending
+    and receiving, so half of that time bounds the error (Cristian 1989, Distributed Computing 3).
+    """
+
+    offset_s: float
+    error_s: float
+    boot: str
+    host: str
+    one_monotonic: bool
+
+
+@dataclass
+class Part:
+    """One agent as its controller sees it; it has ended when `ended` says how."""
+
+    place: Place
+    worker: str
+    clients: range
+    kept: Path | None = None
+    ready: dict[str, Any] | None = None
+    answer: dict[str, Any] | None = None
+    progress: tuple[float, str] = (0.0, "preparing")
+    ended: str | None = None
+    silent: bool = False
+    heard_s: float = field(default_factory=time.monotonic)
+    clock: Clock | None = None
+    drift_s: float | None = None
+
+    def take(self, said: Mapping[str, Any]) -> None:
+        """What the agent has said."""
+        self.heard_s, self.silent = time.monotonic(), False
+        self.ready, self.answer = said["ready"], said["answer"]
+        self.progress, self.ended = tuple(said["progress"]), said["ended"]
+
+
+def run_load(
+    plan: Mapping[str, Any], nodes: Nodes, progress: run.Progress | None = None
+) -> tuple[dict[str, Any], run.Spans, bytes]:
+    """As run.run_load, by the nodes of a Dask cluster.
+
+    The report also has `fleet`: the scheduler and what became of it. Every place has the offset of
+    its clock and that offset's largest error. LoadFailed when nobody answers at the scheduler.
+    """
+    # Losses are reported in one place, here; Dask would tell of each attempt to reach the lost.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    stopping, over = threading.Event(), threading.Event()
+
+    def work() -> tuple[dict[str, Any], run.Spans, bytes]:
+        try:
+            return asyncio.run(_Controller(plan, nodes, progress, stopping).work())
+        finally:
+            over.set()
+
+    try:
+        return nodes.within(work)
+    except KeyboardInterrupt:
+        # Where the work has a thread of its own, that one has not been told.
+        stopping.set()
+        over.wait(CLEAN_UP_LIMIT_S)
+        raise
+
+
+class _Controller:
+    """One load on the nodes of one cluster."""
+
+    def __init__(self, plan: Mapping[str, Any], nodes: Nodes, progress: run.Progress | None,
+                 stopping: threading.Event) -> None:  # fmt: skip
+        self._plan, self._nodes, self._progress = plan, nodes, progress
+        self._stopping = stopping
+        self._run = uuid.uuid4().hex[:12]
+        self._parts: list[Part] = []
+        self._client: Client
+        self._scheduler_lost = False
+
+    async def work(self) -> tuple[dict[str, Any], run.Spans, bytes]:
+        address = self._nodes.scheduler
+        client = Client(address, asynchronous=True, timeout=CONNECT_LIMIT_S, set_as_default=False)
+        try:
+            self._client = await client
+        except UNREACHABLE as error:
+            raise run.LoadFailed(f"no Dask scheduler answers at {address}: {error}") from error
+        try:
+            await self._join()
+            return await self._load()
+        finally:
+            with contextlib.suppress(*UNREACHABLE):
+                await client.close(timeout=1)
+
+    async def _join(self) -> None:
+        """The nodes that take part, by name, and each one's clients."""
+        wanted = max(1, self._nodes.wanted, self._nodes.expected)
+        deadline_s = time.monotonic() + JOIN_LIMIT_S
+        while len(known := await self._workers()) < wanted:
+            if time.monotonic() > deadline_s:
+                reason = f"{len(known)} of {wanted} nodes joined {self._nodes.scheduler}"
+                raise run.LoadFailed(reason)
+            self._tell(0.0, "preparing")
+            await asyncio.sleep(POLL_S)
+        chosen = known[: self._nodes.wanted or None]
+        count = len(chosen) * self._nodes.processes
+        slices = split(max(1, self._plan["stream"]["clients"]), count)
+        places = [(name, worker, n) for name, worker in chosen for n in range(count // len(chosen))]
+        for (name, worker, number), clients in zip(places, slices, strict=True):
+            if clients:
+                named = f"{name}, process {number + 1}" if self._nodes.processes > 1 else name
+                self._parts.append(Part(Place(named), worker, clients))
+
+    async def _workers(self) -> list[tuple[str, str]]:
+        """(name, address) of every node, in the order of their names, numbers as numbers."""
+        assert self._client.scheduler is not None
+        found = (await self._client.scheduler.identity(n_workers=-1))["workers"]
+        named = [(str(told["name"]), address) for address, told in found.items()]
+        return sorted(named, key=lambda one: [int(part) if part.isdigit() else part
+                                              for part in re.split(r"(\d+)", one[0])])  # fmt: skip
+
+    async def _load(self) -> tuple[dict[str, Any], run.Spans, bytes]:
+        plan = {**self._plan, "shared": len(self._parts) > 1}
+        try:
+            await self._all(self._measure_clock)
+            await self._all(lambda part: self._open(part, plan))
+            await self._until(lambda part: part.ready is not None, needed=True)
+            await self._start()
+            await self._until(lambda part: part.ended is not None)
+            await self._all(self._measure_drift)
+        except BaseException:
+            await self._stop()
+            raise
+        report, spans, recorded = run.together(plan, self._parts)
+        self._note(report)
+        await self._all(self._forget)
+        return report, [self._here(span) for span in spans], recorded
+
+    async def _all(self, work: Callable[[Part], Any]) -> None:
+        await asyncio.gather(*(work(part) for part in self._parts))
+
+    async def _call(self, part: Part, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What `function` answers on the part's node; one of UNREACHABLE when nothing comes."""
+        call = self._client.run(function, *arguments, workers=[part.worker])
+        return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
+
+    async def _measure_clock(self, part: Part) -> None:
+        best: Clock | None = None
+        for _ in range(PROBES):
+            sent_s, asked_unix_s = time.monotonic(), time.time()
+            try:
+                told = await self._call(part, node.clock)
+            except (*UNREACHABLE, ImportError) as error:
+                raise run.LoadFailed(f"{part.place.name}: {_words(error)}") from error
+            round_trip_s = time.monotonic() - sent_s
+            if best is None or round_trip_s / 2 < best.error_s:
+                # A time namespace has the boot of its machine and a monotonic clock of its own.
+                ours = sent_s <= told["monotonic_s"] <= sent_s + round_trip_s
+                best = Clock(
+                    told["unix_s"] - (asked_unix_s + round_trip_s / 2), round_trip_s / 2,
+                    told["boot"], told["host"], ours and told["boot"] == boot(),
+                )  # fmt: skip
+        part.clock = best
+
+    async def _measure_drift(self, part: Part) -> None:
+        """How far the node's clock went from ours during the load, where it can still be asked."""
+        if part.silent or self._scheduler_lost or part.clock is None:
+            return
+        before = part.clock
+        with contextlib.suppress(*UNREACHABLE, run.LoadFailed):
+            await self._measure_clock(part)
+            part.drift_s = part.clock.offset_s - before.offset_s
+        part.clock = before
+
+    async def _open(self, part: Part, plan: Mapping[str, Any]) -> None:
+        first, last = part.clients.start, part.clients.stop
+        try:
+            part.kept = await self._call(part, node.open_part, self._run, first, last, plan)
+        except UNREACHABLE as error:
+            reason = f"no agent can be started: {_words(error)}"
+            raise run.LoadFailed(f"{part.place.name}: {reason}") from error
+
+    async def _start(self) -> None:
+        """Tell every agent the start as its own clock will show it."""
+        slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
+        lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
+        at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
+
+        async def tell(part: Part) -> None:
+            assert part.clock is not None
+            told = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
+            if part.clock.one_monotonic:
+                told = {"start_at_monotonic_s": at_monotonic_s}
+            # Whoever cannot be told is found lost where its answer is waited for.
+            with contextlib.suppress(*UNREACHABLE):
+                await self._call(part, node.tell, part.kept, told)
+
+        await self._all(tell)
+
+    async def _until(self, done: Callable[[Part], bool], needed: bool = False) -> None:
+        """Listen until all parts are done; where all are `needed`, the first that fails ends it."""
+        while not all(done(part) for part in self._parts):
+            await self._all(self._hear)
+            for part in self._parts:
+                if needed and part.ended is not None:
+                    run.fail(part)
+            self._tell(*run.progress_of(self._parts))
+            await asyncio.sleep(POLL_S)
+
+    def _tell(self, share: float, phase: str) -> None:
+        if self._stopping.is_set():
+            raise KeyboardInterrupt
+        if self._progress is not None:
+            self._progress(share, phase)
+
+    async def _hear(self, part: Part) -> None:
+        """What the agent says; from its node's disk once the node does not answer any more."""
+        if part.ended is not None:
+            return
+        self._scheduler_lost |= self._client.status != "running"
+        try:
+            if self._scheduler_lost:
+                raise OSError("the scheduler was lost")
+            part.take(await self._call(part, node.hear, part.kept))
+        except UNREACHABLE as error:
+            self._look_for(part, _words(error))
+
+    def _look_for(self, part: Part, why: str) -> None:
+        """The answer on disk of an agent out of reach, if that disk is this machine's."""
+        assert part.kept is not None
+        part.silent = True
+        mine = part.clock is not None and part.clock.boot == boot()
+        if mine and node.alive(part.kept):
+            return
+        if mine and (found := node.left_behind(part.kept)) is not None:
+            part.answer, part.ended = found["answer"], "it was read from disk"
+            return
+        if mine or self._scheduler_lost or time.monotonic() > part.heard_s + SILENCE_LIMIT_S:
+            host = part.clock.host if part.clock else "its node"
+            where = "" if mine else f"; its answer, once there, is on {host} in {part.kept}"
+            part.ended = f"its node does not answer ({why}){where}"
+
+    async def _stop(self) -> None:
+        """Have all agents stop, and wait until they have cleaned up."""
+
+        async def stop(part: Part) -> None:
+            if part.kept is not None:
+                with contextlib.suppress(*UNREACHABLE):
+                    await self._call(part, node.stop, part.kept)
+
+        await self._all(stop)
+        deadline_s = time.monotonic() + CLEAN_UP_LIMIT_S
+        opened = [part for part in self._parts if part.kept is not None]
+        while any(part.ended is None for part in opened) and time.monotonic() < deadline_s:
+            await asyncio.gather(*(self._hear(part) for part in opened))
+            await asyncio.sleep(POLL_S)
+        await self._all(self._forget)
+
+    async def _forget(self, part: Part) -> None:
+        """Remove what an agent left on its node, once it has been heard."""
+        if part.kept is None or part.ended is None:
+            return
+        if part.answer is not None and part.clock is not None and part.clock.boot == boot():
+            node.forget(part.kept)
+        if not self._scheduler_lost and not part.silent:
+            with contextlib.suppress(*UNREACHABLE):
+                await self._call(part, node.forget, part.kept)
+
+    def _note(self, report: dict[str, Any]) -> None:
+        """Add what only this kind of fleet knows."""
+        for place, part in zip(report["places"], self._parts, strict=True):
+            assert part.clock is not None
+            place |= {
+                "host": part.clock.host, "clock_offset_s": part.clock.offset_s,
+                "clock_error_s": part.clock.error_s, "clock_drift_s": part.drift_s,
+            }  # fmt: skip
+        notes = []
+        if self._scheduler_lost:
+            notes.append(f"the Dask scheduler at {self._nodes.scheduler} was lost while the load "
+                         "ran; the parts were read from disk")  # fmt: skip
+        report["fleet"] = {"kind": "dask", "scheduler": self._nodes.scheduler, "notes": notes}
+
+    def _here(self, span: Sequence[Any]) -> tuple:
+        """A span in this machine's time."""
+        name, start_ns, end_ns, *rest = span
+        client = rest[2]
+        part = next(part for part in self._parts if client in part.clients)
+        shared = part.clock is None or part.clock.one_monotonic
+        shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
+        return name, start_ns - shift_ns, end_ns - shift_ns, *rest
+
+
+def _words(error: BaseException) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+
+
+@contextlib.contextmanager
+def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
+    """The scheduler's address of a cluster of that kind with so many nodes, while it lasts.
+
+    The options go to its class as they are. LoadFailed when the library that has the class is
+    missing or cannot start it.
+    """
+    module, name, package = KINDS[kind.name]
+    try:
+        made = getattr(importlib.import_module(module), name)(**kind.options)
+    except ImportError as error:
+        reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
+        raise run.LoadFailed(reason) from error
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise run.LoadFailed(f"{name} cannot be started: {_words(error)}") from error
+    try:
+        # A list of SSH hosts is as long as it is; the others are told how many jobs to start.
+        if kind.name != "ssh":
+            made.scale(nodes)
+        yield made.scheduler_address
+    finally:
+        made.close()

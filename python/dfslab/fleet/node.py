@@ -1,0 +1,94 @@
+"""What a controller has done on a node that it reaches only by short calls that never wait."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import select
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dfslab.beds.cache import home
+from dfslab.fleet.agent import boot, lock_beside
+from dfslab.fleet.link import Link
+from dfslab.fleet.places import Place
+
+_links: dict[Path, Link] = {}
+
+
+def clock() -> dict[str, Any]:
+    """This node's clocks, the boot that CLOCK_MONOTONIC belongs to, and its name."""
+    return {
+        "unix_s": time.time(),
+        "monotonic_s": time.monotonic(),
+        "boot": boot(),
+        "host": platform.node(),
+    }
+
+
+def open_part(run: str, first: int, last: int, plan: Mapping[str, Any]) -> Path:
+    """Start the agent of clients `first` to `last` - 1; the file where it will leave its answer."""
+    folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"clients-{first}-{last}.json"
+    _links[kept] = Link(Place(platform.node()), range(first, last), plan, kept)
+    return kept
+
+
+def hear(kept: Path) -> dict[str, Any]:
+    """What the agent has said so far, and how it ended if it has."""
+    link = _links[kept]
+    while link.ended is None and select.select([link], [], [], 0)[0]:
+        link.receive()
+    said = {"ready": link.ready, "progress": link.progress, "ended": link.ended}
+    # An answer holds every span: it is sent once, at the end.
+    return {**said, "answer": link.answer if link.ended is not None else None}
+
+
+def tell(kept: Path, document: Mapping[str, Any]) -> None:
+    """Say something to the agent."""
+    _links[kept].say(document)
+
+
+def stop(kept: Path) -> None:
+    """Have the agent stop and clean up, without waiting for it."""
+    if (link := _links.get(kept)) is not None:
+        link.say({"stop": True})
+        link.stop()
+
+
+def forget(kept: Path) -> None:
+    """Nothing of an agent that has ended is left here."""
+    if (link := _links.pop(kept, None)) is not None:
+        link.close(time.monotonic())
+    for path in (kept, lock_beside(kept)):
+        path.unlink(missing_ok=True)
+    # Agents of the same run may still have theirs there.
+    with suppress(OSError):
+        os.rmdir(kept.parent)
+
+
+def alive(kept: Path) -> bool:
+    """Whether the agent that is to leave its answer there still runs, on this machine."""
+    try:
+        with lock_beside(kept).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def left_behind(kept: Path) -> dict[str, Any] | None:
+    """The plan and the answer that an agent left in a file; None when there is none."""
+    try:
+        found: dict[str, Any] = json.loads(kept.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    return found

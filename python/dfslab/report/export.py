@@ -1,0 +1,191 @@
+"""Results for other programs: rows for CSV and Parquet, Prometheus text, fio's JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+
+from dfslab.result import Result
+
+NANO = 1e-9
+# fio prints these unless told otherwise.
+FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+# A histogram's bucket is this share of its value wide (core/stats): 2 to the power of 7 an octave.
+BUCKETS_AN_OCTAVE_BITS = 7
+Buckets = Sequence[tuple[int, int]]
+
+
+def rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """One row for each metric of each result; `operation` is empty for those of the whole run."""
+    found = []
+    for result in results:
+        same = {
+            "method": result.method, "point_id": result.point_id, "repetition": result.repetition,
+            "labels": json.dumps(dict(result.labels), sort_keys=True),
+            "complete": result.complete, "seed": result.provenance.seed,
+            "started": result.provenance.started, "software": result.provenance.software,
+            "commit": result.provenance.commit,
+        }  # fmt: skip
+        for key, metric in result.metrics.items():
+            name, _, operation = key.partition(".")
+            numbers = {"value": metric.value, "low": metric.low, "high": metric.high}
+            found.append({**same, "metric": name, "operation": operation, **numbers})
+    return found
+
+
+def as_csv(results: Sequence[Result]) -> bytes:
+    """The rows with a header; what is not known is empty."""
+    table, text = rows(results), io.StringIO()
+    writer = csv.DictWriter(text, list(table[0]) if table else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    return text.getvalue().encode()
+
+
+def as_parquet(results: Sequence[Result]) -> bytes:
+    """The rows with types."""
+    schema = arrow.schema([
+        ("method", arrow.string()), ("point_id", arrow.string()), ("repetition", arrow.int64()),
+        ("labels", arrow.string()), ("complete", arrow.bool_()), ("seed", arrow.int64()),
+        ("started", arrow.string()), ("software", arrow.string()), ("commit", arrow.string()),
+        ("metric", arrow.string()), ("operation", arrow.string()), ("value", arrow.float64()),
+        ("low", arrow.float64()), ("high", arrow.float64()),
+    ])  # fmt: skip
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(arrow.Table.from_pylist(rows(results), schema=schema), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def as_prometheus(results: Sequence[Result]) -> bytes:
+    """The text format: a gauge for each metric, a histogram of latency for each operation."""
+    gauges: dict[str, list[str]] = {}
+    for row in rows(results):
+        labels = _labels(row, json.loads(row["labels"]))
+        line = f"dfslab_{row['metric']}{labels} {_number(row['value'])}"
+        gauges.setdefault(f"dfslab_{row['metric']}", []).append(line)
+    lines = []
+    for name, samples in gauges.items():
+        lines += [f"# HELP {name} {name.removeprefix('dfslab_')} in SI units",
+                  f"# TYPE {name} gauge", *samples]  # fmt: skip
+    histograms = [line for result in results for line in _prometheus_histograms(result)]
+    if histograms:
+        lines += ["# HELP dfslab_latency_seconds Time of an operation",
+                  "# TYPE dfslab_latency_seconds histogram", *histograms]  # fmt: skip
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _prometheus_histograms(result: Result) -> Iterator[str]:
+    """Cumulative counts at every power of two nanoseconds: there buckets end, so none is split."""
+    for operation, buckets in result.detail.get("histograms", {}).items():
+        row = {"method": result.method, "point_id": result.point_id,
+               "repetition": result.repetition, "operation": operation}  # fmt: skip
+        counts: dict[int, int] = {}
+        for low_ns, count in buckets:
+            octave = int(low_ns).bit_length()
+            counts[octave] = counts.get(octave, 0) + count
+        total = 0
+        for octave in range(min(counts, default=0), max(counts, default=-1) + 1):
+            total += counts.get(octave, 0)
+            bound = _number((1 << octave) * NANO)
+            labels = _labels(row, result.labels, le=bound)
+            yield f"dfslab_latency_seconds_bucket{labels} {total}"
+        yield f"dfslab_latency_seconds_bucket{_labels(row, result.labels, le='+Inf')} {total}"
+        mean_s = result.value(f"latency_s_mean.{operation}")
+        yield f"dfslab_latency_seconds_sum{_labels(row, result.labels)} {_number(mean_s * total)}"
+        yield f"dfslab_latency_seconds_count{_labels(row, result.labels)} {total}"
+
+
+def _labels(row: Mapping[str, Any], varied: Mapping[str, Any], **more: str) -> str:
+    kept = {"method": row["method"], "point": row["point_id"], "repetition": row["repetition"]}
+    kept |= {"operation": row["operation"]} if row["operation"] else {}
+    kept |= {"".join(c if c.isalnum() else "_" for c in key): v for key, v in varied.items()} | more
+    return "{" + ",".join(f'{key}="{_escaped(str(value))}"' for key, value in kept.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return repr(float(value)) if math.isfinite(value) else {True: "+Inf", False: "NaN"}[value > 0]
+
+
+def as_fio(results: Sequence[Result]) -> bytes:
+    """The keys that readers of `fio --output-format=json` use; one job for each measured result.
+
+    Reads and writes are whole operations here, so `iops` counts operations, not system calls.
+    """
+    measured = [result for result in results if "histograms" in result.detail]
+    started = measured[0].provenance.started if measured else ""
+    document = {
+        "fio version": measured[0].provenance.software.replace(" ", "-") if measured else "dfslab",
+        "time": started,
+        "jobs": [_fio_job(number, result) for number, result in enumerate(measured)],
+    }
+    return (json.dumps(document, indent=2) + "\n").encode()
+
+
+def _fio_job(number: int, result: Result) -> dict[str, Any]:
+    detail = result.detail
+    window_ms = round(detail["window_s"] * 1e3)
+    labels = ", ".join(f"{key}={value}" for key, value in result.labels.items())
+    cpu, window_s = detail["cpu_s"] or {}, detail["window_s"] or math.inf
+    return {
+        "jobname": labels or result.point.scenario.name, "groupid": number,
+        "error": 0 if result.complete else 1, "job_runtime": window_ms,
+        "job options": {key: str(value) for key, value in result.labels.items()},
+        "read": _fio_direction(detail, "read"), "write": _fio_direction(detail, "write"),
+        "trim": _fio_direction(detail, "trim"),
+        "usr_cpu": 100 * cpu.get("user", 0.0) / window_s,
+        "sys_cpu": 100 * cpu.get("system", 0.0) / window_s,
+    }  # fmt: skip
+
+
+def _fio_direction(detail: Mapping[str, Any], operation: str) -> dict[str, Any]:
+    buckets: Buckets = detail["histograms"].get(operation, [])
+    seen = (detail.get("operations") or {}).get(operation, {"count": 0, "bytes": 0})
+    window_s = detail["window_s"] or math.inf
+    rate = seen["bytes"] / window_s
+    latency = _fio_latency(buckets)
+    return {
+        "io_bytes": seen["bytes"], "io_kbytes": seen["bytes"] // 1024,
+        "bw_bytes": round(rate), "bw": round(rate / 1024), "iops": seen["count"] / window_s,
+        "runtime": round(detail["window_s"] * 1e3) if seen["count"] else 0,
+        "total_ios": seen["count"], "short_ios": 0, "drop_ios": 0,
+        "clat_ns": latency, "lat_ns": {k: v for k, v in latency.items() if k != "percentile"},
+    }  # fmt: skip
+
+
+def _fio_latency(buckets: Buckets) -> dict[str, Any]:
+    """Nanoseconds, from the middles of buckets: within 1 part in 256 of each value."""
+    count = sum(number for _, number in buckets)
+    if not count:
+        return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    middles = [(_middle(low), number) for low, number in buckets]
+    mean = sum(value * number for value, number in middles) / count
+    variance = sum((value - mean) ** 2 * number for value, number in middles) / count
+    percentile, reached, at = {}, 0, 0
+    for percent in FIO_PERCENTILES:
+        while reached < percent / 100 * count:
+            reached += middles[at][1]
+            at += 1
+        percentile[f"{percent:.6f}"] = round(middles[max(0, at - 1)][0])
+    return {"min": buckets[0][0], "max": round(middles[-1][0]), "mean": mean,
+            "stddev": variance**0.5, "N": count, "percentile": percentile}  # fmt: skip
+
+
+def _middle(low_ns: int) -> float:
+    width = 1 << max(0, int(low_ns).bit_length() - 1 - BUCKETS_AN_OCTAVE_BITS)
+    return low_ns + (width - 1) / 2
+
+
+FORMS: dict[str, Callable[[Sequence[Result]], bytes]] = {
+    "csv": as_csv, "parquet": as_parquet, "prometheus": as_prometheus, "fio": as_fio,
+}  # fmt: skip

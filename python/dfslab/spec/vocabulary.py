@@ -1,0 +1,219 @@
+"""The words of a stream specification: the Python twin of core/workload."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dfslab.spec.model import Model
+
+OPERATIONS = (
+    "read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir", "open",
+    "close", "pread", "pwrite", "fsync", "overwrite", "exists", "rmdir", "truncate", "chmod",
+    "set_xattr", "get_xattr", "lock",
+)  # fmt: skip
+
+OperationName = Literal[
+    "read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir", "open",
+    "close", "pread", "pwrite", "fsync", "overwrite", "exists", "rmdir", "truncate", "chmod",
+    "set_xattr", "get_xattr", "lock",
+]  # fmt: skip
+
+SizeBytes = Annotated[int, Field(ge=0, le=1 << 50)]
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Positive = Annotated[float, Field(gt=0)]
+Spread = Annotated[float, Field(ge=0)]
+
+
+class Bounds(Model):
+    """Evenly between two sizes, both included."""
+
+    low: SizeBytes
+    high: SizeBytes
+
+
+class LognormalSize(Model):
+    """Median in bytes, standard deviation of the logarithm, largest in bytes."""
+
+    median: Positive
+    sigma: Spread
+    max: SizeBytes
+
+
+class NormalSize(Model):
+    """Mean, standard deviation and largest, in bytes."""
+
+    mean: Positive
+    sd: Spread
+    max: SizeBytes
+
+
+class GammaSize(Model):
+    """Mean in bytes, shape (1 is exponential, larger is narrower), largest in bytes."""
+
+    mean: Positive
+    shape: Positive
+    max: SizeBytes
+
+
+class Size(Model):
+    """A distribution of bytes: exactly one of these."""
+
+    fixed: SizeBytes | None = None
+    uniform: Bounds | None = None
+    lognormal: LognormalSize | None = None
+    normal: NormalSize | None = None
+    gamma: GammaSize | None = None
+    choice: list[tuple[SizeBytes, Positive]] | None = None
+
+
+class Strided(Model):
+    """So many blocks further with every transfer."""
+
+    strided: Annotated[int, Field(ge=1)]
+
+
+class Skip(Model):
+    """So many bytes left out after every transfer."""
+
+    skip: SizeBytes
+
+
+Order = (
+    Literal["sequential", "backward", "random", "shuffled", "same", "interleaved", "segmented"]
+    | Strided
+    | Skip
+)
+
+
+class Access(Model):
+    """How the bytes of a file are gone through."""
+
+    order: Order = "sequential"
+    transfers_per_operation: Count = 0
+    transfer_size: Size | None = None
+    reopen: bool = False
+
+
+class Zipf(Model):
+    """The k-th file with probability proportional to k to the power of minus this."""
+
+    zipf: Spread
+
+
+class Neighbour(Model):
+    """The files of the client so many numbers further on."""
+
+    neighbour: Annotated[int, Field(ge=0)]
+
+
+FileChoice = Literal["sequential", "uniform", "newest"] | Zipf
+Files = Literal["own", "shared"] | Neighbour
+
+
+class Share(Model):
+    """An operation's part of a mix, and what of it differs from its phase."""
+
+    operation: OperationName
+    weight: Positive = 1.0
+    access: Access | None = None
+    file_choice: Literal["sequential", "uniform", "newest"] | None = None
+    fsync: bool | None = None
+    think_time_s: Spread | None = None
+
+
+class Phase(Model):
+    """A part of a stream that all clients begin together."""
+
+    name: str = ""
+    operations_per_client: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    mix: Annotated[list[Share], Field(min_length=1)]
+    mix_order: Literal["random", "cycle"] = "random"
+    file_choice: FileChoice = "sequential"
+    access: Access = Access()
+    files: Files = "own"
+    think_time_s: Spread = 0.0
+
+
+class Given(Model):
+    """One operation of a given sequence (a replay)."""
+
+    client: Annotated[int, Field(ge=0)] = 0
+    operation: OperationName
+    file: Annotated[int, Field(ge=0)] = 0
+    size_bytes: SizeBytes = 0
+    offset_bytes: SizeBytes = 0
+    owner: Annotated[int, Field(ge=0)] | None = None
+
+
+class LognormalGaps(Model):
+    """Lognormal times between arrivals: standard deviation of the logarithm."""
+
+    lognormal: Spread
+
+
+class Session(Model):
+    """Requests that wait for each other: their mean number (geometric), the pause in between."""
+
+    requests: Annotated[float, Field(ge=1)]
+    think_time_s: Spread = 0.0
+
+
+class Open(Model):
+    """An open load: arrivals a second of all clients together, and how they are spread.
+
+    `profile`: (seconds, factor of the rate), linear in between, the last one for ever.
+    """
+
+    rate_per_s: Positive
+    process: Literal["even", "poisson"] | LognormalGaps = "even"
+    profile: list[tuple[Spread, Spread]] = []
+    session: Session | None = None
+
+
+class OpenArrival(Model):
+    """Operations start when they are due."""
+
+    open: Open
+
+
+class GivenArrival(Model):
+    """Times after the start, in seconds and ascending, shared out to the clients in turn."""
+
+    given: list[Spread]
+
+
+Arrival = Literal["closed"] | OpenArrival | GivenArrival
+
+
+class Layout(Model):
+    """Where files lie: in a directory for each client (with a tree below it), or in one."""
+
+    shared_directory: bool = False
+    depth: Annotated[int, Field(ge=0, le=32)] = 0
+    branches: Annotated[int, Field(ge=0)] = 0
+
+
+class Stream(Model):
+    """A StreamSpec of core/workload; what it leaves out is checked there."""
+
+    seed: Annotated[int, Field(ge=0)] = 1
+    clients: Annotated[int, Field(ge=1, le=65_536)] = 1
+    operations_per_client: Count = 0
+    files_per_client: Count = 0
+    files_together: Count | None = None
+    mix: list[Share] = []
+    mix_order: Literal["random", "cycle"] = "random"
+    file_size: Size
+    transfer_size_bytes: Annotated[int, Field(ge=1, le=1 << 30)]
+    file_choice: FileChoice = "sequential"
+    access: Access = Access()
+    files: Files = "own"
+    think_time_s: Spread = 0.0
+    phases: list[Phase] = []
+    given: list[Given] = []
+    arrival: Arrival = "closed"
+    layout: Layout = Layout()
+    prepare: Literal["written", "empty"] = "written"
+    compressible: Annotated[float, Field(ge=0, le=1)] = 0.0

@@ -1,0 +1,54 @@
+"""DFS-Perf's Iterate: write, all wait, read what was written, and again.
+
+In shuffle mode the files read are drawn from all clients' (maybe remote), else they are the own.
+DFS-Perf keeps old iterations' files aside; here they are removed before the next iteration, in a
+phase of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.workload import FileParameters, phase
+
+TITLE = "DFS-Perf Iterate: write, wait for all, read; shuffled or not"
+
+
+class Parameters(FileParameters):
+    """DFS-Perf's names in brackets."""
+
+    iterations: Annotated[int, Field(ge=1, le=1000)] = Field(
+        4, description="Writes and reads in turn (iterations)"
+    )
+    shuffle: bool = Field(False, description="Read any client's files (shuffle.mode)")
+    write_files: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        8, description="Files that each client writes in an iteration (write.files.per.thread)"
+    )
+    read_files: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        8, description="Files that each client reads in an iteration (read.files.per.thread)"
+    )
+
+    def operations(self) -> int:
+        """Of all phases."""
+        removed = (self.iterations - 1) * self.write_files
+        return self.iterations * (self.write_files + self.read_files) + removed
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Three phases an iteration, two in the last."""
+    whose = {"files": "shared" if parameters.shuffle else "own"}
+    how = {"file_choice": "uniform" if parameters.shuffle else "sequential"}
+    phases = []
+    for number in range(1, parameters.iterations + 1):
+        if number > 1:
+            phases.append(phase(f"clear {number}", parameters.write_files, "delete"))
+        phases.append(phase(f"write {number}", parameters.write_files, "write"))
+        phases.append(phase(f"read {number}", parameters.read_files, "read", **whose, **how))
+    return {
+        "phases": phases,
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0,
+    }

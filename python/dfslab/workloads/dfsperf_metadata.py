@@ -1,0 +1,43 @@
+"""DFS-Perf's Metadata: make a directory and a file, look, rename, remove, again and again.
+
+Its loop renames and removes the directory with the file in it; here the file is renamed and both
+are removed one by one, so a loop counts six operations where DFS-Perf counts five.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Bytes, quantity
+from dfslab.spec.workload import FileParameters
+
+TITLE = "DFS-Perf Metadata: mkdir, create, exists, rename, delete, rmdir in a loop"
+LOOP = ("mkdir", "create", "exists", "rename", "delete", "rmdir")
+
+
+class Parameters(FileParameters):
+    """Empty files; operations are counted, not sized."""
+
+    file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file")
+    loops: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        100, description="Loops of each client, of six operations each"
+    )
+
+    def operations(self) -> int:
+        """Operations of each client."""
+        return len(LOOP) * self.loops
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """The loop, always with what it has just made."""
+    return {
+        "mix": [{"operation": name} for name in LOOP],
+        "mix_order": "cycle",
+        "file_choice": "newest",
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.operations(),
+        "files_per_client": 0,
+    }

@@ -1,0 +1,44 @@
+"""DFS-Perf's Mixture: reads and writes of whole files, drawn at random.
+
+DFS-Perf draws until both counts are used up; here each operation is drawn with the counts as
+weights, so that the counts are met in the mean and every client ends with the same number.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.workload import FileParameters
+
+TITLE = "DFS-Perf Mixture: whole-file reads and writes at random"
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Parameters(FileParameters):
+    """DFS-Perf's names in brackets; 80/20, 50/50 and 20/80 are the report's."""
+
+    basic_files: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        10, description="Files that each client starts with (basic.files.per.thread)"
+    )
+    read_files: Count = Field(16, description="Reads of each client (read.files.per.thread)")
+    write_files: Count = Field(4, description="Writes of each client (write.files.per.thread)")
+
+    def operations(self) -> int:
+        """Reads and writes; at least one."""
+        return max(1, self.read_files + self.write_files)
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Reads take any file there is; writes make new ones."""
+    counts = (("read", parameters.read_files), ("write", parameters.write_files))
+    mix = [{"operation": name, "weight": float(count)} for name, count in counts if count]
+    return {
+        "mix": mix or [{"operation": "read"}],
+        "file_choice": "uniform",
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.operations(),
+        "files_per_client": parameters.basic_files,
+    }

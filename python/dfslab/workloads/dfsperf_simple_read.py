@@ -1,0 +1,38 @@
+"""DFS-Perf's SimpleRead: each client reads its files whole, in turn or at random."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dfslab.spec.workload import FileParameters
+
+TITLE = "DFS-Perf SimpleRead: whole files read in turn or at random"
+
+
+class Parameters(FileParameters):
+    """DFS-Perf's names in brackets."""
+
+    files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        10, description="Files that each client has and reads (files.per.thread)"
+    )
+    read_mode: Literal["sequence", "random"] = Field(
+        "sequence", description="Files in turn, or each drawn anew (read.mode)"
+    )
+
+    def operations(self) -> int:
+        """As many reads as there are files."""
+        return self.files_per_client
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """As many reads as files."""
+    return {
+        "mix": [{"operation": "read"}],
+        "file_choice": "sequential" if parameters.read_mode == "sequence" else "uniform",
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.files_per_client,
+        "files_per_client": parameters.files_per_client,
+    }

@@ -1,0 +1,34 @@
+"""DFS-Perf's SimpleWrite: each client writes its files whole, front to back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.workload import FileParameters
+
+TITLE = "DFS-Perf SimpleWrite: new files written whole"
+
+
+class Parameters(FileParameters):
+    """DFS-Perf's names in brackets; block size and write type are the file system's."""
+
+    files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        10, description="Files of each client (files.per.thread)"
+    )
+
+    def operations(self) -> int:
+        """One for each file."""
+        return self.files_per_client
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Every operation writes a new file."""
+    return {
+        "mix": [{"operation": "write"}],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.files_per_client,
+        "files_per_client": 0,
+    }

@@ -1,0 +1,57 @@
+"""DFS-Perf's SkipRead: parts of files read, others left out, forwards or at random.
+
+DFS-Perf leaves out before it reads; here the first part read is a file's first. In random mode it
+opens the file anew for every part, and opening and closing count, as here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dfslab.spec.units import quantity
+from dfslab.spec.workload import FileParameters, Size
+
+TITLE = "DFS-Perf SkipRead: parts of files, forwards or at random"
+
+
+class Parameters(FileParameters):
+    """DFS-Perf's names in brackets; `transfer_size` is not used: a part is one transfer."""
+
+    files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        10, description="Files that each client has and reads (files.per.thread)"
+    )
+    read_mode: Literal["sequence", "random"] = Field(
+        "sequence", description="Files in turn, or each drawn anew (read.mode)"
+    )
+    read_bytes: Size = quantity("64 KiB", description="Bytes of one part (read.bytes)")
+    skip_bytes: Size = quantity("64 KiB", description="Bytes left out (skip.bytes)")
+    skip_mode: Literal["forward", "random"] = Field(
+        "forward", description="Forwards, or anywhere with the file opened anew (skip.mode)"
+    )
+    skip_times: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        8, description="Parts read of each file, at most (skip.times.per.file)"
+    )
+
+    def operations(self) -> int:
+        """As many reads as there are files."""
+        return self.files_per_client
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """A read is all parts of one file."""
+    forward = parameters.skip_mode == "forward"
+    return {
+        "mix": [{"operation": "read"}],
+        "access": {
+            "order": {"skip": int(parameters.skip_bytes)} if forward else "random",
+            "transfers_per_operation": parameters.skip_times,
+            "reopen": not forward,
+        },
+        "file_choice": "sequential" if parameters.read_mode == "sequence" else "uniform",
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.read_bytes),
+        "operations_per_client": parameters.files_per_client,
+        "files_per_client": parameters.files_per_client,
+    }

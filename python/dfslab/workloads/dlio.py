@@ -1,0 +1,61 @@
+"""Training as DLIO does it: samples read in batches between steps of computing, and checkpoints.
+
+The sizes are unet3d's (one sample a file, normal with mean 146,600,628 and deviation 68,341,808
+bytes, batches of 4, 1.3604 s a step, 5 epochs), scaled by `scale`. Each reader goes through its own
+files, each once an epoch, in the order in which they lie.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Seconds, quantity
+from dfslab.spec.workload import FileParameters, phase
+
+TITLE = "DLIO: samples read in batches between steps of computing, with checkpoints"
+UNET3D_MEAN_BYTES, UNET3D_DEVIATION_BYTES = 146_600_628.0, 68_341_808.0
+LARGEST_DEVIATIONS = 4
+
+
+class Parameters(FileParameters):
+    """`file_size` is not used: samples follow their distribution."""
+
+    files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        12, description="Samples of each reader"
+    )
+    scale: Annotated[float, Field(gt=0, le=1000)] = Field(
+        0.01, description="Factor on the sizes of samples and checkpoints"
+    )
+    batch: Annotated[int, Field(ge=1, le=10_000)] = Field(4, description="Samples of a step")
+    compute_time: Seconds = quantity("13.604 ms", description="Computing of a step")
+    epochs: Annotated[int, Field(ge=1, le=1000)] = Field(2, description="Passes over the samples")
+    checkpoint: bool = Field(True, description="Write a checkpoint after each epoch")
+
+    def operations(self) -> int:
+        """Of all epochs."""
+        return self.epochs * (self.files_per_client + self.checkpoint)
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """A step's computing is a pause before its first sample."""
+    samples = [{"operation": "read", "think_time_s": 0.0} for _ in range(parameters.batch)]
+    samples[0] = {"operation": "read", "think_time_s": parameters.compute_time}
+    phases = []
+    for epoch in range(1, parameters.epochs + 1):
+        name = f"epoch {epoch}"
+        phases.append(phase(name, parameters.files_per_client, *samples, mix_order="cycle"))
+        if parameters.checkpoint:
+            durable = {"operation": "write", "fsync": True}
+            phases.append(phase(f"checkpoint {epoch}", 1, durable))
+    mean, deviation = UNET3D_MEAN_BYTES, UNET3D_DEVIATION_BYTES
+    largest = mean + LARGEST_DEVIATIONS * deviation
+    scale = parameters.scale
+    shape = {"mean": scale * mean, "sd": scale * deviation, "max": int(scale * largest)}
+    return {
+        "phases": phases,
+        "file_size": {"normal": shape},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": parameters.files_per_client,
+    }

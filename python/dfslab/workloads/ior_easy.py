@@ -1,0 +1,43 @@
+"""IOR as IO500's "easy": a file for each client, written and read in large transfers.
+
+`ior -t 2m -F -C -e`: each reads what the next client wrote (-C), so that no cache answers.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import quantity
+from dfslab.spec.workload import FileParameters, Size, phase
+
+TITLE = "IOR easy: a file for each client, large transfers"
+
+
+class Parameters(FileParameters):
+    """IOR's options in brackets."""
+
+    file_size: Size = quantity("64 MiB", description="Bytes of each client's file (-b)")
+    transfer_size: Size = quantity("2 MiB", description="Bytes of one transfer (-t)")
+    neighbour: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        1, description="Whose file is read: so many clients further on (-Q)"
+    )
+
+    def operations(self) -> int:
+        """A write and a read."""
+        return 2
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Two phases; written data is forced to disk (-e)."""
+    theirs = {"neighbour": parameters.neighbour} if parameters.neighbour else "own"
+    return {
+        "phases": [
+            phase("write", 1, {"operation": "write", "fsync": True}),
+            phase("read", 1, "read", files=theirs),
+        ],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0,
+    }

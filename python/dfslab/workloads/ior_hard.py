@@ -1,0 +1,39 @@
+"""IOR as IO500's "hard": one file shared by all, written and read in odd pieces that interleave.
+
+`ior -t 47008 -b 47008 -s N`: client c of n takes pieces c, c + n, c + 2 n, and so on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfslab.spec.units import quantity
+from dfslab.spec.workload import FileParameters, Size, phase
+
+TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
+
+
+class Parameters(FileParameters):
+    """`file_size` is of all clients together: pieces times clients times `transfer_size`."""
+
+    file_size: Size = quantity("47008 kB", description="Bytes of the one file")
+    transfer_size: Size = quantity("47008 B", description="Bytes of one piece (-t, -b)")
+
+    def operations(self) -> int:
+        """A pass of writes and a pass of reads."""
+        return 2
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """The file is there, empty; an operation is a client's whole pass through it."""
+    shared = {"files": "shared", "access": {"order": "interleaved"}}
+    return {
+        "phases": [
+            phase("write", 1, {"operation": "overwrite", "fsync": True}, **shared),
+            phase("read", 1, "read", **shared),
+        ],
+        "files_together": 1,
+        "prepare": "empty",
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+    }

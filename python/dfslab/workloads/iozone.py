@@ -1,0 +1,66 @@
+"""Iozone's tests, one phase each, on one file of each client.
+
+Order and meaning as in its automatic mode: -i 0 write and rewrite, 1 read and reread, 2 random read
+and write, 3 backward read, 4 record rewrite, 5 strided read. A phase is one operation, whose
+transfers are the records.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dfslab.spec.units import quantity
+from dfslab.spec.workload import FileParameters, Size, phase
+
+TITLE = "Iozone: write, rewrite, read, reread, random, backward, record rewrite, strided"
+Test = Literal[
+    "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
+    "record_rewrite", "stride_read",
+]  # fmt: skip
+ALL: list[Test] = [
+    "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
+    "record_rewrite", "stride_read",
+]  # fmt: skip
+
+
+class Parameters(FileParameters):
+    """`file_size` is iozone's -s, `transfer_size` its record, -r."""
+
+    transfer_size: Size = quantity("64 KiB", description="Bytes of one record (-r)")
+    tests: list[Test] = Field(ALL, min_length=1, description="Tests, in this order; write first")
+    stride: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        10, description="Records from one strided read to the next (-j)"
+    )
+
+    def operations(self) -> int:
+        """One for each test."""
+        return len(self.tests)
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Every test goes through the whole file, in an order of its own."""
+    orders: dict[str, tuple[str, Any]] = {
+        "write": ("write", "sequential"),
+        "rewrite": ("overwrite", "sequential"),
+        "read": ("read", "sequential"),
+        "reread": ("read", "sequential"),
+        "random_read": ("read", "random"),
+        "random_write": ("overwrite", "random"),
+        "backward_read": ("read", "backward"),
+        "record_rewrite": ("overwrite", "same"),
+        "stride_read": ("read", {"strided": parameters.stride}),
+    }
+    phases = []
+    for test in parameters.tests:
+        operation, order = orders[test]
+        # The file is the one written last; a first test that reads finds one.
+        how = {} if operation == "write" else {"access": {"order": order}}
+        phases.append(phase(test, 1, operation, file_choice="newest", **how))
+    return {
+        "phases": phases,
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0 if parameters.tests[0] == "write" else 1,
+    }

@@ -1,0 +1,47 @@
+"""Mdtest as IO500's "easy": empty files, a directory for each client, phase by phase.
+
+`mdtest -n N -u -L -F -P -N 1`: create, stat (the next client's, so that no cache answers), remove.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Bytes, quantity
+from dfslab.spec.workload import FileParameters, phase
+
+TITLE = "mdtest easy: empty files in directories of their own"
+
+
+class Parameters(FileParameters):
+    """mdtest's option in brackets."""
+
+    file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file (-w)")
+    items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        1000, description="Files of each client (-n)"
+    )
+    neighbour: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        1, description="Whose files are looked at: so many clients further on (-N)"
+    )
+
+    def operations(self) -> int:
+        """Of all phases."""
+        return 3 * self.items
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Three phases; files with bytes are written instead of created."""
+    make = "write" if parameters.file_size else "create"
+    theirs = {"neighbour": parameters.neighbour} if parameters.neighbour else "own"
+    return {
+        "phases": [
+            phase("create", parameters.items, make),
+            phase("stat", parameters.items, "stat", files=theirs),
+            phase("remove", parameters.items, "delete"),
+        ],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0,
+    }

@@ -1,0 +1,51 @@
+"""Mdtest as IO500's "hard": files of 3901 bytes, all in one directory, phase by phase.
+
+`mdtest -n N -t -w 3901 -e 3901 -P -N 1 -F`: create and write, stat, read (the next client's),
+remove.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Bytes, quantity
+from dfslab.spec.workload import FileParameters, phase
+
+TITLE = "mdtest hard: small files in one directory shared by all"
+
+
+class Parameters(FileParameters):
+    """mdtest's option in brackets."""
+
+    file_size: Annotated[Bytes, Field(ge=0)] = quantity(
+        "3901 B", description="Bytes of a file (-w, -e)"
+    )
+    items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        1000, description="Files of each client (-n)"
+    )
+    neighbour: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        1, description="Whose files are looked at: so many clients further on (-N)"
+    )
+
+    def operations(self) -> int:
+        """Of all phases."""
+        return 4 * self.items
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Four phases in one directory."""
+    theirs = {"neighbour": parameters.neighbour} if parameters.neighbour else "own"
+    return {
+        "phases": [
+            phase("create", parameters.items, "write"),
+            phase("stat", parameters.items, "stat", files=theirs),
+            phase("read", parameters.items, "read", files=theirs),
+            phase("remove", parameters.items, "delete"),
+        ],
+        "layout": {"shared_directory": True},
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0,
+    }

@@ -1,0 +1,51 @@
+"""Mdtest on a tree of directories: files spread over its levels, and directories made and removed.
+
+`mdtest -z DEPTH -b BRANCHES -n N`: directories are made and removed at the client's own place,
+files are dealt out to all directories of the tree.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Bytes, quantity
+from dfslab.spec.workload import FileParameters, phase
+
+TITLE = "mdtest tree: files over a tree of directories"
+
+
+class Parameters(FileParameters):
+    """mdtest's option in brackets."""
+
+    file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file (-w)")
+    items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        1000, description="Files, and directories, of each client (-n)"
+    )
+    depth: Annotated[int, Field(ge=0, le=32)] = Field(2, description="Levels of the tree (-z)")
+    branches: Annotated[int, Field(ge=1, le=1000)] = Field(
+        4, description="Directories in each directory (-b)"
+    )
+
+    def operations(self) -> int:
+        """Of all phases."""
+        return 5 * self.items
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Directories first, then files, as mdtest does."""
+    make = "write" if parameters.file_size else "create"
+    return {
+        "phases": [
+            phase("directory create", parameters.items, "mkdir"),
+            phase("directory remove", parameters.items, "rmdir"),
+            phase("file create", parameters.items, make),
+            phase("file stat", parameters.items, "stat"),
+            phase("file remove", parameters.items, "delete"),
+        ],
+        "layout": {"depth": parameters.depth, "branches": parameters.branches},
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0,
+    }

@@ -1,0 +1,46 @@
+"""Like Hadoop's NNBench: the name server's operations in turn, on files of one byte or none.
+
+NNBench's own order: create_write, open_read, rename, delete.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Bytes, quantity
+from dfslab.spec.workload import FileParameters, phase
+
+TITLE = "NNBench: create, read, rename, delete on tiny files, phase by phase"
+
+
+class Parameters(FileParameters):
+    """NNBench's options in brackets."""
+
+    file_size: Annotated[Bytes, Field(ge=0)] = quantity(
+        "0 B", description="Bytes of a file (-bytesToWrite)"
+    )
+    files_per_client: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        200, description="Files of each client (-numberOfFiles)"
+    )
+
+    def operations(self) -> int:
+        """Of all phases."""
+        return 4 * self.files_per_client
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Every phase takes every file once."""
+    count = parameters.files_per_client
+    return {
+        "phases": [
+            phase("create_write", count, "write"),
+            phase("open_read", count, "read"),
+            phase("rename", count, "rename"),
+            phase("delete", count, "delete"),
+        ],
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0,
+    }

@@ -1,0 +1,69 @@
+"""Sessions that arrive by themselves, whose requests wait for each other: a partly open load.
+
+The shape is that of production traces (Ren and others 2017: lognormal arrivals, several periods;
+Schroeder and others 2006: partly open). No numbers of theirs are published, so the numbers here are
+examples. `rate_factor` makes the same load denser or thinner.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Seconds, quantity
+from dfslab.spec.workload import FileParameters
+
+TITLE = "Sessions of requests that arrive on their own (partly open, periodic)"
+POINTS_PER_PERIOD = 12
+
+
+class Parameters(FileParameters):
+    """Rates are of all clients together."""
+
+    sessions_per_s: Annotated[float, Field(gt=0, le=1e6)] = Field(
+        20.0, description="Sessions a second, in the mean"
+    )
+    rate_factor: Annotated[float, Field(gt=0, le=1e6)] = Field(
+        1.0, description="Factor on the rate of sessions"
+    )
+    sigma: Annotated[float, Field(ge=0, le=10)] = Field(
+        1.0, description="Deviation of the logarithm of times between sessions"
+    )
+    requests: Annotated[float, Field(ge=1, le=1e6)] = Field(
+        5.0, description="Requests of a session, in the mean"
+    )
+    pause: Seconds = quantity("10 ms", description="Pause between the requests of a session")
+    period: Seconds = quantity("20 s", description="Period of the rate")
+    swing: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.5, description="How far the rate swings around its mean"
+    )
+    length: Seconds = quantity("60 s", description="Time for which the swing is laid out")
+    read_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, description="Share of requests that read; the rest write"
+    )
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Reads and writes of whole files at random, files by Zipf."""
+    shares = (("read", parameters.read_share), ("write", 1 - parameters.read_share))
+    step_s = parameters.period / POINTS_PER_PERIOD
+    profile = [
+        (turn * step_s, 1 + parameters.swing * math.sin(2 * math.pi * turn / POINTS_PER_PERIOD))
+        for turn in range(int(parameters.length / step_s) + 1)
+    ] if parameters.period and parameters.swing else []  # fmt: skip
+    return {
+        "mix": [{"operation": name, "weight": share} for name, share in shares if share],
+        "file_choice": {"zipf": 1.0},
+        "arrival": {"open": {
+            "rate_per_s": parameters.sessions_per_s * parameters.rate_factor,
+            "process": {"lognormal": parameters.sigma},
+            "profile": profile,
+            "session": {"requests": parameters.requests, "think_time_s": parameters.pause},
+        }},
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "operations_per_client": parameters.operations(),
+        "files_per_client": parameters.operations(),
+    }  # fmt: skip

@@ -1,0 +1,50 @@
+"""The smallfile benchmark's operations, phase by phase, on files of exponential size.
+
+Its order of a full test: create, append, overwrite, read, stat, chmod, set and get an attribute,
+list, rename, delete.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dfslab.spec.units import quantity
+from dfslab.spec.workload import FileParameters, Size, phase
+
+TITLE = "smallfile: create, append, read, stat, attributes, rename, delete on small files"
+Test = Literal[
+    "create", "append", "overwrite", "read", "stat", "chmod", "setxattr", "getxattr", "readdir",
+    "rename", "delete",
+]  # fmt: skip
+BASIC: list[Test] = ["create", "append", "read", "stat", "readdir", "rename", "delete"]
+OPERATIONS = {"create": "write", "setxattr": "set_xattr", "getxattr": "get_xattr",
+              "readdir": "list"}  # fmt: skip
+
+
+class Parameters(FileParameters):
+    """smallfile's options in brackets."""
+
+    file_size: Size = quantity("64 KiB", description="Bytes of a file, in the mean (file-size)")
+    files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        200, description="Files of each client (files)"
+    )
+    exponential: bool = Field(True, description="Sizes vary (file-size-distribution)")
+    tests: list[Test] = Field(BASIC, min_length=1, description="Tests, in order (operation)")
+
+    def operations(self) -> int:
+        """Of all phases."""
+        return self.files_per_client * len(self.tests)
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Every test takes every file once."""
+    size, count = int(parameters.file_size), parameters.files_per_client
+    varying = {"gamma": {"mean": float(size), "shape": 1.0, "max": 20 * size}}
+    return {
+        "phases": [phase(name, count, OPERATIONS.get(name, name)) for name in parameters.tests],
+        "file_size": varying if parameters.exponential else {"fixed": size},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": 0 if parameters.tests[0] == "create" else count,
+    }

@@ -1,0 +1,100 @@
+"""Sixteen clients in four hosts of a real GlusterFS, brought there by Dask: scaling, and losses."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from dfslab.fleet import run as fleet
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.stream import stream_spec
+
+pytestmark = pytest.mark.bed
+FILE_BYTES = 1 << 20
+OPERATIONS = 6
+
+
+def asked(**workload) -> Scenario:
+    """Four client hosts before three servers, every link 100 Mbit/s."""
+    disk = {"capacity": "2 GiB", "write_rate": "400 MiB/s", "read_rate": "400 MiB/s"}
+    return build(Scenario, {
+        "name": "dask-hosts",
+        "deployment": {"tolerance": 0.5, "node": [
+            {"name": "server", "count": 3, "roles": {"brick": 1}, "memory": "1 GiB", "disk": disk,
+             "adapter": {"bandwidth": "100 Mbit/s"}},
+            {"name": "client", "count": 4, "roles": {"client": 1}, "memory": "2 GiB", "disk": disk,
+             "adapter": {"bandwidth": "100 Mbit/s"}},
+        ]},
+        "file_system": {"name": "glusterfs", "copies": 1, "access": {"bed": True}},
+        "workload": {"name": "sequential_write", "file_size": "1 MiB", "fsync": True,
+                     "operations_per_client": OPERATIONS, **workload},
+        "run": {"verify": "after", "fleet": "dask", "time_limit": "300 s"},
+    })  # fmt: skip
+
+
+def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left):
+    rows = []
+    with access.session(print) as session:
+        for nodes, clients in ((1, 1), (1, 4), (2, 8), (4, 16)):
+            point = asked(nodes=nodes, clients=clients).points()[0]
+            result = Measure().run(point)
+            assert result.complete, result.notes
+            assert result.notes == []
+            places = result.detail["places"]
+            assert [place["name"] for place in places] == [
+                f"client-{number}" for number in range(1, nodes + 1)
+            ]
+            assert result.detail["fleet"]["kind"] == "dask"
+            assert result.detail["verified_bytes"] == clients * OPERATIONS * FILE_BYTES
+            assert [c["count"] for c in result.detail["per_client"]] == [OPERATIONS] * clients
+            # The hosts are one machine: no offset beyond what the probes can tell.
+            assert all(abs(p["clock_offset_s"]) <= p["clock_error_s"] + 1e-5 for p in places)
+            rows.append((nodes, clients, result.value("throughput_bytes_per_s") / 1e6,
+                         max(place["clock_error_s"] for place in places)))  # fmt: skip
+        print("\nnodes clients   MB/s  speed-up  clock error")
+        for nodes, clients, rate, error_s in rows:
+            told = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
+            print(f"{told}  {error_s * 1e3:.2f} ms")
+        # One host's link holds 12.5 MB/s; more hosts have more links.
+        assert rows[1][2] < 13
+        assert rows[3][2] > 1.3 * rows[1][2]
+        lost_one(session, asked(clients=16))
+    # Nothing is left of the agents, either.
+    assert not list(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*"))
+
+
+def lost_one(session: access.Session, scenario: Scenario) -> None:
+    """kill -9 of one host's agent mid-run: a result of the others that says so."""
+    killed: list[int] = []
+
+    def kill_one(share: float, phase: str) -> None:
+        if phase == "running" and share > 0.1 and not killed:
+            host = session.bed.clients[2]
+            found = [p for p in host.processes("python") if b"fleet.agent" in cmdline(p.pid)]
+            killed.append(found[0].pid)
+            os.kill(found[0].pid, signal.SIGKILL)
+
+    plan = {
+        "stream": {**stream_spec(scenario), "operations_per_client": 40},
+        "target": session.target(scenario), "run_directory": "dfslab-lost", "time_limit_s": 300.0,
+    }  # fmt: skip
+    report, _, _ = fleet.run_load(plan, session.places(scenario), kill_one)
+    assert killed
+    assert not report["complete"]
+    assert [p["name"] for p in report["places"] if p["lost"]] == ["client-3"]
+    assert "client-3 was lost" in report["errors"][-1]["first"]
+    assert "clients 8 to 11 are missing" in report["errors"][-1]["first"]
+    kept = [c for c in range(16) if c not in range(8, 12)]
+    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(c, 40) for c in kept]
+    histogram = report["operations"]["write"]["histogram"]["buckets"]
+    assert sum(count for _, count in histogram) == 12 * 40
+    assert report["rate_per_s"] > 0
+
+
+def cmdline(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()

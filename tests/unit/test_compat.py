@@ -1,0 +1,187 @@
+"""Other tools' own arguments, and results in other programs' forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+from dfslab.cli import compat, laboratory
+from dfslab.cli.laboratory import reopen, run
+from dfslab.report import export
+from dfslab.spec.model import InputError
+from dfslab.spec.stream import stream_spec
+from synthetic import scenario
+
+MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
+<configuration>
+  <property><name>basic.files.per.thread</name><value>2</value><description/></property>
+  <property><name>read.files.per.thread</name><value>4</value></property>
+  <property><name>write.files.per.thread</name><value>1</value></property>
+  <property><name>block.size.bytes</name><value>134217728</value></property>
+  <property><name>file.length.bytes</name><value>131072</value></property>
+  <property><name>buffer.size.bytes</name><value>65536</value></property>
+  <property><name>read.type</name><value>CACHE_PROMOTE</value></property>
+  <property><name>write.type</name><value>ASYNC_THROUGH</value></property>
+</configuration>
+"""
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    dfslab = Path(sys.executable).with_name("dfslab")
+    return subprocess.run([dfslab, *words], capture_output=True, text=True, timeout=120)
+
+
+def test_dfs_perf_properties_become_the_workload(tmp_path):
+    file = tmp_path / "Mixture.xml"
+    file.write_text(MIXTURE)
+    found = compat.dfs_perf(["Mixture", str(file), "read.files.per.thread=8",
+                             "DFS_PERF_THREADS_NUM=3", "DFS_PERF_PROCESSES_NUM=2",
+                             f"DFS_PERF_WORKSPACE={tmp_path}"])  # fmt: skip
+    spec = stream_spec(found)
+    assert [(part["operation"], part["weight"]) for part in spec["mix"]] == [
+        ("read", 8.0), ("write", 1.0),
+    ]  # fmt: skip
+    assert (spec["clients"], spec["operations_per_client"], spec["files_per_client"]) == (6, 9, 2)
+    assert (spec["file_size"], spec["transfer_size_bytes"]) == ({"fixed": 131072}, 65536)
+    assert found.workload.processes == 2
+    assert found.file_system.access.directory == str(tmp_path)
+    timed = compat.dfs_perf(["Massive", "time.seconds=5", "shuffle.mode=true"])
+    assert timed.run.time_limit == 5.0
+    hdfs = compat.dfs_perf(["SimpleWrite", "DFS_PERF_DFS_ADRESS=hdfs://master:9000",
+                            "block.size.bytes=1048576"])  # fmt: skip
+    assert hdfs.file_system.name == "hdfs"
+    assert hdfs.file_system.access.uri == "hdfs://master:9000"
+    assert hdfs.file_system.parameters == {"block_size": "1048576 B"}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-n", "7", "-u", "-L", "-F", "-P", "-N", "1", "-np", "3"],
+         ("mdtest_easy", 3, 7, "0 B")),
+        (["-np", "2", "-n", "5", "-t", "-w", "3901", "-e", "3901", "-P", "-N", "1", "-F"],
+         ("mdtest_hard", 2, 5, "3901 B")),
+        (["-I", "10", "-z", "2", "-b", "3"], ("mdtest_tree", 1, 130, "0 B")),
+    ],
+)  # fmt: skip
+def test_mdtest_options_become_the_workload(words, expected):
+    found = compat.mdtest(words).workload
+    told = found.parameters
+    assert (found.name, found.clients, told["items"], told["file_size"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["dfs-perf", "Sort"], "dfs-perf = 'Sort'"),
+        (["dfs-perf", "SimpleRead", "files.per.treads=3"], "files.per.treads"),
+        (["dfs-perf", "SimpleRead", "files.per.thread=many"], "files.per.thread = 'many'"),
+        (["dfs-perf", "SimpleRead", "iterations=3"], "iterations"),
+        (["dfs-perf", "SimpleRead", "missing.xml"], "neither PROPERTY=VALUE nor a file"),
+        (["dfs-perf", "SimpleRead", "DFS_PERF_THREADS_NUM=0"], "DFS_PERF_THREADS_NUM = '0'"),
+        (["dfs-perf", "SimpleRead", "DFS_PERF_DFS_ADRESS=ceph://x"], "hdfs://host:port"),
+        (["mdtest", "-n", "10", "-Q"], "unrecognized arguments: -Q"),
+        (["mdtest", "-n", "ten"], "-n"),
+        (["mdtest"], "needs -n or -I"),
+        (["mdtest", "-n", "3", "-C"], "all phases are run"),
+        (["mdtest", "-n", "3", "-w", "5", "-e", "6"], "the same as -w"),
+        (["bonnie"], "must be one of dfs-perf, mdtest"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_refused_in_one_line(words, told):
+    with pytest.raises(InputError) as raised:
+        compat.read(words[0], words[1:])
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_command_refuses_with_exit_code_2():
+    done = command("compat", "mdtest", "-n", "10", "-Q")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "dfslab: mdtest: unrecognized arguments: -Q\n"
+
+
+def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
+    done = command("compat", "dfs-perf", "SimpleWrite", "files.per.thread=3",
+                   "file.length.bytes=65536", "buffer.size.bytes=65536",
+                   f"DFS_PERF_WORKSPACE={tmp_path}", "DFS_PERF_THREADS_NUM=2")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().startswith("SimpleWrite: 2 threads, SUCCESS\n")
+    assert float(re.search(r"Write Throughput\(MB/s\): ([\d.]+)", done.stdout)[1]) > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A measured run of two configurations, two repetitions each."""
+    asked = scenario(sizes=["64 KiB"], clients=(1, 2), hold_out=()).with_methods(["measure"])
+    asked = asked.with_overrides({"run.repetitions": 2})
+    return run(asked, tmp_path_factory.mktemp("runs"), True, lambda *_: None)
+
+
+def test_csv_and_parquet_hold_every_metric(finished, tmp_path):
+    results = reopen(finished.folder).results
+    told = list(csv.DictReader(io.StringIO(export.as_csv(results).decode())))
+    assert len(told) == sum(len(result.metrics) for result in results)
+    for row, plain in zip(told, export.rows(results), strict=True):
+        assert float(row["value"]) == plain["value"]
+        assert json.loads(row["labels"]) == json.loads(plain["labels"])
+    file = tmp_path / "results.parquet"
+    file.write_bytes(export.as_parquet(results))
+    query = "select count(*), count(distinct point_id), max(repetition) from read_parquet(?)"
+    assert duckdb.execute(query, [str(file)]).fetchone() == (len(told), 4, 1)
+
+
+def test_prometheus_histograms_add_up(finished):
+    text = export.as_prometheus(finished.results).decode()
+    sample = re.compile(r'^[a-z_0-9]+\{([a-z_0-9]+="(\\.|[^"\\])*",?)+\} [-+0-9.einfNa]+$')
+    for line in text.splitlines():
+        assert line.startswith("# ") or sample.match(line), line
+    for result in finished.results:
+        for operation, buckets in result.detail["histograms"].items():
+            mine = [
+                line for line in text.splitlines()
+                if f'point="{result.point_id}"' in line and f'operation="{operation}"' in line
+                and f'repetition="{result.repetition}"' in line and "_bucket" in line
+            ]  # fmt: skip
+            counts = [int(line.rpartition(" ")[2]) for line in mine]
+            assert counts == sorted(counts)
+            assert counts[-1] == sum(count for _, count in buckets)
+            assert 'le="+Inf"' in mine[-1]
+
+
+def test_fio_json_says_the_same(finished):
+    document = json.loads(export.as_fio(finished.results))
+    assert len(document["jobs"]) == len(finished.results)
+    for job, result in zip(document["jobs"], finished.results, strict=True):
+        (name,) = result.detail["operations"]
+        seen = result.detail["operations"][name]
+        assert job[name]["total_ios"] == seen["count"] == job[name]["clat_ns"]["N"]
+        assert job[name]["io_bytes"] == seen["bytes"]
+        mean_s = result.value(f"latency_s_mean.{name}")
+        assert job[name]["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
+        for key, percent in (("p50", "50.000000"), ("p99", "99.000000")):
+            told_s = job[name]["clat_ns"]["percentile"][percent] * 1e-9
+            assert told_s == pytest.approx(result.value(f"latency_s_{key}.{name}"), rel=0.01)
+        assert job[name]["iops"] == pytest.approx(result.value())
+        assert job["trim"]["total_ios"] == 0
+
+
+def test_a_form_goes_to_a_new_file_only(finished, tmp_path):
+    target = tmp_path / "new.parquet"
+    assert laboratory.export(finished.folder, "parquet", target) == target.read_bytes()
+    assert target.read_bytes()[:4] == b"PAR1"
+    with pytest.raises(InputError, match="exists already"):
+        laboratory.export(finished.folder, "parquet", target)
+    with pytest.raises(InputError, match="must be one of page, csv, parquet, prometheus, fio"):
+        laboratory.export(finished.folder, "xml", None)
+    with pytest.raises(InputError, match="is no run folder"):
+        laboratory.export(tmp_path, "csv", None)
+    assert command("report", str(finished.folder), "--as", "csv").stdout.startswith("method,")

@@ -1,0 +1,256 @@
+"""One load at the nodes of a Dask cluster: the same as in one process, and what is lost when."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from dfslab import _core
+from dfslab.fleet import dask, node, run, workers
+from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place
+from test_fleet import plan, wait_until
+
+ALONE = """
+import json, sys
+from dfslab.fleet.places import Nodes
+from dfslab.fleet.run import run_load
+said = lambda share, phase: print(phase, share > 0, flush=True)
+run_load(json.loads(sys.argv[1]), Nodes(sys.argv[2], 2), said)
+"""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path_factory, monkeypatch):
+    """A state folder of the test's own, in which nothing may be left unless it says so."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("DFSLAB_STATE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def cluster(state):
+    """The address of a cluster of two nodes."""
+    with workers.started([Place("node-2"), Place("node-10")]) as address:
+        yield address
+
+
+def left(state: Path) -> list[Path]:
+    return [path for path in (state / "parts").rglob("*") if path.is_file()]
+
+
+def process_of(word: str) -> psutil.Process:
+    """The process of this test whose command line has a word."""
+    found = [p for p in psutil.Process().children(recursive=True) if word in " ".join(p.cmdline())]
+    return sorted(found, key=lambda process: process.create_time())[-1]
+
+
+def agents() -> list[psutil.Process]:
+    mine = str(os.environ["DFSLAB_STATE"])
+    return [p for p in psutil.process_iter(["cmdline"])
+            if any(word.startswith(mine) for word in p.info["cmdline"] or ())]  # fmt: skip
+
+
+def slow(root: Path, operations: int = 300, **top) -> dict:
+    wanted = plan(root, 4, operations, **top)
+    wanted["stream"]["think_time_s"] = 0.01
+    return wanted
+
+
+class Once:
+    """Does something once the load has run for a while."""
+
+    def __init__(self, work):
+        self._work, self.done = work, False
+
+    def __call__(self, share: float, phase: str) -> None:
+        if phase == "running" and share > 0.001 and not self.done:
+            self.done = True
+            self._work()
+
+
+def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
+    wanted = plan(tmp_path, record=True, verify="inline", spans={"limit": 10_000})
+    alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
+    both, spans, recorded = run.run_load(wanted, Nodes(cluster, 2))
+    assert both["complete"]
+    assert recorded == recorded_alone
+    assert [(c["client"], c["count"], c["bytes"]) for c in both["per_client"]] == [
+        (c["client"], c["count"], c["bytes"]) for c in alone["per_client"]
+    ]
+    assert both["verified_bytes"] == alone["verified_bytes"]
+    assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
+    # Numbers in names count as numbers: node-2 comes before node-10.
+    assert [(p["name"], p["clients_from"], p["clients_to"]) for p in both["places"]] == [
+        ("node-2", 0, 3), ("node-10", 3, 5),
+    ]  # fmt: skip
+    first = [min(s[1] for s in spans if s[5] in part) for part in ((0, 1, 2), (3, 4))]
+    assert abs(first[0] - first[1]) * 1e-9 < both["late_s"] + 0.1
+    for place in both["places"]:
+        # One machine: its clock is ours, and the bound holds.
+        assert abs(place["clock_offset_s"]) <= place["clock_error_s"] + 1e-6
+        assert 0 < place["clock_error_s"] < 1
+        assert abs(place["clock_drift_s"]) < 1
+    assert list(tmp_path.iterdir()) == left(state) == []
+
+
+def test_a_node_may_have_several_processes(tmp_path, cluster):
+    wanted = plan(tmp_path, 6, record=True)
+    report, _, recorded = run.run_load(wanted, Nodes(cluster, 1, 3, expected=2))
+    assert [place["name"] for place in report["places"]] == [
+        f"node-2, process {number}" for number in (1, 2, 3)
+    ]
+    assert recorded == run.run_load(wanted, (HERE,))[2]
+
+
+def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
+    """A node whose clock is an hour ahead starts at the same instant as we say."""
+    measure = dask._Controller._measure_clock
+
+    async def measured(self, part):
+        await measure(self, part)
+        part.clock = dask.Clock(**{**vars(part.clock), "one_monotonic": False})
+
+    monkeypatch.setattr(dask._Controller, "_measure_clock", measured)
+    report, spans, _ = run.run_load(plan(tmp_path, spans={"limit": 1000}), Nodes(cluster, 2))
+    assert report["complete"]
+    first = [min(s[1] for s in spans if s[5] in part) for part in ((0, 1, 2), (3, 4))]
+    assert abs(first[0] - first[1]) * 1e-9 < report["late_s"] + 0.1
+
+
+def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
+    wanted = slow(tmp_path, record=True)
+    kill = Once(lambda: agents()[-1].kill())
+    report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
+    assert kill.done
+    assert not report["complete"]
+    lost = [place for place in report["places"] if place["lost"]]
+    assert len(lost) == 1
+    assert "SIGKILL" in lost[0]["lost"]
+    assert "are missing" in lost[0]["lost"]
+    kept = [c for c in range(4) if c not in range(lost[0]["clients_from"], lost[0]["clients_to"])]
+    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(c, 300) for c in kept]
+    stream = json.dumps(wanted["stream"])
+    assert recorded == b"".join(_core.stream_bytes(stream, client) for client in kept)
+    assert left(state) == []
+
+
+@pytest.mark.parametrize("victim", ["dask_scheduler", "dask_worker"])
+def test_a_killed_scheduler_or_worker_takes_no_result_with_it(tmp_path, state, cluster, victim):
+    kill = Once(lambda: process_of(victim).kill())
+    wanted = slow(tmp_path, record=True)
+    report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
+    assert kill.done
+    assert report["complete"], report["errors"]
+    assert [client["count"] for client in report["per_client"]] == [300] * 4
+    assert recorded == run.run_load(wanted, (HERE,))[2]
+    assert bool(report["fleet"]["notes"]) == (victim == "dask_scheduler")
+    assert left(state) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state, cluster):
+    wanted = slow(tmp_path)
+    command = [sys.executable, "-c", ALONE, json.dumps(wanted), cluster]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as controller:
+        assert any(line.strip() == "running True" for line in controller.stdout)
+        process_of("dask_scheduler").kill()
+        controller.kill()
+    assert wait_until(lambda: len([p for p in left(state) if p.suffix == ".json"]) == 2)
+    assert wait_until(lambda: agents() == [])
+    parts = sorted(path for path in left(state) if path.suffix == ".json")
+    merged, _, _ = run.of_parts([node.left_behind(path) for path in parts])
+    assert merged["complete"]
+    assert [client["count"] for client in merged["per_client"]] == [300] * 4
+    alone, _, _ = run.of_parts([node.left_behind(parts[1])])
+    assert not alone["complete"]
+    assert "clients 0 to 1 are missing" in alone["errors"][-1]["first"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, state, cluster):
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2), Once(interrupt))
+    assert list(tmp_path.iterdir()) == left(state) == agents() == []
+
+
+def test_a_signal_reaches_work_in_another_thread(tmp_path, state, cluster):
+    """Work on the network of a host has a thread of its own, which Ctrl-C does not reach."""
+    answers: list[BaseException] = []
+
+    def within(work):
+        def caught():
+            try:
+                work()
+            except BaseException as error:  # handed over, whatever it is
+                answers.append(error)
+
+        thread = threading.Thread(target=caught, daemon=True)
+        thread.start()
+        while not agents():
+            time.sleep(0.05)
+        time.sleep(1)
+        signal.raise_signal(signal.SIGINT)
+        thread.join()
+
+    with pytest.raises(KeyboardInterrupt):
+        run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2, within=within))
+    assert wait_until(lambda: bool(answers))
+    assert isinstance(answers[0], KeyboardInterrupt)
+    assert list(tmp_path.iterdir()) == left(state) == agents() == []
+
+
+def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, monkeypatch):
+    with pytest.raises(run.WrongPlan, match=r"node-2: target.root|node-10: target.root"):
+        run.run_load(plan(tmp_path / "missing"), Nodes(cluster, 2))
+    monkeypatch.setattr(dask, "CONNECT_LIMIT_S", 0.5)
+    with pytest.raises(run.LoadFailed, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+        run.run_load(plan(tmp_path), Nodes("tcp://127.0.0.1:9"))
+    monkeypatch.setattr(dask, "JOIN_LIMIT_S", 0.5)
+    with pytest.raises(run.LoadFailed, match="2 of 3 nodes joined"):
+        run.run_load(plan(tmp_path), Nodes(cluster, 3))
+    with (
+        pytest.raises(workers.ClusterFailed, match="the Dask scheduler did not start"),
+        workers.started([Place("here")], "203.0.113.7"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == left(state) == []
+
+
+def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypatch):
+    """Each kind's class gets the options as they are, is scaled, and closed in every case."""
+    told: list[object] = []
+
+    class Made:
+        scheduler_address = "tcp://made:1"
+
+        def __init__(self, **options):
+            told.append(options)
+
+        def scale(self, nodes):
+            told.append(nodes)
+
+        def close(self):
+            told.append("closed")
+
+    fake = SimpleNamespace(SLURMCluster=Made)
+    monkeypatch.setitem(sys.modules, "dask_jobqueue", fake)
+    with dask.cluster(ClusterKind("slurm", {"queue": "short"}), 3) as address:
+        assert address == "tcp://made:1"
+    assert told == [{"queue": "short"}, 3, "closed"]
+    with (
+        pytest.raises(run.LoadFailed, match="yarn cluster needs the Python package dask-yarn"),
+        dask.cluster(ClusterKind("yarn"), 2),
+    ):
+        pass

@@ -1,0 +1,228 @@
+"""Every workload's stream is what its paper or tool says, operation by operation."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from itertools import groupby
+from typing import Any
+
+import pytest
+from dfslab import _core
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.stream import stream_spec
+
+CLIENTS = 3
+
+
+def spec_of(name: str, **parameters) -> dict[str, Any]:
+    """The stream specification of a workload by three clients."""
+    return stream_spec(build(Scenario, {
+        "name": "stream",
+        "deployment": {"node": [{"name": "one", "roles": {"client": 1, "storage": 1}}]},
+        "file_system": {"name": "local"},
+        "workload": {"name": name, "clients": CLIENTS, **parameters},
+        "run": {"methods": ["measure"]},
+    }))  # fmt: skip
+
+
+def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
+    """(operation, file, bytes, offset, owner, phase) of one client."""
+    told = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
+    return [(kind, file, size, offset, owner, phase)
+            for _, _, kind, file, size, _, offset, owner, phase in told]  # fmt: skip
+
+
+def kinds(done: list[tuple]) -> list[str]:
+    return [one[0] for one in done]
+
+
+def phases(done: list[tuple]) -> list[list[tuple]]:
+    return [list(part) for _, part in groupby(done, key=lambda one: one[5])]
+
+
+def test_metadata_loops_over_what_it_has_just_made():
+    done = operations("dfsperf_metadata", loops=4)
+    loop = ["mkdir", "create", "exists", "rename", "delete", "rmdir"]
+    assert kinds(done) == loop * 4
+    for turn in range(4):
+        part = done[6 * turn : 6 * turn + 6]
+        assert part[0][1] == part[5][1], "the directory made is the one removed"
+        assert len({one[1] for one in part[1:5]}) == 1, "one file is made, seen, renamed, removed"
+
+
+def test_simple_write_and_read_take_every_file_once():
+    written = operations("dfsperf_simple_write", files_per_client=5, file_size="300 kB")
+    assert [(one[0], one[1], one[2]) for one in written] == [
+        ("write", n, 300_000) for n in range(5)
+    ]
+    read = operations("dfsperf_simple_read", files_per_client=5, file_size="300 kB")
+    assert [(one[0], one[1], one[2]) for one in read] == [("read", n, 300_000) for n in range(5)]
+    drawn = operations("dfsperf_simple_read", files_per_client=400, read_mode="random")
+    # Drawing with replacement leaves out one file in e: 147 of 400, deviation below 10.
+    assert 200 < len({one[1] for one in drawn}) < 306
+
+
+@pytest.mark.parametrize(
+    ("mode", "order", "reopen"),
+    [("forward", {"skip": 32768}, False), ("random", "random", True)],
+)
+def test_skip_read_reads_parts(mode, order, reopen):
+    told = {"skip_mode": mode, "read_bytes": "4 KiB", "skip_bytes": "32 KiB", "skip_times": 5}
+    done = operations("dfsperf_skip_read", file_size="1 MiB", files_per_client=3, **told)
+    assert [(one[0], one[2]) for one in done] == [("read", 5 * 4096)] * 3
+    access = spec_of("dfsperf_skip_read", **told)["access"]
+    assert access == {"order": order, "transfers_per_operation": 5, "reopen": reopen}
+
+
+@pytest.mark.parametrize(("reads", "writes"), [(400, 100), (250, 250), (100, 400)])
+def test_mixture_draws_reads_and_writes_by_their_counts(reads, writes):
+    done = operations("dfsperf_mixture", read_files=reads, write_files=writes)
+    counts = Counter(kinds(done))
+    assert counts["read"] + counts["write"] == 500
+    # Five standard deviations of 500 draws.
+    assert abs(counts["read"] - reads) < 5 * (500 * 0.25) ** 0.5
+    written = [one[1] for one in done if one[0] == "write"]
+    assert written == sorted(set(written)), "every write makes a new file"
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_iterate_reads_the_iteration_that_all_have_just_written(shuffle):
+    told = {"iterations": 3, "write_files": 20, "read_files": 30, "shuffle": shuffle}
+    parts = phases(operations("dfsperf_iterate", client=1, **told))
+    names = [phase["name"] for phase in spec_of("dfsperf_iterate", **told)["phases"]]
+    assert names == ["write 1", "read 1", "clear 2", "write 2", "read 2", "clear 3", "write 3",
+                     "read 3"]  # fmt: skip
+    assert [len(part) for part in parts] == [20, 30, 20, 20, 30, 20, 20, 30]
+    assert [kinds(part)[0] for part in parts] == [name.split()[0].replace("clear", "delete")
+                                                  for name in names]  # fmt: skip
+    for number, write, read in ((0, 0, 1), (1, 3, 4), (2, 6, 7)):
+        written = {one[1] for one in parts[write]}
+        assert written == set(range(20 * number, 20 * number + 20))
+        assert {one[1] for one in parts[read]} <= written
+        owners = {one[4] for one in parts[read]}
+        assert owners == ({0, 1, 2} if shuffle else {1})
+
+
+def test_massive_reads_as_much_as_it_writes():
+    counts = Counter(kinds(operations("dfsperf_massive", operations_per_client=1000)))
+    assert counts["read"] + counts["write"] == 1000
+    assert abs(counts["read"] - 500) < 5 * 15.9
+    shuffled = operations("dfsperf_massive", operations_per_client=200, shuffle=True)
+    assert Counter(kinds(shuffled)) == {"read": 100, "write": 100}
+    assert {one[4] for one in shuffled if one[0] == "read"} == {0, 1, 2}
+
+
+def test_iozone_goes_through_one_file_in_nine_ways():
+    done = operations("iozone", file_size="1 MiB", stride=7)
+    assert kinds(done) == ["write", "overwrite", "read", "read", "read", "overwrite", "read",
+                           "overwrite", "read"]  # fmt: skip
+    assert {one[1] for one in done} == {0}
+    assert {one[2] for one in done} == {1 << 20}
+    orders = [phase.get("access", {}).get("order", "sequential")
+              for phase in spec_of("iozone", stride=7)["phases"]]  # fmt: skip
+    assert orders == ["sequential"] * 4 + ["random", "random", "backward", "same", {"strided": 7}]
+
+
+def test_mdtest_looks_at_the_neighbours_files():
+    parts = phases(operations("mdtest_easy", client=2, items=5))
+    assert [kinds(part) for part in parts] == [["create"] * 5, ["stat"] * 5, ["delete"] * 5]
+    assert {one[4] for one in parts[1]} == {0}, "client 2's neighbour of 3 is client 0"
+    assert [one[1] for one in parts[1]] == list(range(5))
+    hard = phases(operations("mdtest_hard", client=0, items=5))
+    assert [part[0][0] for part in hard] == ["write", "stat", "read", "delete"]
+    assert {one[2] for one in hard[0]} == {one[2] for one in hard[2]} == {3901}
+    assert {one[4] for one in hard[2]} == {1}
+    assert spec_of("mdtest_hard")["layout"] == {"shared_directory": True}
+    tree = phases(operations("mdtest_tree", items=5, depth=3, branches=2))
+    assert [part[0][0] for part in tree] == ["mkdir", "rmdir", "create", "stat", "delete"]
+    assert [one[1] for one in tree[0]] == [one[1] for one in tree[1]]
+    assert spec_of("mdtest_tree", depth=3, branches=2)["layout"] == {"depth": 3, "branches": 2}
+
+
+def test_ior_easy_has_a_file_each_and_hard_one_for_all():
+    easy = phases(operations("ior_easy", client=0, file_size="4 MiB"))
+    assert [(part[0][0], part[0][2], part[0][4]) for part in easy] == [
+        ("write", 4 << 20, 0), ("read", 4 << 20, 1),
+    ]  # fmt: skip
+    done = [operations("ior_hard", client, file_size=f"{30 * 47008} B") for client in range(3)]
+    assert [kinds(one) for one in done] == [["overwrite", "read"]] * 3
+    assert {part[1] for one in done for part in one} == {0}
+    assert {part[4] for one in done for part in one} == {0}
+    assert sum(one[0][2] for one in done) == sum(one[1][2] for one in done) == 30 * 47008
+
+
+def test_smallfile_takes_every_file_in_every_test():
+    parts = phases(operations("smallfile", files_per_client=300))
+    assert [part[0][0] for part in parts] == ["write", "append", "read", "stat", "list", "rename",
+                                              "delete"]  # fmt: skip
+    assert all(len(part) == 300 for part in parts)
+    sizes = [one[2] for one in parts[0]]
+    # Exponential: mean and deviation are equal; five standard errors of 300 draws.
+    assert abs(statistics.mean(sizes) / 65536 - 1) < 5 / 300**0.5
+    assert 0.7 < statistics.pstdev(sizes) / 65536 < 1.4
+
+
+@pytest.mark.parametrize(
+    ("name", "flow"),
+    [
+        ("filebench_fileserver", ["write", "append", "read", "delete", "stat"]),
+        ("filebench_varmail", ["delete", "write", "read", "append", "read"]),
+        ("filebench_webserver", ["read"] * 10 + ["append"]),
+        ("filebench_webproxy", ["delete", "write", *["read"] * 5, "append"]),
+    ],
+)
+def test_filebench_follows_its_flow(name, flow):
+    assert kinds(operations(name, loops=20)) == flow * 20
+    synced = {share["operation"] for share in spec_of(name)["mix"] if share.get("fsync")}
+    assert synced == ({"write", "append"} if name == "filebench_varmail" else set())
+
+
+@pytest.mark.parametrize(
+    ("test", "kind", "order"),
+    [
+        ("write", "write", "sequential"), ("append", "append", "sequential"),
+        ("read", "read", "sequential"), ("random", "read", "random"),
+        ("backward", "read", "backward"), ("skip", "read", {"skip": 1_000_000}),
+    ],
+)  # fmt: skip
+def test_testdfsio_is_one_large_file_each(test, kind, order):
+    done = operations("testdfsio", test=test, file_size="16 MB")
+    assert kinds(done) == [kind]
+    assert spec_of("testdfsio", test=test)["mix"][0]["access"] == {"order": order}
+    # Leaving out as much as is read leaves half.
+    assert done[0][2] == (8_000_000 if test == "skip" else 16_000_000)
+
+
+def test_nnbench_takes_every_file_in_every_phase():
+    parts = phases(operations("nnbench", files_per_client=7, file_size="1 B"))
+    assert [part[0][0] for part in parts] == ["write", "read", "rename", "delete"]
+    assert all([one[1] for one in part] == list(range(7)) for part in parts)
+
+
+def test_dlio_reads_every_sample_once_an_epoch_and_saves():
+    told = {"files_per_client": 400, "batch": 4, "epochs": 2, "scale": 0.001}
+    parts = phases(operations("dlio", **told))
+    assert [(part[0][0], len(part)) for part in parts] == [
+        ("read", 400), ("write", 1), ("read", 400), ("write", 1),
+    ]  # fmt: skip
+    assert [one[1] for one in parts[0]] == list(range(400))
+    sizes = [one[2] for one in parts[0]]
+    assert abs(statistics.mean(sizes) / 146_600.6 - 1) < 5 * 0.466 / 20 + 0.02
+    pauses = [share["think_time_s"] for share in spec_of("dlio", **told)["phases"][0]["mix"]]
+    assert pauses == [0.013604, 0.0, 0.0, 0.0]
+
+
+def test_sessions_arrive_by_themselves_and_swing():
+    spec = spec_of("sessions", sessions_per_s=30.0, rate_factor=2.0)
+    told = spec["arrival"]["open"]
+    assert told["rate_per_s"] == 60.0
+    assert told["process"] == {"lognormal": 1.0}
+    assert told["session"] == {"requests": 5.0, "think_time_s": 0.01}
+    factors = [factor for _, factor in told["profile"][:12]]
+    assert statistics.mean(factors) == pytest.approx(1.0)
+    assert max(factors) == pytest.approx(1.5)
+    counts = Counter(kinds(operations("sessions", operations_per_client=1000)))
+    assert abs(counts["read"] - 800) < 5 * 12.7
