@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::losses::Losses;
 use crate::profile::{Node, Profile};
 use crate::rank::{rank, seconds, Options, Paths, Rankings};
+use crate::replay::Savings;
 use crate::statistics::Exemplar;
 use crate::tree::NONE;
 
@@ -26,6 +27,8 @@ pub struct Report {
     /// The rankings.
     #[serde(flatten)]
     pub rankings: Rankings,
+    /// What each step would gain, where the spans themselves were replayed.
+    pub savings: Option<Savings>,
 }
 
 /// Spans and trees before and after compression.
@@ -110,6 +113,7 @@ impl Report {
             losses: profile.losses.clone(),
             roots: nested(profile),
             rankings: rank(profile, options),
+            savings: None,
         }
     }
 }

@@ -25,7 +25,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.standard import delay, rate, standard
-from dfslab.studies import crossval, store
+from dfslab.studies import crossval, gain, store
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.sweep import sweep
@@ -243,7 +243,10 @@ def record_command(
 def profile(files: Sequence[Path]) -> dict[str, Any]:
     """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
     found = _existing(files)
-    return (callprofile if _of_jvms(found) else tracing).profile(found)
+    if not _of_jvms(found):
+        return tracing.profile(found)
+    top = callprofile.merge((str(path), callprofile.read(path)) for path in found)
+    return {**callprofile.profile(found), "savings": gain.savings(top)}
 
 
 def folded(files: Sequence[Path]) -> str:

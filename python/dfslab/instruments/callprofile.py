@@ -82,6 +82,7 @@ class Node:
 
     name: str
     kind: str = ""
+    handed: bool = False  # on another thread than the step above
     count: int = 0
     errors: int = 0
     bytes: int = 0
@@ -188,6 +189,8 @@ def merge(files: Iterable[tuple[str, File]]) -> Node:
                 raise InputError(f"nodes.{number}", None, allowed, name)
             if row.under is None:
                 node.add(row, file.instance)
+                cause = file.nodes[row.above].under if row.above >= 0 else None
+                node.handed |= cause is not None and not first
             places.append((node, depth, row.under is not None and row.remote))
     return top
 
