@@ -71,6 +71,8 @@ pub struct TreeNode {
     pub p50_s: f64,
     /// 99th percentile of durations, seconds, within the histogram's error.
     pub p99_s: f64,
+    /// Standard deviation of durations, seconds.
+    pub sd_s: f64,
     /// Sum of durations, nanoseconds, exact.
     pub total_ns: u128,
     /// Sum of self times, nanoseconds, exact.
@@ -172,6 +174,7 @@ fn tree_node(profile: &Profile, node: &Node, children: Vec<TreeNode>) -> TreeNod
         max_s: seconds(statistics.max_ns.into()),
         p50_s: seconds(statistics.quantile_ns(0.5).into()),
         p99_s: seconds(statistics.quantile_ns(0.99).into()),
+        sd_s: statistics.deviation_ns() / 1e9,
         total_ns: statistics.total_ns,
         self_ns: statistics.self_ns,
         exemplars,

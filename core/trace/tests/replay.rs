@@ -129,61 +129,18 @@ fn a_back_off_that_nobody_ends_is_named_and_not_the_server() {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for file in 0..20u64 {
         let (at, root) = (1000 + file * 10_000, rows.len());
-        rows.push(("put", "client", 1, None, at, at + 9000, false));
-        rows.push((
-            "rpc_create",
-            "client",
-            1,
-            Some(root),
-            at + 100,
-            at + 900,
-            true,
-        ));
-        rows.push((
-            "create",
-            "server",
-            5,
-            Some(root + 1),
-            at + 200,
-            at + 800,
-            false,
-        ));
-        rows.push((
-            "close",
-            "client",
-            1,
-            Some(root),
-            at + 1000,
-            at + 9000,
-            false,
-        ));
-        rows.push((
-            "back_off",
-            "client",
-            1,
-            Some(root + 3),
-            at + 1500,
-            at + 8500,
-            true,
-        ));
-        rows.push((
-            "rpc_complete",
-            "client",
-            1,
-            Some(root + 3),
-            at + 8500,
-            at + 8900,
-            true,
-        ));
-        rows.push((
-            "complete",
-            "server",
-            5,
-            Some(root + 5),
-            at + 8600,
-            at + 8800,
-            false,
-        ));
+        let mut row = |name, (service, thread), above: usize, (from, to), wait| {
+            let parent = (above > 0).then(|| root + above - 1);
+            rows.push((name, service, thread, parent, at + from, at + to, wait));
+        };
+        let (client, server) = (("client", 1), ("server", 5));
+        row("put", client, 0, (0, 9000), false);
+        row("rpc_create", client, 1, (100, 900), true);
+        row("create", server, 2, (200, 800), false);
+        row("close", client, 1, (1000, 9000), false);
+        row("back_off", client, 4, (1500, 8500), true);
+        row("rpc_complete", client, 4, (8500, 8900), true);
+        row("complete", server, 6, (8600, 8800), false);
     }
     let found = predicted(trees(&rows));
     assert_eq!(

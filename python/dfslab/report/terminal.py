@@ -112,7 +112,21 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
         tables.append(_steps("Waits: queues, locks, other processes", profile["waits"][:most]))
     if profile.get("savings") and profile["savings"]["steps"]:
         tables.append(savings_table(profile["savings"], most))
+    if profile.get("compared"):
+        tables.append(changes_table(profile["compared"], most))
     return tables
+
+
+def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
+    """Steps whose mean duration changed beyond chance, all comparisons counted."""
+    table = Table(title=f"Changed, of {compared['tests']} steps compared (Holm, 5 %)")
+    for name in ("step", "mean before", "now", "change", "p"):
+        table.add_column(name, justify="left" if name == "step" else "right")
+    for row in compared["rows"][:most]:
+        before, now = (units.text(row[key], "s") for key in ("mean_before_s", "mean_s"))
+        shown = (f"{row['change']:+.1%}", f"{row['p_corrected']:.2g}")
+        table.add_row(_short(row["path"]), before, now, *shown)
+    return table
 
 
 def savings_table(savings: dict[str, Any], most: int = 20) -> Table:

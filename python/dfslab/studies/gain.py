@@ -38,7 +38,7 @@ class Place:
 
     @property
     def wait(self) -> bool:
-        """Whether its own time is waiting; where another process served meanwhile, it is transport."""
+        """Whether its own time is waiting; where a process served meanwhile, it is transport."""
         return self.node.kind in WAITS and not self.node.served_ns
 
 
@@ -165,12 +165,7 @@ def _step(
 
 
 def _relative_error(node: Node) -> float:
-    """Standard error of the mean duration over the mean, from the histogram."""
-    count = sum(node.durations.values())
-    if count < 2:
+    """Standard error of the mean duration over the mean."""
+    if node.count < 2 or node.total_ns <= 0:
         return 0.0
-    mean = sum(low * n for low, n in node.durations.items()) / count
-    if mean <= 0:
-        return 0.0
-    squares = sum(n * (low - mean) ** 2 for low, n in node.durations.items())
-    return math.sqrt(squares / (count - 1) / count) / mean
+    return node.deviation_ns() / math.sqrt(node.count) / (node.total_ns / node.count)

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::lanes::{Kind, Lanes, Segment};
 use super::rules::{self, Release};
+use super::streams::roots_of;
 use crate::pattern;
 use crate::rank::Options;
 use crate::tree::{Forest, NONE};
@@ -305,7 +306,7 @@ impl Graph {
 
     /// Gaps too short to matter are taken as what they were.
     fn keep_notable(&mut self, forest: &Forest) {
-        let roots = rules::roots_of(forest);
+        let roots = roots_of(forest);
         for (open, segment) in self.open.iter_mut().zip(&self.lanes.segments) {
             let whole_ns = forest.spans[roots[segment.span as usize] as usize].duration_ns();
             *open &= (segment.end_ns - segment.start_ns).saturating_mul(OPEN_SHARE) >= whole_ns;

@@ -196,20 +196,21 @@ impl Lanes {
             (false, true) => Kind::Leaf,
             (false, false) => Kind::Between,
         };
+        let piece = |kind, (start_ns, end_ns), joins| Segment {
+            span,
+            lane,
+            kind,
+            start_ns,
+            end_ns,
+            joins,
+        };
         let before = self.segments.len();
         let mut put = |kind, start_ns, end_ns, joins| {
             // Of what has no length only a piece that stands for all is kept.
             if start_ns == end_ns && joins == NONE {
                 return;
             }
-            self.segments.push(Segment {
-                span,
-                lane,
-                kind,
-                start_ns,
-                end_ns,
-                joins,
-            });
+            self.segments.push(piece(kind, (start_ns, end_ns), joins));
         };
         let mut at = start_ns;
         let mut covered: Option<(u64, u64, u32)> = None;
@@ -244,14 +245,7 @@ impl Lanes {
         }
         put(own, at, end_ns, NONE);
         if self.segments.len() == before {
-            self.segments.push(Segment {
-                span,
-                lane,
-                kind: own,
-                start_ns,
-                end_ns,
-                joins: NONE,
-            });
+            self.segments.push(piece(own, (start_ns, end_ns), NONE));
         }
     }
 }

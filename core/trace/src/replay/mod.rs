@@ -8,8 +8,9 @@
 mod graph;
 mod lanes;
 mod rules;
+mod streams;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -92,7 +93,7 @@ fn sampled(forest: &Forest) -> Option<(Forest, u64)> {
             .entry((mix(id as u64 ^ mix((id >> 64) as u64)), id))
             .or_default() += 1;
     }
-    let (mut kept, mut room) = (std::collections::HashSet::new(), SPANS_MAX);
+    let (mut kept, mut room) = (HashSet::new(), SPANS_MAX);
     for (&(_, id), &spans) in &trees {
         if spans <= room {
             room -= spans;
@@ -124,8 +125,8 @@ struct Sums {
     wait: bool,
 }
 
-fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
-    let graph = Graph::of(forest, options);
+/// What each step took, in every way of counting.
+fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();
     let mut lane_ns: HashMap<u32, (u64, u64)> = HashMap::new();
@@ -133,16 +134,14 @@ fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
         let reach = lane_ns.entry(segment.lane).or_insert((u64::MAX, 0));
         *reach = (reach.0.min(segment.start_ns), reach.1.max(segment.end_ns));
     }
-    let mut lanes_of: HashMap<u32, std::collections::BTreeSet<u32>> = HashMap::new();
-    for (at, segment) in graph.segments().iter().enumerate() {
-        let sum = sums.entry(graph.steps[segment.span as usize]).or_default();
-        sum.work_ns += u128::from(graph.service_ns[at]);
-        sum.waited_ns += u128::from(segment.end_ns - segment.start_ns - graph.service_ns[at]);
+    let mut lanes_of: HashMap<u32, BTreeSet<u32>> = HashMap::new();
+    for (segment, &service_ns) in graph.segments().iter().zip(&graph.service_ns) {
+        let step = graph.steps[segment.span as usize];
+        let sum = sums.entry(step).or_default();
+        sum.work_ns += u128::from(service_ns);
+        sum.waited_ns += u128::from(segment.end_ns - segment.start_ns - service_ns);
         sum.wait |= segment.kind == lanes::Kind::Wait;
-        lanes_of
-            .entry(graph.steps[segment.span as usize])
-            .or_default()
-            .insert(segment.lane);
+        lanes_of.entry(step).or_default().insert(segment.lane);
     }
     for (span, &step) in graph.steps.iter().enumerate() {
         let sum = sums.entry(step).or_default();
@@ -153,9 +152,14 @@ fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
         let reach = lanes.iter().map(|lane| lane_ns[lane].1 - lane_ns[lane].0);
         sums.entry(*step).or_default().lanes_ns = reach.map(u128::from).sum();
     }
+    sums
+}
+
+fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
+    let graph = Graph::of(forest, options);
     let all = graph.totals(Change::none());
     let whole_ns: u128 = all.iter().map(|&ns| u128::from(ns)).sum();
-    let mut steps: Vec<(u32, Sums)> = sums.into_iter().collect();
+    let mut steps: Vec<(u32, Sums)> = sums_of(&graph, forest).into_iter().collect();
     steps.sort_by_key(|(step, sum)| (u128::MAX - sum.work_ns.max(sum.self_ns), *step));
     let self_ns: u128 = steps.iter().map(|(_, sum)| sum.self_ns).sum();
     let last_ns: u128 = steps.iter().map(|(_, sum)| sum.last_ns).sum();
@@ -169,12 +173,7 @@ fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
     let mut found: Vec<Saving> = Vec::new();
     for &(step, sum) in steps.iter().take(STEPS_MAX) {
         let (saving, low, high) = interval(&graph, step, options.factor, &all);
-        let verdict = match () {
-            () if high < NOTABLE / 2.0 => "no gain",
-            () if high - low > WIDE * high && high - low > NOTABLE => "cannot tell",
-            () if low <= 0.0 => "no gain",
-            () => "faster",
-        };
+        let verdict = verdict(low, high);
         found.push(Saving {
             step: graph.name(forest, step),
             saving,
@@ -200,6 +199,18 @@ fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
         trees_left_out: left_out,
         unexplained: share(graph.open_ns(), whole_ns),
         steps: found,
+    }
+}
+
+fn verdict(low: f64, high: f64) -> &'static str {
+    if high < NOTABLE / 2.0 {
+        "no gain"
+    } else if high - low > WIDE * high && high - low > NOTABLE {
+        "cannot tell"
+    } else if low <= 0.0 {
+        "no gain"
+    } else {
+        "faster"
     }
 }
 

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::lanes::{Kind, Lanes};
+use super::streams::{roots_of, streams_of, Stream};
 use crate::tree::{Forest, NONE};
 
 /// Fewer repetitions than this show no rule.
@@ -44,14 +45,6 @@ pub struct Release {
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
-type StreamKey = (u32, u32, u32, u32, bool);
-
-struct Stream {
-    lane: u32,
-    kind: Kind,
-    segments: Vec<u32>,
-}
-
 /// Events of one kind on one lane of a tree: where a named call begins, or ends.
 struct Events {
     lane: u32,
@@ -70,108 +63,71 @@ struct Candidate {
 /// Every release found in a forest.
 pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
     let roots = roots_of(forest);
-    let mut streams: BTreeMap<u32, BTreeMap<StreamKey, Stream>> = BTreeMap::new();
-    for (at, segment) in lanes.segments.iter().enumerate() {
-        if segment.kind == Kind::Joined {
-            continue;
-        }
-        let own = segment.span as usize;
-        let above = forest.parents[own];
-        // A wait stands for the pause of the call around it.
-        let inside = segment.kind == Kind::Wait && lanes.is_nested(segment.span);
-        let span = &forest.spans[if inside { above as usize } else { own }];
-        let next = lanes
-            .segments
-            .get(at + 1)
-            .filter(|next| next.lane == segment.lane);
-        let towards = next.map_or(NONE, |next| forest.spans[next.span as usize].name);
-        let leaf = segment.kind == Kind::Leaf;
-        let key = (segment.lane, span.service, span.name, towards, leaf);
-        let of_tree = streams.entry(roots[segment.span as usize]).or_default();
-        let stream = of_tree.entry(key).or_insert_with(|| Stream {
-            lane: segment.lane,
-            kind: segment.kind,
-            segments: Vec::new(),
-        });
-        stream.segments.push(at as u32);
-    }
-    let mut events: BTreeMap<u32, BTreeMap<(u32, u32), Vec<u32>>> = BTreeMap::new();
-    let mut tops: HashMap<u32, Vec<u32>> = HashMap::new();
-    let mut links: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
-    for (span, &root) in (0u32..).zip(&roots) {
-        let lane = lanes.lane_of[span as usize];
-        let name = forest.spans[span as usize].name;
-        if waits[span as usize] {
-            continue;
-        }
-        events
-            .entry(root)
-            .or_default()
-            .entry((lane, name))
-            .or_default()
-            .push(span);
-        let parent = forest.parents[span as usize];
-        if parent != NONE && lanes.lane_of[parent as usize] != lane {
-            tops.entry(root).or_default().push(span);
-            links
-                .entry(root)
-                .or_default()
-                .push((lanes.lane_of[parent as usize], lane));
-        }
-    }
-    for calls in tops.values_mut() {
-        calls.sort_by_key(|&span| (forest.spans[span as usize].end_ns, span));
-    }
+    let mut trees = trees_of(forest, lanes, waits, &roots);
     let mut found = Vec::new();
-    for (root, of_tree) in streams {
-        let Some(edges) = links.get(&root) else {
+    for (root, streams) in streams_of(forest, lanes, &roots) {
+        let Some(mut tree) = trees.remove(&root).filter(|tree| !tree.edges.is_empty()) else {
             continue;
         };
-        let repeated = events.remove(&root).unwrap_or_default().into_iter();
-        let mut repeated: Vec<Events> = repeated
-            .filter(|(_, spans)| spans.len() >= ITEMS_MIN)
-            .map(|((lane, _), spans)| Events { lane, spans })
-            .collect();
-        repeated.truncate(STREAMS_MAX);
-        for of in &mut repeated {
-            of.spans
-                .sort_by_key(|&span| (forest.spans[span as usize].start_ns, span));
+        let start_ns = |&span: &u32| (forest.spans[span as usize].start_ns, span);
+        tree.events.retain(|events| events.spans.len() >= ITEMS_MIN);
+        tree.events.truncate(STREAMS_MAX);
+        for events in &mut tree.events {
+            events.spans.sort_by_key(start_ns);
         }
-        let (many, few): (Vec<Stream>, Vec<Stream>) = of_tree
-            .into_values()
-            .partition(|stream| stream.segments.len() >= ITEMS_MIN);
-        let tree = Tree {
-            tops: tops.remove(&root).unwrap_or_default(),
-            forest,
-            lanes,
-            edges,
-            events: repeated,
-            whole_ns: forest.spans[root as usize].duration_ns(),
-        };
+        let end_ns = |&span: &u32| (forest.spans[span as usize].end_ns, span);
+        tree.tops.sort_by_key(end_ns);
+        let enough = |stream: &Stream| stream.segments.len() >= ITEMS_MIN;
+        let (many, few): (Vec<Stream>, Vec<Stream>) = streams.into_values().partition(enough);
         tree.releases(many.into_iter().take(STREAMS_MAX), &mut found);
         tree.pauses(few.iter(), &mut found);
     }
     found
 }
 
-/// The root above each span.
-pub fn roots_of(forest: &Forest) -> Vec<u32> {
-    let mut roots = vec![NONE; forest.spans.len()];
-    for &node in &forest.order {
-        let parent = forest.parents[node as usize];
-        roots[node as usize] = if parent == NONE {
-            node
-        } else {
-            roots[parent as usize]
-        };
+/// What happens in each tree besides: events by lane and name, and which lanes call which.
+fn trees_of<'a>(
+    forest: &'a Forest,
+    lanes: &'a Lanes,
+    waits: &[bool],
+    roots: &[u32],
+) -> HashMap<u32, Tree<'a>> {
+    let mut trees: HashMap<u32, Tree<'a>> = HashMap::new();
+    let mut places: HashMap<(u32, u32, u32), usize> = HashMap::new();
+    for (span, &root) in (0u32..).zip(roots) {
+        let tree = trees.entry(root).or_insert_with(|| Tree {
+            forest,
+            lanes,
+            edges: Vec::new(),
+            events: Vec::new(),
+            tops: Vec::new(),
+            whole_ns: forest.spans[root as usize].duration_ns(),
+        });
+        let lane = lanes.lane_of[span as usize];
+        if !waits[span as usize] {
+            let name = forest.spans[span as usize].name;
+            let place = *places.entry((root, lane, name)).or_insert_with(|| {
+                tree.events.push(Events {
+                    lane,
+                    spans: Vec::new(),
+                });
+                tree.events.len() - 1
+            });
+            tree.events[place].spans.push(span);
+        }
+        let parent = forest.parents[span as usize];
+        if parent != NONE && lanes.lane_of[parent as usize] != lane {
+            tree.tops.push(span);
+            tree.edges.push((lanes.lane_of[parent as usize], lane));
+        }
     }
-    roots
+    trees
 }
 
 struct Tree<'a> {
     forest: &'a Forest,
     lanes: &'a Lanes,
-    edges: &'a [(u32, u32)],
+    edges: Vec<(u32, u32)>,
     events: Vec<Events>,
     /// The outermost call of each stay on a lane that is not its caller's, by their ends.
     tops: Vec<u32>,
@@ -322,7 +278,7 @@ impl Tree<'_> {
             if distance == DISTANCE_MAX {
                 continue;
             }
-            for &(left, right) in self.edges {
+            for &(left, right) in &self.edges {
                 let next = match lane {
                     _ if lane == left => right,
                     _ if lane == right => left,
