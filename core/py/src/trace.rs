@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use dfslab_trace::{
-    assign_trace_ids, folded, profile_files, write_file, ErrorKind, Options, OutputFormat, Report,
-    Span, SpanStore, TraceError,
+    assign_trace_ids, folded, forest_files, profile_files, savings, write_file, ErrorKind, Options,
+    OutputFormat, Profile, Report, Span, SpanStore, TraceError,
 };
 use pyo3::prelude::*;
 
@@ -73,16 +73,22 @@ fn trace_write(
     })
 }
 
-/// Reads trace files together and returns their compressed profile as JSON.
+/// Reads trace files together and returns their compressed profile as JSON, with what each step
+/// would gain end to end if it were faster.
 ///
-/// Options: {"wait_patterns": [text, …], "ranking_limit": integer}.
+/// Options: {"wait_patterns": [text, …], "ranking_limit": integer, "factor": number above 1}.
 #[pyfunction]
 fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
     let options: Options = serde_json::from_str(options_json)
         .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
     py.detach(|| {
-        let profile = profile_files(&paths).map_err(to_python)?;
-        serde_json::to_string(&Report::of(&profile, &options))
+        let forest = forest_files(&paths).map_err(to_python)?;
+        let profile = Profile::of(&forest);
+        let report = Report {
+            savings: Some(savings(&forest, &options)),
+            ..Report::of(&profile, &options)
+        };
+        serde_json::to_string(&report)
             .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! The data flows through the modules in this order: `ingest` reads trace files into a
 //! `SpanStore`, `tree` recovers call trees, `profile` compresses them (Liu et al. 2018, section
-//! 2.2), `rank` says where the time went, `report` writes it out; `write` makes trace files.
+//! 2.2), `rank` says where the time went and `replay` what a faster step would gain, `report`
+//! writes it out; `write` makes trace files.
 
 mod error;
 mod identity;
@@ -11,6 +12,7 @@ mod losses;
 mod pattern;
 mod profile;
 mod rank;
+mod replay;
 mod report;
 mod shape;
 mod span;
@@ -24,6 +26,7 @@ pub use ingest::{read_bytes, read_file};
 pub use losses::Losses;
 pub use profile::{Node, Profile};
 pub use rank::{rank, Entry, Options, Rankings};
+pub use replay::{savings, Saving, Savings};
 pub use report::{folded, Report, TreeNode};
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
 pub use statistics::{Exemplar, Statistics};
@@ -34,6 +37,11 @@ use std::path::Path;
 
 /// Reads trace files, which may share traces, and compresses what they hold together.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
+    Ok(Profile::of(&forest_files(paths)?))
+}
+
+/// Reads trace files, which may share traces, and recovers their call trees.
+pub fn forest_files<P: AsRef<Path>>(paths: &[P]) -> Result<Forest> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");
         return Err(TraceError::input(
@@ -46,5 +54,5 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
     for path in paths {
         read_file(path.as_ref(), &mut store)?;
     }
-    Ok(Profile::of(&Forest::recover(store)))
+    Ok(Forest::recover(store))
 }

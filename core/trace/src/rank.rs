@@ -16,6 +16,19 @@ pub struct Options {
     pub wait_patterns: Vec<String>,
     /// The longest ranking that is written; the report says how many entries are beyond it.
     pub ranking_limit: usize,
+    /// How many times faster each step is made to ask what that would gain; more than one.
+    #[serde(deserialize_with = "above_one")]
+    pub factor: f64,
+}
+
+fn above_one<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let factor = f64::deserialize(deserializer)?;
+    if factor > 1.0 && factor.is_finite() {
+        Ok(factor)
+    } else {
+        let line = format!("factor {factor}: must be above 1");
+        Err(serde::de::Error::custom(line))
+    }
 }
 
 impl Default for Options {
@@ -23,6 +36,7 @@ impl Default for Options {
         Self {
             wait_patterns: Vec::new(),
             ranking_limit: 1000,
+            factor: 2.0,
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::losses::Losses;
 use crate::profile::{Node, Profile};
 use crate::rank::{rank, seconds, Options, Paths, Rankings};
+use crate::replay::Savings;
 use crate::statistics::Exemplar;
 use crate::tree::NONE;
 
@@ -26,6 +27,8 @@ pub struct Report {
     /// The rankings.
     #[serde(flatten)]
     pub rankings: Rankings,
+    /// What each step would gain, where the spans themselves were replayed.
+    pub savings: Option<Savings>,
 }
 
 /// Spans and trees before and after compression.
@@ -68,6 +71,8 @@ pub struct TreeNode {
     pub p50_s: f64,
     /// 99th percentile of durations, seconds, within the histogram's error.
     pub p99_s: f64,
+    /// Standard deviation of durations, seconds.
+    pub sd_s: f64,
     /// Sum of durations, nanoseconds, exact.
     pub total_ns: u128,
     /// Sum of self times, nanoseconds, exact.
@@ -110,6 +115,7 @@ impl Report {
             losses: profile.losses.clone(),
             roots: nested(profile),
             rankings: rank(profile, options),
+            savings: None,
         }
     }
 }
@@ -168,6 +174,7 @@ fn tree_node(profile: &Profile, node: &Node, children: Vec<TreeNode>) -> TreeNod
         max_s: seconds(statistics.max_ns.into()),
         p50_s: seconds(statistics.quantile_ns(0.5).into()),
         p99_s: seconds(statistics.quantile_ns(0.99).into()),
+        sd_s: statistics.deviation_ns() / 1e9,
         total_ns: statistics.total_ns,
         self_ns: statistics.self_ns,
         exemplars,

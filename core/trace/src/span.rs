@@ -36,6 +36,8 @@ pub struct Span {
     pub bytes: u64,
     /// Whether the call reported an error.
     pub status_error: bool,
+    /// Whether the recorder says that the call only waited (attribute `dfslab.kind`).
+    pub wait: bool,
 }
 
 impl Span {

@@ -127,6 +127,16 @@ impl Statistics {
             .clamp(self.min_ns.min(self.max_ns), self.max_ns)
     }
 
+    /// Standard deviation of the durations, nanoseconds.
+    pub fn deviation_ns(&self) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        let (sum, squares) = self.durations.moments();
+        let calls = self.count as f64;
+        (squares / calls - (sum / calls).powi(2)).max(0.0).sqrt()
+    }
+
     /// The slowest calls, slowest first.
     pub fn slowest(&self) -> &[Exemplar] {
         &self.slowest
@@ -198,6 +208,19 @@ impl Durations {
                 histogram
             }
             Durations::Many(histogram) => (**histogram).clone(),
+        }
+    }
+
+    /// Sum and sum of squares.
+    fn moments(&self) -> (f64, f64) {
+        match self {
+            Durations::Few(values) => values.iter().fold((0.0, 0.0), |(sum, squares), &value| {
+                (sum + value as f64, squares + (value as f64).powi(2))
+            }),
+            Durations::Many(histogram) => (
+                histogram.sum_ns() as f64,
+                histogram.sum_of_squares_ns2() as f64,
+            ),
         }
     }
 

@@ -128,7 +128,13 @@ impl Forest {
         let rank = |span: &Span| {
             let text = |id| texts.text(id);
             let words = (text(span.name), text(span.service), text(span.host));
-            let numbers = (span.parent_id, span.thread, span.bytes, span.status_error);
+            let numbers = (
+                span.parent_id,
+                span.thread,
+                span.bytes,
+                span.status_error,
+                span.wait,
+            );
             (
                 span.duration_ns(),
                 span.start_ns,

@@ -137,6 +137,12 @@ fn otlp_span(span: &Span, texts: &Texts) -> otlp::Span {
                 // OTLP has no unsigned integer; a size of 2^63 or more is not one of this world.
                 attribute(key, any_value::Value::IntValue(value as i64))
             })
+            .chain(span.wait.then(|| {
+                attribute(
+                    "dfslab.kind",
+                    any_value::Value::StringValue("blocked".to_owned()),
+                )
+            }))
             .collect(),
         status: span.status_error.then(|| otlp::Status {
             code: StatusCode::Error as i32,

@@ -331,14 +331,26 @@ def trace_report(
     folded: Annotated[
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
     ] = False,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Call trees of traces or of traced JVMs' profiles, merged and ranked by self time."""
+    """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
     if folded:
         print(laboratory.folded(files), end="")
         return
     profile = laboratory.profile(files)
-    _print(as_json, profile, *terminal.ranking_tables(profile))
+    if against:
+        profile = laboratory.against(profile, against)
+    if page:
+        laboratory.write_trace_page(profile, page)
+    tables = terminal.ranking_tables(profile)
+    _print(as_json, profile, *tables, *([f"page: {page}"] if page else []))
 
 
 @bed_app.command("up")

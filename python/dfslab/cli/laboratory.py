@@ -27,7 +27,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.standard import delay, rate, standard
-from dfslab.studies import crossval, store
+from dfslab.studies import cohort, crossval, gain, store
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.sweep import sweep
@@ -288,7 +288,23 @@ def record_command(
 def profile(files: Sequence[Path]) -> dict[str, Any]:
     """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
     found = _existing(files)
-    return (callprofile if _of_jvms(found) else tracing).profile(found)
+    if not _of_jvms(found):
+        return tracing.profile(found)
+    top = callprofile.merge((str(path), callprofile.read(path)) for path in found)
+    return {**callprofile.profile(found), "savings": gain.savings(top)}
+
+
+def against(found: dict[str, Any], files: Sequence[Path]) -> dict[str, Any]:
+    """A profile beside an earlier one: which steps changed for sure."""
+    return {**found, "compared": cohort.compare(profile(files), found)}
+
+
+def write_trace_page(found: dict[str, Any], path: Path) -> None:
+    """The page of traces alone."""
+    if not path.parent.is_dir():
+        raise InputError("--page", str(path), "its directory does not exist")
+    title = f"{found['spans']:,} calls in {found['trees']:,} call trees"
+    store.write_atomically(path, pages.render_trace(found, "Trace", title))
 
 
 def folded(files: Sequence[Path]) -> str:

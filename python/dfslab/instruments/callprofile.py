@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -82,6 +83,7 @@ class Node:
 
     name: str
     kind: str = ""
+    handed: bool = False  # on another thread than the step above
     count: int = 0
     errors: int = 0
     bytes: int = 0
@@ -90,7 +92,7 @@ class Node:
     min_ns: int | None = None
     max_ns: int = 0
     durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    instances: set[str] = field(default_factory=set)
+    of: dict[str, list[int]] = field(default_factory=dict)  # instance: calls, self time, bytes
     children: dict[str, Node] = field(default_factory=dict)
 
     def child(self, name: str) -> Node:
@@ -108,7 +110,9 @@ class Node:
         self.self_ns += row.self_ns
         if row.count:
             self.min_ns = row.min_ns if self.min_ns is None else min(self.min_ns, row.min_ns)
-            self.instances.add(instance)
+            own = self.of.setdefault(instance, [0, 0, 0])
+            for place, value in enumerate((row.count, row.self_ns, row.bytes)):
+                own[place] += value
         self.max_ns = max(self.max_ns, row.max_ns)
         for low, count in row.durations:
             self.durations[low] += count
@@ -122,6 +126,15 @@ class Node:
                 width = 1 << max(0, low.bit_length() - SUB_BUCKETS.bit_length())
                 return min(low + width // 2, self.max_ns)
         return 0
+
+    def deviation_ns(self) -> float:
+        """Standard deviation of the durations."""
+        count = sum(self.durations.values())
+        if count < 2:
+            return 0.0
+        mean = sum(low * n for low, n in self.durations.items()) / count
+        squares = sum(n * (low - mean) ** 2 for low, n in sorted(self.durations.items()))
+        return math.sqrt(squares / (count - 1))
 
     @property
     def served_ns(self) -> int:
@@ -188,6 +201,8 @@ def merge(files: Iterable[tuple[str, File]]) -> Node:
                 raise InputError(f"nodes.{number}", None, allowed, name)
             if row.under is None:
                 node.add(row, file.instance)
+                cause = file.nodes[row.above].under if row.above >= 0 else None
+                node.handed |= cause is not None and not first
             places.append((node, depth, row.under is not None and row.remote))
     return top
 
@@ -257,7 +272,7 @@ def _entry(path: str, node: Node, all_ns: int) -> dict[str, Any]:
         "self_s": node.own_ns / 1e9, "mean_s": node.total_ns / node.count / 1e9,
         "share": node.own_ns / all_ns if all_ns else 0.0,
         "total_ns": node.total_ns, "self_ns": node.own_ns,
-        "instances": sorted(node.instances),
+        "instances": sorted(node.of),
     }  # fmt: skip
 
 
@@ -296,7 +311,8 @@ def _written(node: Node, children: list[dict[str, Any]]) -> dict[str, Any]:
         "self_s": node.own_ns / 1e9, "min_s": (node.min_ns or 0) / 1e9, "max_s": node.max_ns / 1e9,
         "p50_s": node.quantile_ns(0.5) / 1e9, "p99_s": node.quantile_ns(0.99) / 1e9,
         "total_ns": node.total_ns, "self_ns": node.own_ns, "served_ns": node.served_ns,
-        "instances": sorted(node.instances), "exemplars": [], "children": children,
+        "sd_s": node.deviation_ns() / 1e9, "of": dict(sorted(node.of.items())),
+        "instances": sorted(node.of), "exemplars": [], "children": children,
     }  # fmt: skip
 
 

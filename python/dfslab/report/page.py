@@ -103,13 +103,23 @@ def caption(study: ReportInput) -> str:
     return " · ".join(parts)
 
 
+def render_trace(profile: Mapping[str, Any], name: str, title: str) -> str:
+    """A page of traces alone, without a scenario."""
+    module = discover.load(discover.members("report/sections")["trace"])
+    section = Section("trace", module.TITLE, module.body(profile), module.EMPTY)
+    return _page({"name": name, "title": title}, "traced by dfslab", [section])
+
+
 def render(study: ReportInput) -> str:
     """The page as text."""
+    return _page(study.scenario, caption(study), sections(study))
+
+
+def _page(scenario: Any, words: str, shown: list[Section]) -> str:
     template = environment().get_template("page.html")
     return template.render(
-        scenario=study.scenario, caption=caption(study), sections=sections(study),
-        plotly=Markup(get_plotlyjs()), ink=INK,
-    )  # fmt: skip
+        scenario=scenario, caption=words, sections=shown, plotly=Markup(get_plotlyjs()), ink=INK
+    )
 
 
 def write(study: ReportInput, path: Path) -> None:

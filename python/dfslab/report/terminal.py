@@ -110,7 +110,40 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
     tables = [_steps(title, profile["ranking"][:most])]
     if profile.get("waits"):
         tables.append(_steps("Waits: queues, locks, other processes", profile["waits"][:most]))
+    if profile.get("savings") and profile["savings"]["steps"]:
+        tables.append(savings_table(profile["savings"], most))
+    if profile.get("compared"):
+        tables.append(changes_table(profile["compared"], most))
     return tables
+
+
+def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
+    """Steps whose mean duration changed beyond chance, all comparisons counted."""
+    table = Table(title=f"Changed, of {compared['tests']} steps compared (Holm, 5 %)")
+    for name in ("step", "mean before", "now", "change", "p"):
+        table.add_column(name, justify="left" if name == "step" else "right")
+    for row in compared["rows"][:most]:
+        before, now = (units.text(row[key], "s") for key in ("mean_before_s", "mean_s"))
+        shown = (f"{row['change']:+.1%}", f"{row['p_corrected']:.2g}")
+        table.add_row(_short(row["path"]), before, now, *shown)
+    return table
+
+
+def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
+    """What each step would gain end to end, beside the rankings that do not ask that."""
+    title = (f"End-to-end time saved if a step were {savings['factor']:g} times faster "
+             "(90 % interval)")  # fmt: skip
+    finishers = any("last_finisher_share" in step for step in savings["steps"])
+    table = Table(title=title)
+    for name in ("step", "saving", "interval", "verdict", "by sum", "by last finisher"):
+        if finishers or name != "by last finisher":
+            table.add_column(name, justify="left" if name in ("step", "verdict") else "right")
+    for step in savings["steps"][:most]:
+        shown = [_short(step["step"]), f"{step['saving']:.1%}",
+                 f"{step['low']:.1%} – {step['high']:.1%}", step["verdict"],
+                 f"{step['summed_share']:.1%}"]  # fmt: skip
+        table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
+    return table
 
 
 def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:

@@ -203,6 +203,7 @@ fn keep_span(span: &SpanDocument<'_>, store: &mut SpanStore) {
         start_ns: span.start_time_unix_nano.0,
         end_ns: span.end_time_unix_nano.0,
         thread: span.attributes.thread(),
+        wait: span.attributes.wait(),
         bytes: span.attributes.bytes(store),
         status_error: span.status.code.0,
         ..Span::default()

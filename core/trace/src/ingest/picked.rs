@@ -50,6 +50,7 @@ pub fn whole(value: f64) -> Option<u64> {
 pub struct Picked<'a> {
     size: Option<(u8, Scalar<'a>)>,
     thread: u64,
+    wait: bool,
     service: Option<Cow<'a, [u8]>>,
     host: Option<Cow<'a, [u8]>>,
 }
@@ -57,7 +58,8 @@ pub struct Picked<'a> {
 impl<'a> Picked<'a> {
     /// Whether a value under this key would be looked at.
     pub fn wants(key: &[u8]) -> bool {
-        matches!(key, b"thread.id" | b"service.name" | b"host.name") || size_rank(key).is_some()
+        let named: [&[u8]; 4] = [b"thread.id", b"dfslab.kind", b"service.name", b"host.name"];
+        named.contains(&key) || size_rank(key).is_some()
     }
 
     /// Takes one attribute.
@@ -70,6 +72,9 @@ impl<'a> Picked<'a> {
         }
         match (key, value) {
             (b"thread.id", Scalar::Integer(thread)) => self.thread = thread as u64,
+            (b"dfslab.kind", Scalar::Text(kind)) => {
+                self.wait = matches!(&*kind, b"queue" | b"lock" | b"blocked");
+            }
             (b"service.name", Scalar::Text(text)) => self.service = Some(text),
             (b"host.name", Scalar::Text(text)) => self.host = Some(text),
             _ => {}
@@ -90,6 +95,11 @@ impl<'a> Picked<'a> {
     /// The thread's number, or zero.
     pub fn thread(&self) -> u64 {
         self.thread
+    }
+
+    /// Whether the recorder calls it a wait.
+    pub fn wait(&self) -> bool {
+        self.wait
     }
 
     /// The resource's service and host, interned; empty texts when they are not given.

@@ -181,6 +181,7 @@ fn read_span(mut message: Message<'_>, place: (u32, u32), store: &mut SpanStore)
     span.name = store.intern_bytes(name);
     span.bytes = picked.bytes(store);
     span.thread = picked.thread();
+    span.wait = picked.wait();
     store.push(span);
     Ok(())
 }

@@ -55,6 +55,7 @@ pub fn random_forest(seed: u64, traces: u64, spans_max: u64, names: u64) -> Span
                 thread: random.below(3),
                 bytes: random.below(5) * 4096,
                 status_error: random.below(10) == 0,
+                wait: false,
             });
         }
     }
@@ -93,6 +94,7 @@ pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
                 thread: block % 8 + 1,
                 bytes: if name >= 3 { 65_536 } else { 0 },
                 status_error: false,
+                wait: false,
             });
         };
         let packets = 100 + random.below(400);

@@ -1,33 +1,57 @@
-"""Call trees of the traced runs: merged, ranked by self time."""
+"""Call trees of traced runs: merged, ranked by what they would gain and by self time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.flame import NOTE, flame
 from dfslab.report.page import ReportInput
-from dfslab.report.plot import SEQUENCE, chart, words
-from dfslab.report.table import note, seconds, share, table
+from dfslab.report.table import note, percent, seconds, share, signed, table
 from dfslab.spec import units
 
 TITLE = "Trace"
 ORDER = 70
 EMPTY = "Nothing was traced."
 MOST_ROWS = 25
-ALL_SHADE = "#6b7280"
-NOTE = (
-    "Width is time, an operation above its steps; a click looks closer. The table ranks steps by "
-    "the time they spend themselves, their own steps not counted."
+RANKED = "The table ranks steps by the time they spend themselves, their own steps not counted."
+GAINED = (
+    "Each step is made {factor:g} times faster in a replay of the trees, where everything else "
+    "waits again for what it waited for. Beside it is what ranking by summed time says."
+)
+DIFFER = (
+    "Red steps became slower, blue ones faster, call for call. The table holds the changes that "
+    "survive Holm's correction for {tests} comparisons at 5 %."
 )
 
 
 def render(study: ReportInput) -> Markup | None:
-    """How far the trees were merged, the trees, and the ranking."""
-    profile = study.trace
-    if not profile or not profile.get("roots"):
+    """The trees of a run's traces."""
+    return body(study.trace or {})
+
+
+def body(profile: Mapping[str, Any]) -> Markup | None:
+    """How far the trees were merged, what steps would gain, the trees, the rankings."""
+    if not profile.get("roots"):
         return None
-    ranking = profile.get("ranking") or []
+    compared = profile.get("compared")
+    parts = [Markup("<p>{}</p>").format(_compression(profile)), _gains(profile.get("savings"))]
+    if compared:
+        parts += [Markup("<h3>What changed</h3>"), note(DIFFER.format(tests=compared["tests"])),
+                  flame(profile["roots"], "changed call trees", compared["changes"]),
+                  _changes(compared)]  # fmt: skip
+    parts += [Markup("<h3>Call trees</h3>"), note(NOTE),
+              flame(profile["roots"], "call trees by time")]  # fmt: skip
+    parts += [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile["ranking"])]
+    if profile.get("waits"):
+        parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"),
+                  _steps(profile["waits"])]  # fmt: skip
+    return Markup("").join(parts)
+
+
+def _steps(ranking: list[dict[str, Any]]) -> Markup:
     rows = [
         [row["path"], f"{row['count']:,}", seconds(row["self_s"]), share(row["share"]),
          seconds(row["total_s"] / max(1, row["count"])),
@@ -37,13 +61,47 @@ def render(study: ReportInput) -> Markup | None:
     head = ["step", "count", "self time", "share", "mean", "bytes"]
     rest = len(ranking) - len(rows)
     more = note(f"{rest} more steps spend less time than these.") if rest > 0 else Markup("")
-    return (
-        Markup("<p>{}</p>").format(_compression(profile))
-        + note(NOTE) + _icicle(profile["roots"]) + table(head, rows) + more
-    )  # fmt: skip
+    return table(head, rows) + more
 
 
-def _compression(profile: dict[str, Any]) -> Markup:
+def _gains(savings: Mapping[str, Any] | None) -> Markup:
+    """The steps by what making them faster would save end to end."""
+    if not savings or not savings["steps"]:
+        return Markup("")
+    finishers = any("last_finisher_share" in step for step in savings["steps"])
+    rows = []
+    for step in savings["steps"][:MOST_ROWS]:
+        bounds = f"{percent(step['low'])} to {percent(step['high'])}"
+        row = [step["step"], share(step["saving"]), bounds, step["verdict"],
+               percent(step["summed_share"])]  # fmt: skip
+        rows.append(row + ([percent(step["last_finisher_share"])] if finishers else []))
+    head = ["step", "time saved", "90 % interval", "verdict", "by sum"]
+    head += ["by last finisher"] if finishers else []
+    unexplained = savings.get("unexplained", 0.0)
+    rest = (
+        note(f"{percent(unexplained)} of the time is in pauses that nothing in the trace ends.")
+        if unexplained > 0
+        else Markup("")
+    )
+    title = Markup("<h3>What a faster step would gain</h3>")
+    return title + note(GAINED.format(factor=savings["factor"])) + table(head, rows) + rest
+
+
+def _changes(compared: Mapping[str, Any]) -> Markup:
+    """The steps that changed for sure, the largest effect on all time first."""
+    rows = [
+        [row["path"], f"{row['count_before']:,}", f"{row['count']:,}",
+         seconds(row["mean_before_s"]), seconds(row["mean_s"]), signed(row["change"]),
+         f"{row['p_corrected']:.2g}"]
+        for row in compared["rows"][:MOST_ROWS]
+    ]  # fmt: skip
+    if not rows:
+        return note("No step's mean duration changed beyond what chance would do.")
+    head = ["step", "calls before", "now", "mean before", "now", "change", "p, corrected"]
+    return table(head, rows)
+
+
+def _compression(profile: Mapping[str, Any]) -> Markup:
     """How many spans and trees there were, what is left of them, what was lost on the way."""
     text = Markup("{:,} spans in {:,} call trees, merged into <strong>{}</strong>").format(
         profile["spans"], profile["trees"],
@@ -59,35 +117,3 @@ def _compression(profile: dict[str, Any]) -> Markup:
         if count
     ]
     return text + (f". Repaired or dropped: {', '.join(lost)}." if lost else ". Nothing was lost.")
-
-
-def _icicle(roots: list[dict[str, Any]]) -> Markup:
-    """Operations side by side, their steps below; the area of a node is its time and its steps'."""
-    ids, labels, parents, values = ["all"], ["all operations"], [""], [0.0]
-    shades, hover = [ALL_SHADE], [words(f"all: {seconds(sum(r['total_s'] for r in roots))}")]
-
-    def add(node: dict[str, Any], parent: str, shade: str) -> int:
-        name = f"{parent}/{len(ids)}"  # names repeat in a tree; numbers do not
-        ids.append(name)
-        labels.append(words(node["name"]))
-        parents.append(parent)
-        values.append(node["self_s"])
-        shades.append(shade)
-        hover.append(words(f"{node['name']}: {node['count']:,} times, {seconds(node['total_s'])} "
-                           f"in all, {seconds(node['self_s'])} itself"))  # fmt: skip
-        depths = [add(child, name, shade) for child in node["children"]]
-        return 1 + max(depths, default=0)
-
-    depth = 1 + max(
-        add(root, "all", SEQUENCE[number % len(SEQUENCE)]) for number, root in enumerate(roots)
-    )
-    data = [{
-        "type": "icicle", "ids": ids, "labels": labels, "parents": parents, "values": values,
-        "branchvalues": "remainder", "tiling": {"orientation": "v", "pad": 1},
-        "pathbar": {"visible": False},
-        "marker": {"colors": shades, "line": {"width": 1}}, "text": hover,
-        "textinfo": "label+percent root", "hovertemplate": "%{text}<extra></extra>",
-        "textfont": {"color": "#ffffff"},
-    }]  # fmt: skip
-    layout = {"height": 20 + 56 * min(depth, 8), "margin": {"l": 0, "r": 0, "t": 0, "b": 10}}
-    return chart(data, layout, "call trees by time")

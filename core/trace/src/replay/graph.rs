@@ -1,0 +1,427 @@
+//! The events of a forest and what each of them waits for, replayed in one pass.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::lanes::{Kind, Lanes, Segment};
+use super::rules::{self, Release};
+use super::streams::roots_of;
+use crate::pattern;
+use crate::rank::Options;
+use crate::tree::{Forest, NONE};
+
+/// A call was queued if it begins within this part of its caller's pause after another was served.
+const QUEUE_SLACK: u64 = 20;
+
+/// A gap without explanation counts if it takes this part of its tree or more.
+const OPEN_SHARE: u64 = 50;
+
+/// One reading of the future.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    step: u32,
+    factor: f64,
+    pinned: bool,
+    shrinking: bool,
+}
+
+impl Change {
+    /// Everything as it was.
+    pub fn none() -> Self {
+        Self::faster(NONE, 1.0)
+    }
+
+    /// One step's own work divided by a factor.
+    pub fn faster(step: u32, factor: f64) -> Self {
+        Self {
+            step,
+            factor,
+            pinned: false,
+            shrinking: false,
+        }
+    }
+
+    /// And unexplained gaps end when they ended.
+    pub fn pinned(self) -> Self {
+        Self {
+            pinned: true,
+            ..self
+        }
+    }
+
+    /// And unexplained gaps shrink by the same factor.
+    pub fn shrinking(self) -> Self {
+        Self {
+            shrinking: true,
+            ..self
+        }
+    }
+}
+
+/// An event's earliest time after another.
+#[derive(Clone, Copy, Debug)]
+struct After {
+    event: u32,
+    lag_ns: u64,
+}
+
+/// Two events a segment: number 2n is its start, 2n + 1 its end.
+pub struct Graph {
+    lanes: Lanes,
+    /// Each span's step.
+    pub steps: Vec<u32>,
+    /// Each segment's own work, without what it waited for others.
+    pub service_ns: Vec<u64>,
+    names: Vec<(u32, u32)>,
+    after: Vec<Vec<After>>,
+    /// What a start waits beyond the events before it.
+    lag_ns: Vec<u64>,
+    open: Vec<bool>,
+    order: Vec<u32>,
+    roots: Vec<u32>,
+}
+
+impl Graph {
+    /// The graph of a forest under the caller's names for waits.
+    pub fn of(forest: &Forest, options: &Options) -> Self {
+        let waits = waits(forest, options);
+        let lanes = Lanes::of(forest, &waits);
+        let releases = rules::find(forest, &lanes, &waits);
+        let (steps, names) = steps_of(forest);
+        let segments = &lanes.segments;
+        let took = |segment: &Segment| match segment.kind {
+            Kind::Joined => 0,
+            _ => segment.end_ns - segment.start_ns,
+        };
+        let mut graph = Graph {
+            service_ns: segments.iter().map(took).collect(),
+            after: vec![Vec::new(); 2 * segments.len()],
+            lag_ns: vec![0; segments.len()],
+            open: segments.iter().map(|s| s.kind == Kind::Open).collect(),
+            order: Vec::new(),
+            roots: (0..forest.spans.len() as u32)
+                .filter(|&span| forest.parents[span as usize] == NONE)
+                .collect(),
+            lanes,
+            steps,
+            names,
+        };
+        graph.link(forest);
+        graph.release(&releases);
+        graph.keep_notable(forest);
+        graph.sort();
+        graph.measure_lags();
+        graph
+    }
+
+    /// The segments.
+    pub fn segments(&self) -> &[Segment] {
+        &self.lanes.segments
+    }
+
+    /// A step as people call it.
+    pub fn name(&self, forest: &Forest, step: u32) -> String {
+        let (service, name) = self.names[step as usize];
+        let (service, name) = (forest.texts.text(service), forest.texts.text(name));
+        match service {
+            "" => name.to_owned(),
+            _ => format!("{service}:{name}"),
+        }
+    }
+
+    /// Whether some gap has no explanation.
+    pub fn has_open(&self) -> bool {
+        self.open.contains(&true)
+    }
+
+    /// Time in gaps without explanation.
+    pub fn open_ns(&self) -> u128 {
+        let open = self
+            .open
+            .iter()
+            .zip(&self.service_ns)
+            .filter(|(open, _)| **open);
+        open.map(|(_, &ns)| u128::from(ns)).sum()
+    }
+
+    /// The duration of every tree after a change.
+    pub fn totals(&self, change: Change) -> Vec<u64> {
+        let times = self.replay(change);
+        let took = |&root: &u32| {
+            let (first, last) = self.lanes.of_span[root as usize];
+            times[last as usize * 2 + 1] - times[first as usize * 2]
+        };
+        self.roots.iter().map(took).collect()
+    }
+
+    fn replay(&self, change: Change) -> Vec<u64> {
+        let mut times = vec![0u64; self.after.len()];
+        for &event in &self.order {
+            let at = (event / 2) as usize;
+            let segment = &self.lanes.segments[at];
+            let after = &self.after[event as usize];
+            let latest = after
+                .iter()
+                .map(|one| times[one.event as usize] + one.lag_ns)
+                .max();
+            times[event as usize] = if event.is_multiple_of(2) {
+                latest.map_or(segment.start_ns, |ns| ns + self.lag_ns[at])
+            } else {
+                let mut end_ns = times[event as usize - 1] + self.work_ns(at, change);
+                if change.pinned && self.open[at] {
+                    end_ns = end_ns.max(segment.end_ns);
+                }
+                end_ns.max(latest.unwrap_or(0))
+            };
+        }
+        times
+    }
+
+    fn work_ns(&self, at: usize, change: Change) -> u64 {
+        let whole_ns = self.service_ns[at];
+        let hit = self.steps[self.lanes.segments[at].span as usize] == change.step;
+        if hit || change.shrinking && self.open[at] {
+            (whole_ns as f64 / change.factor).round() as u64
+        } else {
+            whole_ns
+        }
+    }
+
+    /// Lanes in order, calls after their callers, callers after the calls they wait for.
+    fn link(&mut self, forest: &Forest) {
+        let mut latest: HashMap<u32, u32> = HashMap::new();
+        let mut before_in_lane = vec![NONE; self.lanes.segments.len()];
+        for at in 0..self.lanes.segments.len() as u32 {
+            let segment = self.lanes.segments[at as usize];
+            if let Some(before) = latest.insert(segment.lane, at) {
+                let fits = self.lanes.segments[before as usize].end_ns <= segment.start_ns;
+                before_in_lane[at as usize] = before;
+                assert!(fits, "segments of one lane follow each other");
+                self.wait_for(2 * at, 2 * before + 1, 0);
+            }
+            if segment.joins != NONE {
+                let (_, last) = self.lanes.of_span[segment.joins as usize];
+                self.wait_for(2 * at + 1, 2 * last + 1, 0);
+            }
+        }
+        for span in 0..forest.spans.len() as u32 {
+            let parent = forest.parents[span as usize];
+            if parent == NONE || self.lanes.is_nested(span) {
+                continue;
+            }
+            let (first, _) = self.lanes.of_span[span as usize];
+            let start_ns = self.lanes.segments[first as usize].start_ns;
+            let (from, to) = self.lanes.of_span[parent as usize];
+            let callers = &self.lanes.segments[from as usize..=to as usize];
+            let ended = callers.partition_point(|segment| segment.end_ns <= start_ns) as u32;
+            match ended {
+                0 if callers[0].start_ns <= start_ns => self.wait_for(2 * first, 2 * from, 0),
+                0 => {}
+                _ => self.wait_for(2 * first, 2 * (from + ended - 1) + 1, 0),
+            }
+            if ended > 0 {
+                self.queue(from + ended - 1, before_in_lane[first as usize], start_ns);
+            }
+        }
+    }
+
+    /// A caller whose call began as soon as the thread that serves it was free stood in a queue:
+    /// its pause before the call is that queue, and no work of its own.
+    fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
+        let pause = self.lanes.segments[caller as usize];
+        if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
+            return;
+        }
+        let free_ns = self.lanes.segments[served as usize].end_ns;
+        let took_ns = pause.end_ns - pause.start_ns;
+        if free_ns > pause.start_ns && start_ns - free_ns <= took_ns / QUEUE_SLACK {
+            self.service_ns[caller as usize] = 0;
+            self.wait_for(2 * caller + 1, 2 * served + 1, start_ns - free_ns);
+        }
+    }
+
+    fn wait_for(&mut self, event: u32, before: u32, lag_ns: u64) {
+        let one = After {
+            event: before,
+            lag_ns,
+        };
+        self.after[event as usize].push(one);
+    }
+
+    /// Adds what repetitions show, and takes the waiting out of the segments' own work.
+    fn release(&mut self, releases: &[Release]) {
+        let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
+        let mut tight = vec![false; self.lanes.segments.len()];
+        let mut ruled = vec![false; self.lanes.segments.len()];
+        for release in releases {
+            let (first, last) = self.lanes.of_span[release.by as usize];
+            let event = if release.at_end {
+                2 * last + 1
+            } else {
+                2 * first
+            };
+            self.wait_for(2 * release.segment + 1, event, release.lag_ns);
+            if release.once {
+                self.service_ns[release.segment as usize] = 0;
+                self.open[release.segment as usize] = false;
+                continue;
+            }
+            tight[release.segment as usize] |= release.tight;
+            ruled[release.segment as usize] = true;
+        }
+        for at in 0..self.lanes.segments.len() as u32 {
+            let segment = &self.lanes.segments[at as usize];
+            if ruled[at as usize] {
+                let key = (
+                    segment.lane,
+                    self.steps[segment.span as usize],
+                    class_of(segment.kind),
+                );
+                held.entry(key).or_default().push(at);
+            }
+        }
+        for ((_, _, kind), members) in held {
+            let took = |at: &u32| self.service_ns[*at as usize];
+            let mut free: Vec<u64> = members
+                .iter()
+                .filter(|&&at| !tight[at as usize])
+                .map(took)
+                .collect();
+            free.sort_unstable();
+            let least = members.iter().map(took).min().unwrap_or(0);
+            let usual = match kind {
+                Class::Wait => 0,
+                _ if free.len() >= 3 => free[free.len() / 2],
+                // Always released by others: the gap itself may be no work at all.
+                Class::Between => 0,
+                Class::Leaf => least,
+            };
+            for at in members {
+                self.open[at as usize] = false;
+                if tight[at as usize] {
+                    self.service_ns[at as usize] = self.service_ns[at as usize].min(usual);
+                }
+            }
+        }
+    }
+
+    /// Gaps too short to matter are taken as what they were.
+    fn keep_notable(&mut self, forest: &Forest) {
+        let roots = roots_of(forest);
+        for (open, segment) in self.open.iter_mut().zip(&self.lanes.segments) {
+            let whole_ns = forest.spans[roots[segment.span as usize] as usize].duration_ns();
+            *open &= (segment.end_ns - segment.start_ns).saturating_mul(OPEN_SHARE) >= whole_ns;
+        }
+    }
+
+    /// Every event behind those it waits for; a ring of inferred waits is cut at its earliest.
+    fn sort(&mut self) {
+        let events = self.after.len();
+        let mut missing: Vec<u32> = vec![0; events];
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); events];
+        for (event, after) in (0u32..).zip(&self.after) {
+            let mut ahead: Vec<u32> = after.iter().map(|one| one.event).collect();
+            if !event.is_multiple_of(2) {
+                ahead.push(event - 1);
+            }
+            missing[event as usize] = ahead.len() as u32;
+            for other in ahead {
+                before[other as usize].push(event);
+            }
+        }
+        let mut by_time: Vec<u32> = (0..events as u32).collect();
+        by_time.sort_by_key(|&event| (self.time(event), event));
+        let mut done = vec![false; events];
+        for cut in [false, true] {
+            for &next in &by_time {
+                let mut ready = vec![next];
+                while let Some(event) = ready.pop() {
+                    let held = missing[event as usize] > 0 && !(cut && event == next);
+                    if done[event as usize] || held {
+                        continue;
+                    }
+                    self.after[event as usize].retain(|one| done[one.event as usize]);
+                    done[event as usize] = true;
+                    self.order.push(event);
+                    for &other in &before[event as usize] {
+                        missing[other as usize] = missing[other as usize].saturating_sub(1);
+                        if missing[other as usize] == 0 {
+                            ready.push(other);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn time(&self, event: u32) -> u64 {
+        let segment = &self.lanes.segments[(event / 2) as usize];
+        if event.is_multiple_of(2) {
+            segment.start_ns
+        } else {
+            segment.end_ns
+        }
+    }
+
+    /// What is left to explain: gaps before starts, and ends whose cause was cut with a ring.
+    fn measure_lags(&mut self) {
+        for at in 0..self.lanes.segments.len() {
+            let latest = |event: usize| {
+                let after = self.after[event].iter();
+                after.map(|one| self.time(one.event) + one.lag_ns).max()
+            };
+            let segment = self.lanes.segments[at];
+            let (start, end) = (latest(2 * at), latest(2 * at + 1));
+            self.lag_ns[at] = start.map_or(0, |ns| segment.start_ns.saturating_sub(ns));
+            let worked_ns = segment.start_ns + self.service_ns[at];
+            if worked_ns.max(end.unwrap_or(0)) < segment.end_ns {
+                self.service_ns[at] = segment.end_ns - segment.start_ns;
+            }
+        }
+    }
+}
+
+/// Streams whose waiting is told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Leaf,
+    Between,
+    Wait,
+}
+
+fn class_of(kind: Kind) -> Class {
+    match kind {
+        Kind::Leaf => Class::Leaf,
+        Kind::Between => Class::Between,
+        Kind::Wait | Kind::Open | Kind::Joined => Class::Wait,
+    }
+}
+
+fn waits(forest: &Forest, options: &Options) -> Vec<bool> {
+    let mut named: HashMap<u32, bool> = HashMap::new();
+    let mut is_wait = |name: u32| {
+        *named.entry(name).or_insert_with(|| {
+            let text = forest.texts.text(name);
+            options
+                .wait_patterns
+                .iter()
+                .any(|one| pattern::matches(one, text))
+        })
+    };
+    forest
+        .spans
+        .iter()
+        .map(|span| span.wait || is_wait(span.name))
+        .collect()
+}
+
+/// Each span's step, and the (service, name) of each step.
+fn steps_of(forest: &Forest) -> (Vec<u32>, Vec<(u32, u32)>) {
+    let (mut ids, mut names) = (HashMap::new(), Vec::new());
+    let steps = forest.spans.iter().map(|span| {
+        *ids.entry((span.service, span.name)).or_insert_with(|| {
+            names.push((span.service, span.name));
+            names.len() as u32 - 1
+        })
+    });
+    (steps.collect(), names)
+}

@@ -1,0 +1,256 @@
+//! Trees laid out on lanes: one lane a thread of control, each a row of segments in time.
+
+use std::collections::HashMap;
+
+use crate::span::Span;
+use crate::tree::{Forest, NONE};
+
+/// What a segment of a lane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A call without calls of its own.
+    Leaf,
+    /// What a call does between its own calls.
+    Between,
+    /// A call that is named a wait.
+    Wait,
+    /// A call that stands still until a call on another lane has ended.
+    Joined,
+    /// A call on another lane runs, and yet it is not that call's end that ends this.
+    Open,
+}
+
+/// A piece of one lane's time, which belongs to one span.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// The span whose own time it is.
+    pub span: u32,
+    /// The lane.
+    pub lane: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// When it began, nanoseconds.
+    pub start_ns: u64,
+    /// When it was over.
+    pub end_ns: u64,
+    /// The span whose end ends it, or `NONE`.
+    pub joins: u32,
+}
+
+/// The segments of a forest, and where each span begins and ends among them.
+#[derive(Debug, Default)]
+pub struct Lanes {
+    /// All segments; those of one lane are in the order of time.
+    pub segments: Vec<Segment>,
+    /// Each span's first and last segment.
+    pub of_span: Vec<(u32, u32)>,
+    /// Each span's lane.
+    pub lane_of: Vec<u32>,
+    nested: Vec<bool>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Thread(u32, u32, u64),
+    /// A row of calls whose thread the trace does not name.
+    Row(u32, u32, u32, u32),
+}
+
+impl Lanes {
+    /// Lays out a forest. `waits` says of each span whether it is named a wait.
+    pub fn of(forest: &Forest, waits: &[bool]) -> Self {
+        let mut lanes = Lanes {
+            of_span: vec![(NONE, NONE); forest.spans.len()],
+            ..Lanes::default()
+        };
+        lanes.assign(forest);
+        let mut tops: Vec<u32> = (0..forest.spans.len() as u32)
+            .filter(|&span| !lanes.is_nested(span))
+            .collect();
+        tops.sort_by_key(|&span| (forest.spans[span as usize].start_ns, span));
+        for span in tops {
+            lanes.lay(forest, waits, span);
+        }
+        lanes
+    }
+
+    /// Whether a span lies inside its parent on the parent's lane.
+    pub fn is_nested(&self, span: u32) -> bool {
+        self.nested[span as usize]
+    }
+
+    /// Gives every span its lane; spans of one lane never overlap unless one is inside the other.
+    fn assign(&mut self, forest: &Forest) {
+        self.lane_of = vec![NONE; forest.spans.len()];
+        self.nested = vec![false; forest.spans.len()];
+        let mut known: HashMap<Key, Vec<u32>> = HashMap::new();
+        let mut busy_until: Vec<u64> = Vec::new();
+        // Until when the calls that a span made on its own lane reach.
+        let mut inside_until: Vec<u64> = forest.spans.iter().map(|span| span.start_ns).collect();
+        let mut order = forest.order.clone();
+        // Parents first where they begin together with their children.
+        let mut rank = vec![0u32; forest.spans.len()];
+        for (place, &node) in (0u32..).zip(&forest.order) {
+            rank[node as usize] = place;
+        }
+        order.sort_by_key(|&node| (forest.spans[node as usize].start_ns, rank[node as usize]));
+        for node in order {
+            let span = &forest.spans[node as usize];
+            let parent = forest.parents[node as usize];
+            if parent != NONE && self.lane_of[parent as usize] != NONE {
+                let above = &forest.spans[parent as usize];
+                let reach = &mut inside_until[parent as usize];
+                let fits = span.start_ns >= *reach && span.end_ns <= above.end_ns;
+                if fits && same_thread(span, above) {
+                    *reach = span.end_ns;
+                    self.lane_of[node as usize] = self.lane_of[parent as usize];
+                    self.nested[node as usize] = true;
+                    continue;
+                }
+            }
+            let row = if parent == NONE { node } else { parent };
+            let key = match span.thread {
+                0 => Key::Row(row, span.service, span.host, span.name),
+                thread => Key::Thread(span.service, span.host, thread),
+            };
+            let rows = known.entry(key).or_default();
+            let free = rows
+                .iter()
+                .find(|&&lane| busy_until[lane as usize] <= span.start_ns);
+            let lane = free.copied().unwrap_or_else(|| {
+                busy_until.push(0);
+                rows.push(busy_until.len() as u32 - 1);
+                busy_until.len() as u32 - 1
+            });
+            busy_until[lane as usize] = span.end_ns;
+            self.lane_of[node as usize] = lane;
+        }
+    }
+
+    /// Lays one span and the calls inside it on its lane, without recursion beyond its depth.
+    fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
+        let whole = &forest.spans[span as usize];
+        let first = self.segments.len() as u32;
+        let (own, mut others): (Vec<u32>, Vec<u32>) = forest
+            .children
+            .get(span)
+            .iter()
+            .partition(|&&child| self.is_nested(child));
+        others.sort_by_key(|&child| forest.spans[child as usize].start_ns);
+        let mut reached = whole.start_ns;
+        let leaf = own.is_empty() && others.is_empty();
+        // A wait is laid as one piece with what follows, up to the call that it held up: so the
+        // n-th call is told by its number whether it was held up or not.
+        let mut waiting = None;
+        for child in own {
+            let begin = forest.spans[child as usize].start_ns;
+            match waiting.take() {
+                Some(wait) => self.lay_wait(wait, (reached, begin)),
+                None => self.piece(forest, waits, (span, leaf), (reached, begin), &others),
+            }
+            if waits[child as usize] && forest.children.get(child).is_empty() {
+                (waiting, reached) = (Some(child), begin);
+                continue;
+            }
+            self.lay(forest, waits, child);
+            reached = forest.spans[child as usize].end_ns;
+        }
+        match waiting {
+            Some(wait) => self.lay_wait(wait, (reached, whole.end_ns)),
+            None => self.piece(
+                forest,
+                waits,
+                (span, leaf),
+                (reached, whole.end_ns),
+                &others,
+            ),
+        }
+        self.of_span[span as usize] = (first, self.segments.len() as u32 - 1);
+    }
+
+    fn lay_wait(&mut self, wait: u32, (start_ns, end_ns): (u64, u64)) {
+        let at = self.segments.len() as u32;
+        self.of_span[wait as usize] = (at, at);
+        self.segments.push(Segment {
+            span: wait,
+            lane: self.lane_of[wait as usize],
+            kind: Kind::Wait,
+            start_ns,
+            end_ns,
+            joins: NONE,
+        });
+    }
+
+    /// One piece of a span's own time, cut where calls on other lanes begin and end.
+    fn piece(
+        &mut self,
+        forest: &Forest,
+        waits: &[bool],
+        (span, leaf): (u32, bool),
+        (start_ns, end_ns): (u64, u64),
+        others: &[u32],
+    ) {
+        let lane = self.lane_of[span as usize];
+        let own = match (waits[span as usize], leaf) {
+            (true, _) => Kind::Wait,
+            (false, true) => Kind::Leaf,
+            (false, false) => Kind::Between,
+        };
+        let piece = |kind, (start_ns, end_ns), joins| Segment {
+            span,
+            lane,
+            kind,
+            start_ns,
+            end_ns,
+            joins,
+        };
+        let before = self.segments.len();
+        let mut put = |kind, start_ns, end_ns, joins| {
+            // Of what has no length only a piece that stands for all is kept.
+            if start_ns == end_ns && joins == NONE {
+                return;
+            }
+            self.segments.push(piece(kind, (start_ns, end_ns), joins));
+        };
+        let mut at = start_ns;
+        let mut covered: Option<(u64, u64, u32)> = None;
+        let mut close = |(from, to, last): (u64, u64, u32), at: &mut u64| {
+            put(own, *at, from, NONE);
+            if to <= end_ns {
+                put(Kind::Joined, from, to, last);
+            } else {
+                put(Kind::Open, from, end_ns, NONE);
+            }
+            *at = to.min(end_ns);
+        };
+        for &other in others {
+            let call = &forest.spans[other as usize];
+            let (from, to) = (call.start_ns.max(start_ns), call.end_ns);
+            if from >= end_ns || to <= start_ns {
+                continue;
+            }
+            covered = match covered {
+                Some((begin, end, last)) if from <= end => {
+                    Some((begin, end.max(to), if to > end { other } else { last }))
+                }
+                Some(done) => {
+                    close(done, &mut at);
+                    Some((from, to, other))
+                }
+                None => Some((from, to, other)),
+            };
+        }
+        if let Some(done) = covered {
+            close(done, &mut at);
+        }
+        put(own, at, end_ns, NONE);
+        if self.segments.len() == before {
+            self.segments.push(piece(own, (start_ns, end_ns), NONE));
+        }
+    }
+}
+
+fn same_thread(span: &Span, above: &Span) -> bool {
+    let thread = span.thread == 0 || span.thread == above.thread;
+    thread && (span.service, span.host) == (above.service, above.host)
+}

@@ -1,0 +1,281 @@
+//! What would be gained: a forest replayed with one step faster, waiting again as it waited.
+//!
+//! Recorded times become a graph of events (max-plus, as in tandem queues with finite buffers):
+//! each lane does its segments in order, calls begin after their callers, callers wait for calls,
+//! and `rules` adds what repetitions show. Unchanged, the graph gives back the recorded times
+//! exactly; with one step's own work divided by a factor it tells what is left of the rest.
+
+mod graph;
+mod lanes;
+mod rules;
+mod streams;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::rank::{seconds, Options};
+use crate::shape::mix;
+use crate::tree::{Forest, NONE};
+use graph::{Change, Graph};
+
+/// More spans than this are not replayed: whole trees are drawn by lot instead.
+const SPANS_MAX: usize = 300_000;
+/// How many of the steps with most work are asked what they would gain.
+const STEPS_MAX: usize = 60;
+/// An interval wider than this share of its upper end, and of all time, cannot tell.
+const WIDE: f64 = 0.6;
+const NOTABLE: f64 = 0.02;
+/// Standard errors in half of a 90 % interval.
+const Z90: f64 = 1.645;
+
+/// What one step would gain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Saving {
+    /// Service and name, joined by ":"; the name alone where no service is known.
+    pub step: String,
+    /// End-to-end time that would be saved if the step were so many times faster, as a fraction.
+    pub saving: f64,
+    /// The 90 % interval of the same.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// "faster" (the interval excludes nothing gained), "no gain" or "cannot tell".
+    pub verdict: &'static str,
+    /// Own time that is work or an unexplained delay, seconds.
+    pub work_s: f64,
+    /// Own time spent waiting for others, seconds.
+    pub waited_s: f64,
+    /// Whether the calls are named waits.
+    pub wait: bool,
+    /// Share of all self time: what ranking by sums says.
+    pub summed_share: f64,
+    /// Share of the path of last finishers: what the usual critical path says.
+    pub last_finisher_share: f64,
+    /// Work over the elapsed time of the lanes that do it.
+    pub utilisation: f64,
+}
+
+/// What every step would gain, the largest gain first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Savings {
+    /// How many times faster each step is made.
+    pub factor: f64,
+    /// Sum of the replayed trees' durations, seconds.
+    pub end_to_end_s: f64,
+    /// Trees replayed.
+    pub trees: u64,
+    /// Trees left out because there were too many spans.
+    pub trees_left_out: u64,
+    /// Share of end-to-end time in delays that nothing in the trace ends.
+    pub unexplained: f64,
+    /// The steps.
+    pub steps: Vec<Saving>,
+}
+
+/// Replays a forest with each step made `options.factor` times faster in turn.
+pub fn savings(forest: &Forest, options: &Options) -> Savings {
+    let Some((forest, left_out)) = sampled(forest) else {
+        return predict(forest, options, 0);
+    };
+    predict(&forest, options, left_out)
+}
+
+/// Whole trees by lot, if there are too many spans; nothing if all can be replayed.
+fn sampled(forest: &Forest) -> Option<(Forest, u64)> {
+    if forest.spans.len() <= SPANS_MAX {
+        return None;
+    }
+    let mut trees: BTreeMap<(u64, u128), usize> = BTreeMap::new();
+    for span in &forest.spans {
+        let id = span.trace_id;
+        *trees
+            .entry((mix(id as u64 ^ mix((id >> 64) as u64)), id))
+            .or_default() += 1;
+    }
+    let (mut kept, mut room) = (HashSet::new(), SPANS_MAX);
+    for (&(_, id), &spans) in &trees {
+        if spans <= room {
+            room -= spans;
+            kept.insert(id);
+        }
+    }
+    let store = crate::span::SpanStore {
+        spans: forest
+            .spans
+            .iter()
+            .filter(|s| kept.contains(&s.trace_id))
+            .copied()
+            .collect(),
+        texts: forest.texts.clone(),
+        ..Default::default()
+    };
+    let smaller = Forest::recover(store);
+    let left_out = forest.trees() - smaller.trees();
+    Some((smaller, left_out))
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    work_ns: u128,
+    waited_ns: u128,
+    self_ns: u128,
+    last_ns: u128,
+    lanes_ns: u128,
+    wait: bool,
+}
+
+/// What each step took, in every way of counting.
+fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
+    let last = last_finishers(forest);
+    let mut sums: HashMap<u32, Sums> = HashMap::new();
+    let mut lane_ns: HashMap<u32, (u64, u64)> = HashMap::new();
+    for segment in graph.segments() {
+        let reach = lane_ns.entry(segment.lane).or_insert((u64::MAX, 0));
+        *reach = (reach.0.min(segment.start_ns), reach.1.max(segment.end_ns));
+    }
+    let mut lanes_of: HashMap<u32, BTreeSet<u32>> = HashMap::new();
+    for (segment, &service_ns) in graph.segments().iter().zip(&graph.service_ns) {
+        let step = graph.steps[segment.span as usize];
+        let sum = sums.entry(step).or_default();
+        sum.work_ns += u128::from(service_ns);
+        sum.waited_ns += u128::from(segment.end_ns - segment.start_ns - service_ns);
+        sum.wait |= segment.kind == lanes::Kind::Wait;
+        lanes_of.entry(step).or_default().insert(segment.lane);
+    }
+    for (span, &step) in graph.steps.iter().enumerate() {
+        let sum = sums.entry(step).or_default();
+        sum.self_ns += u128::from(forest.self_ns[span]);
+        sum.last_ns += u128::from(last[span]);
+    }
+    for (step, lanes) in &lanes_of {
+        let reach = lanes.iter().map(|lane| lane_ns[lane].1 - lane_ns[lane].0);
+        sums.entry(*step).or_default().lanes_ns = reach.map(u128::from).sum();
+    }
+    sums
+}
+
+fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
+    let graph = Graph::of(forest, options);
+    let all = graph.totals(Change::none());
+    let whole_ns: u128 = all.iter().map(|&ns| u128::from(ns)).sum();
+    let mut steps: Vec<(u32, Sums)> = sums_of(&graph, forest).into_iter().collect();
+    steps.sort_by_key(|(step, sum)| (u128::MAX - sum.work_ns.max(sum.self_ns), *step));
+    let self_ns: u128 = steps.iter().map(|(_, sum)| sum.self_ns).sum();
+    let last_ns: u128 = steps.iter().map(|(_, sum)| sum.last_ns).sum();
+    let share = |part: u128, of: u128| {
+        if of == 0 {
+            0.0
+        } else {
+            part as f64 / of as f64
+        }
+    };
+    let mut found: Vec<Saving> = Vec::new();
+    for &(step, sum) in steps.iter().take(STEPS_MAX) {
+        let (saving, low, high) = interval(&graph, step, options.factor, &all);
+        let verdict = verdict(low, high);
+        found.push(Saving {
+            step: graph.name(forest, step),
+            saving,
+            low,
+            high,
+            verdict,
+            work_s: seconds(sum.work_ns),
+            waited_s: seconds(sum.waited_ns),
+            wait: sum.wait,
+            summed_share: share(sum.self_ns, self_ns),
+            last_finisher_share: share(sum.last_ns, last_ns),
+            utilisation: share(sum.work_ns, sum.lanes_ns),
+        });
+    }
+    found.sort_by(|left, right| {
+        let ties = || left.step.cmp(&right.step);
+        right.saving.total_cmp(&left.saving).then_with(ties)
+    });
+    Savings {
+        factor: options.factor,
+        end_to_end_s: seconds(whole_ns),
+        trees: all.len() as u64,
+        trees_left_out: left_out,
+        unexplained: share(graph.open_ns(), whole_ns),
+        steps: found,
+    }
+}
+
+fn verdict(low: f64, high: f64) -> &'static str {
+    if high < NOTABLE / 2.0 {
+        "no gain"
+    } else if high - low > WIDE * high && high - low > NOTABLE {
+        "cannot tell"
+    } else if low <= 0.0 {
+        "no gain"
+    } else {
+        "faster"
+    }
+}
+
+/// (saving, low, high): over trees by the variance of a ratio, over readings of unexplained gaps
+/// by replaying both (they do not give way; they shrink like the step).
+fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f64) {
+    let whole: f64 = all.iter().map(|&ns| ns as f64).sum();
+    if whole == 0.0 {
+        return (0.0, 0.0, 0.0);
+    }
+    let saved = |change: Change| -> Vec<f64> {
+        let left = graph.totals(change);
+        all.iter()
+            .zip(left)
+            .map(|(&before, after)| before as f64 - after as f64)
+            .collect()
+    };
+    let ratio = |saved: &[f64]| saved.iter().sum::<f64>() / whole;
+    let usual = saved(Change::faster(step, factor));
+    let point = ratio(&usual);
+    let (mut low, mut high) = (point, point);
+    if graph.has_open() {
+        for change in [
+            Change::faster(step, factor).pinned(),
+            Change::faster(step, factor).shrinking(),
+        ] {
+            let other = ratio(&saved(change));
+            (low, high) = (low.min(other), high.max(other));
+        }
+    }
+    let trees = all.len() as f64;
+    if trees >= 2.0 {
+        let residual = |(&part, &of): (&f64, &u64)| (part - point * of as f64).powi(2);
+        let squares: f64 = usual.iter().zip(all).map(residual).sum();
+        let half = Z90 * (squares * trees / (trees - 1.0)).sqrt() / whole;
+        (low, high) = (low - half, high + half);
+    }
+    (point, low, high)
+}
+
+/// Each span's time on the path that goes, from each root's end, to whoever finished last.
+fn last_finishers(forest: &Forest) -> Vec<u64> {
+    let mut found = vec![0u64; forest.spans.len()];
+    // Spans to walk with the time until which they are looked at.
+    let mut open: Vec<(u32, u64)> = Vec::new();
+    for &node in &forest.order {
+        if forest.parents[node as usize] == NONE {
+            open.push((node, forest.spans[node as usize].end_ns));
+        }
+    }
+    while let Some((node, until_ns)) = open.pop() {
+        let span = &forest.spans[node as usize];
+        let mut at_ns = until_ns;
+        let mut children = forest.children.get(node).to_vec();
+        children.sort_by_key(|&child| std::cmp::Reverse(forest.spans[child as usize].end_ns));
+        for child in children {
+            let call = &forest.spans[child as usize];
+            if call.end_ns > at_ns || call.start_ns < span.start_ns {
+                continue;
+            }
+            found[node as usize] += at_ns - call.end_ns;
+            open.push((child, call.end_ns));
+            at_ns = call.start_ns;
+        }
+        found[node as usize] += at_ns.saturating_sub(span.start_ns);
+    }
+    found
+}

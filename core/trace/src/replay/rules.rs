@@ -1,0 +1,449 @@
+//! Who waited for whom: regular dependencies between lanes, read off the times of many repetitions.
+//!
+//! A streaming write has no span that says "packet 40 was taken once packet 24 had left the
+//! buffer". But where the i-th piece of one stream never ends before the (i + d)-th event of
+//! another, and often ends just then, the second releases the first; so a pipeline, its buffers and
+//! its window of unacknowledged packets are found without being told.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::lanes::{Kind, Lanes};
+use super::streams::{roots_of, streams_of, Stream};
+use crate::tree::{Forest, NONE};
+
+/// Fewer repetitions than this show no rule.
+const ITEMS_MIN: usize = 8;
+/// Lanes further apart than this in the tree's calls are not thought to wait for each other.
+const DISTANCE_MAX: u32 = 6;
+/// A stream whose pieces take less of their tree than this is not asked what it waits for.
+const SHARE_MIN: f64 = 0.005;
+/// How far an end may be from its cause's usual lag, as a fraction of the usual spacing of ends.
+const SLACK: f64 = 0.1;
+/// A cause explains at least this part of the pauses that nothing else explains.
+const EXPLAINED_MIN: f64 = 0.4;
+const STREAMS_MAX: usize = 400;
+
+/// One segment's end waited for an event, or could not have come before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The segment.
+    pub segment: u32,
+    /// The span that releases it.
+    pub by: u32,
+    /// Whether by its end rather than its start.
+    pub at_end: bool,
+    /// Nanoseconds from that event to the end at the least.
+    pub lag_ns: u64,
+    /// Whether the end came just then.
+    pub tight: bool,
+    /// Whether it happened once, so that nothing but the times speaks for it.
+    pub once: bool,
+}
+
+/// A pause that happens once ends with a call on another lane if it ends this soon after it, as a
+/// fraction of the pause; shorter pauses than this share of the tree are not asked.
+const ONCE_SLACK: f64 = 0.05;
+const ONCE_SHARE: f64 = 0.01;
+
+/// Events of one kind on one lane of a tree: where a named call begins, or ends.
+struct Events {
+    lane: u32,
+    spans: Vec<u32>,
+}
+
+struct Candidate {
+    distance: u32,
+    lag_ns: u64,
+    tight: usize,
+    events: usize,
+    at_end: bool,
+    shift: i64,
+}
+
+/// Every release found in a forest.
+pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
+    let roots = roots_of(forest);
+    let mut trees = trees_of(forest, lanes, waits, &roots);
+    let mut found = Vec::new();
+    for (root, streams) in streams_of(forest, lanes, &roots) {
+        let Some(mut tree) = trees.remove(&root).filter(|tree| !tree.edges.is_empty()) else {
+            continue;
+        };
+        let start_ns = |&span: &u32| (forest.spans[span as usize].start_ns, span);
+        tree.events.retain(|events| events.spans.len() >= ITEMS_MIN);
+        tree.events.truncate(STREAMS_MAX);
+        for events in &mut tree.events {
+            events.spans.sort_by_key(start_ns);
+        }
+        let end_ns = |&span: &u32| (forest.spans[span as usize].end_ns, span);
+        tree.tops.sort_by_key(end_ns);
+        let enough = |stream: &Stream| stream.segments.len() >= ITEMS_MIN;
+        let (many, few): (Vec<Stream>, Vec<Stream>) = streams.into_values().partition(enough);
+        tree.releases(many.into_iter().take(STREAMS_MAX), &mut found);
+        tree.pauses(few.iter(), &mut found);
+    }
+    found
+}
+
+/// What happens in each tree besides: events by lane and name, and which lanes call which.
+fn trees_of<'a>(
+    forest: &'a Forest,
+    lanes: &'a Lanes,
+    waits: &[bool],
+    roots: &[u32],
+) -> HashMap<u32, Tree<'a>> {
+    let mut trees: HashMap<u32, Tree<'a>> = HashMap::new();
+    let mut places: HashMap<(u32, u32, u32), usize> = HashMap::new();
+    for (span, &root) in (0u32..).zip(roots) {
+        let tree = trees.entry(root).or_insert_with(|| Tree {
+            forest,
+            lanes,
+            edges: Vec::new(),
+            events: Vec::new(),
+            tops: Vec::new(),
+            whole_ns: forest.spans[root as usize].duration_ns(),
+        });
+        let lane = lanes.lane_of[span as usize];
+        if !waits[span as usize] {
+            let name = forest.spans[span as usize].name;
+            let place = *places.entry((root, lane, name)).or_insert_with(|| {
+                tree.events.push(Events {
+                    lane,
+                    spans: Vec::new(),
+                });
+                tree.events.len() - 1
+            });
+            tree.events[place].spans.push(span);
+        }
+        let parent = forest.parents[span as usize];
+        if parent != NONE && lanes.lane_of[parent as usize] != lane {
+            tree.tops.push(span);
+            tree.edges.push((lanes.lane_of[parent as usize], lane));
+        }
+    }
+    trees
+}
+
+struct Tree<'a> {
+    forest: &'a Forest,
+    lanes: &'a Lanes,
+    edges: Vec<(u32, u32)>,
+    events: Vec<Events>,
+    /// The outermost call of each stay on a lane that is not its caller's, by their ends.
+    tops: Vec<u32>,
+    whole_ns: u64,
+}
+
+impl Tree<'_> {
+    fn releases(&self, streams: impl Iterator<Item = Stream>, found: &mut Vec<Release>) {
+        // The gate of each pair of lanes where one follows the other without visible waiting.
+        let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
+        for stream in streams {
+            let near = self.distances(stream.lane);
+            let ends = self.ends(&stream);
+            let paused = self.paused(&stream, &ends);
+            let mut candidates: Vec<Candidate> = Vec::new();
+            for (index, events) in self.events.iter().enumerate() {
+                let Some(&distance) = near.get(&events.lane).filter(|&&far| far > 0) else {
+                    continue;
+                };
+                for at_end in [false, true] {
+                    let candidate = self.candidate((&ends, &paused), index, at_end, distance);
+                    candidates.extend(candidate);
+                }
+            }
+            let tenth = 1.max(paused.iter().filter(|&&one| one).count() / 10);
+            // Who explains clearly more pauses goes first, then who is nearer.
+            candidates
+                .sort_by_key(|one| (usize::MAX - one.tight / tenth, one.distance, one.lag_ns));
+            let before = found.len();
+            if self.matters(&stream) {
+                self.choose(&stream, (&ends, &paused), &candidates, found);
+            }
+            if found.len() > before || stream.kind == Kind::Leaf {
+                continue;
+            }
+            let gate = self.gate(&ends, &near);
+            if let Some(gate) = gate {
+                let lanes = (stream.lane, self.events[gate.events].lane);
+                if gates
+                    .get(&lanes)
+                    .is_none_or(|(lag_ns, _)| gate.lag_ns < *lag_ns)
+                {
+                    let all = self.all_of(&stream, &ends, &gate, false);
+                    gates.insert(lanes, (gate.lag_ns, all));
+                }
+            }
+        }
+        found.extend(gates.into_values().flat_map(|(_, releases)| releases));
+    }
+
+    /// Who must have come first, item by item, though nobody was seen to wait: the nearest such
+    /// event of a neighbour that does as many items.
+    fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
+        let mut found: Option<Candidate> = None;
+        for (index, events) in self.events.iter().enumerate() {
+            if near.get(&events.lane) != Some(&1) || events.spans.len() != ends.len() {
+                continue;
+            }
+            for at_end in [false, true] {
+                let slacks = slacks(ends, 0, &self.times(index, at_end));
+                let known = slacks.iter().flatten().count();
+                let Some(&lag_ns) = slacks.iter().flatten().min() else {
+                    continue;
+                };
+                let nearer = found.as_ref().is_none_or(|one| lag_ns < one.lag_ns);
+                if known * 50 >= ends.len() * 49 && nearer {
+                    found = Some(Candidate {
+                        distance: 1,
+                        lag_ns,
+                        tight: 0,
+                        events: index,
+                        at_end,
+                        shift: 0,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Long pauses that end as soon as another lane is done: for that they waited.
+    fn pauses<'s>(&self, streams: impl Iterator<Item = &'s Stream>, found: &mut Vec<Release>) {
+        for &at in streams
+            .filter(|one| one.kind != Kind::Leaf)
+            .flat_map(|one| &one.segments)
+        {
+            let segment = &self.lanes.segments[at as usize];
+            let took_ns = (segment.end_ns - segment.start_ns) as f64;
+            if took_ns < ONCE_SHARE * self.whole_ns as f64 {
+                continue;
+            }
+            let ended = |&span: &u32| self.forest.spans[span as usize].end_ns;
+            let done = self
+                .tops
+                .partition_point(|span| ended(span) <= segment.end_ns);
+            let mut nearest = self.tops[..done].iter().rev();
+            let on_other = |&&span: &&u32| self.lanes.lane_of[span as usize] != segment.lane;
+            let Some(&by) = nearest.find(on_other) else {
+                continue;
+            };
+            let lag_ns = segment.end_ns - ended(&by);
+            if ended(&by) > segment.start_ns && lag_ns as f64 <= ONCE_SLACK * took_ns {
+                found.push(Release {
+                    segment: at,
+                    by,
+                    at_end: true,
+                    lag_ns,
+                    tight: true,
+                    once: true,
+                });
+            }
+        }
+    }
+
+    /// Which items took notable time: only these ask for an explanation.
+    fn paused(&self, stream: &Stream, ends: &[u64]) -> Vec<bool> {
+        let notable_ns = spacing_ns(ends) * SLACK;
+        let took = |&at: &u32| {
+            let segment = &self.lanes.segments[at as usize];
+            (segment.end_ns - segment.start_ns) as f64
+        };
+        stream
+            .segments
+            .iter()
+            .map(|at| took(at) > notable_ns)
+            .collect()
+    }
+
+    fn ends(&self, stream: &Stream) -> Vec<u64> {
+        let end = |&at: &u32| self.lanes.segments[at as usize].end_ns;
+        stream.segments.iter().map(end).collect()
+    }
+
+    fn matters(&self, stream: &Stream) -> bool {
+        let took = |&at: &u32| {
+            let segment = &self.lanes.segments[at as usize];
+            segment.end_ns - segment.start_ns
+        };
+        let all_ns: u64 = stream.segments.iter().map(took).sum();
+        all_ns as f64 >= SHARE_MIN * self.whole_ns as f64
+    }
+
+    fn distances(&self, from: u32) -> HashMap<u32, u32> {
+        let mut far = HashMap::from([(from, 0)]);
+        let mut open = VecDeque::from([from]);
+        while let Some(lane) = open.pop_front() {
+            let distance = far[&lane];
+            if distance == DISTANCE_MAX {
+                continue;
+            }
+            for &(left, right) in &self.edges {
+                let next = match lane {
+                    _ if lane == left => right,
+                    _ if lane == right => left,
+                    _ => continue,
+                };
+                far.entry(next).or_insert_with(|| {
+                    open.push_back(next);
+                    distance + 1
+                });
+            }
+        }
+        far
+    }
+
+    fn times(&self, events: usize, at_end: bool) -> impl Fn(i64) -> Option<u64> + '_ {
+        let spans = &self.events[events].spans;
+        move |place| {
+            let span = spans.get(usize::try_from(place).ok()?)?;
+            let span = &self.forest.spans[*span as usize];
+            Some(if at_end { span.end_ns } else { span.start_ns })
+        }
+    }
+
+    /// The closest regular distance at which the events never come after the ends.
+    fn candidate(
+        &self,
+        (ends, paused): (&[u64], &[bool]),
+        events: usize,
+        at_end: bool,
+        distance: u32,
+    ) -> Option<Candidate> {
+        let time = self.times(events, at_end);
+        let (mut place, mut shifts) = (-1i64, Vec::with_capacity(ends.len()));
+        for (index, &end_ns) in (0i64..).zip(ends) {
+            while time(place + 1).is_some_and(|at| at <= end_ns) {
+                place += 1;
+            }
+            if place >= 0 {
+                shifts.push(place - index);
+            }
+        }
+        if shifts.len() < ITEMS_MIN.max(ends.len() / 4) {
+            return None;
+        }
+        let rare = shifts.len() / 50;
+        let (_, &mut shift, _) = shifts.select_nth_unstable(rare);
+        let slacks = slacks(ends, shift, &time);
+        let lag_ns = *slacks.iter().flatten().min()?;
+        let tolerance_ns = (spacing_ns(ends) * SLACK) as u64;
+        let near = |(slack, paused): &(&Option<u64>, &bool)| {
+            **paused && slack.is_some_and(|slack| slack <= lag_ns + tolerance_ns)
+        };
+        let tight = slacks.iter().zip(paused).filter(near).count();
+        Some(Candidate {
+            distance,
+            lag_ns,
+            tight,
+            events,
+            at_end,
+            shift,
+        })
+    }
+
+    /// Takes candidates in turn, as long as each explains ends that are not explained yet.
+    fn choose(
+        &self,
+        stream: &Stream,
+        (ends, paused): (&[u64], &[bool]),
+        candidates: &[Candidate],
+        found: &mut Vec<Release>,
+    ) {
+        let spacing = spacing_ns(ends);
+        let mut explained: Vec<bool> = paused.iter().map(|paused| !paused).collect();
+        let place: HashMap<u32, usize> = stream.segments.iter().copied().zip(0..).collect();
+        for one in candidates {
+            let open = explained.iter().filter(|&&explained| !explained).count();
+            let enough = (open as f64 * EXPLAINED_MIN).max(3.0) as usize;
+            if one.tight < enough || one.lag_ns as f64 > spacing {
+                continue;
+            }
+            let releases = self.all_of(stream, ends, one, true);
+            let new = |release: &&Release| release.tight && !explained[place[&release.segment]];
+            if releases.iter().filter(new).count() < enough {
+                continue;
+            }
+            if stream.kind == Kind::Leaf && !self.is_held_up(stream, &releases, one, spacing) {
+                continue;
+            }
+            for release in releases.iter().filter(|release| release.tight) {
+                explained[place[&release.segment]] = true;
+            }
+            found.extend(releases);
+        }
+    }
+
+    /// Whether a call that is not named a wait took longer whenever it ended with the event.
+    fn is_held_up(
+        &self,
+        stream: &Stream,
+        releases: &[Release],
+        one: &Candidate,
+        spacing: f64,
+    ) -> bool {
+        let tight: Vec<u32> = releases
+            .iter()
+            .filter(|r| r.tight)
+            .map(|r| r.segment)
+            .collect();
+        let median = |mut values: Vec<u64>| {
+            values.sort_unstable();
+            values.get(values.len() / 2).copied()
+        };
+        let took = |at: &u32| {
+            let segment = &self.lanes.segments[*at as usize];
+            segment.end_ns - segment.start_ns
+        };
+        let held = median(tight.iter().map(took).collect());
+        let free = stream.segments.iter().filter(|at| !tight.contains(at));
+        let free: Vec<u64> = free.map(took).collect();
+        let enough = free.len() >= 3;
+        let (Some(held), Some(free)) = (held, median(free)) else {
+            return false;
+        };
+        enough && held as f64 > 1.2 * free as f64 && one.lag_ns as f64 <= SLACK * spacing
+    }
+
+    fn all_of(
+        &self,
+        stream: &Stream,
+        ends: &[u64],
+        one: &Candidate,
+        may_be_tight: bool,
+    ) -> Vec<Release> {
+        let time = self.times(one.events, one.at_end);
+        let tolerance_ns = (spacing_ns(ends) * SLACK) as u64;
+        let spans = &self.events[one.events].spans;
+        let slacks = slacks(ends, one.shift, &time);
+        let mut releases = Vec::new();
+        for (index, slack) in slacks.iter().enumerate() {
+            let Some(slack) = *slack else { continue };
+            let tight = may_be_tight && slack <= one.lag_ns + tolerance_ns;
+            releases.push(Release {
+                segment: stream.segments[index],
+                by: spans[(index as i64 + one.shift) as usize],
+                at_end: one.at_end,
+                lag_ns: if tight { slack } else { one.lag_ns },
+                tight,
+                once: false,
+            });
+        }
+        releases
+    }
+}
+
+/// From the event to the end, item by item; nothing where there is no event or it comes later.
+fn slacks(ends: &[u64], shift: i64, time: &impl Fn(i64) -> Option<u64>) -> Vec<Option<u64>> {
+    let slack = |(index, &end_ns): (i64, &u64)| end_ns.checked_sub(time(index + shift)?);
+    (0i64..).zip(ends).map(slack).collect()
+}
+
+fn spacing_ns(ends: &[u64]) -> f64 {
+    let mut between: Vec<u64> = ends
+        .windows(2)
+        .map(|two| two[1].saturating_sub(two[0]))
+        .collect();
+    between.sort_unstable();
+    between.get(between.len() / 2).copied().unwrap_or(0) as f64
+}

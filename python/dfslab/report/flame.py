@@ -1,0 +1,67 @@
+"""Call trees as nested bars that the page draws: by time, work, waits, bytes or calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+MOST_NODES = 20_000
+MEASURES = {"time": "time", "work": "work", "wait": "waits", "bytes": "bytes", "calls": "calls"}
+NOTE = (
+    "Width is the chosen measure, a step above the steps inside it; a click looks closer. "
+    "Blue works, amber waits."
+)
+
+
+def flatten(
+    roots: Sequence[Mapping[str, Any]], changes: Mapping[str, float] | None = None
+) -> list[dict[str, Any]]:
+    """The nodes, each behind the one above it, with (calls, own nanoseconds, bytes)."""
+    found: list[dict[str, Any]] = []
+    open_nodes = [(root, -1, root["name"]) for root in reversed(roots)]
+    while open_nodes and len(found) < MOST_NODES:
+        node, above, path = open_nodes.pop()
+        own_ns = node.get("self_ns", round(node["self_s"] * 1e9))
+        row: dict[str, Any] = {
+            "name": node["name"] or "(unnamed)", "above": above,
+            "kind": node.get("kind", "service"), "sums": [node["count"], own_ns, node["bytes"]],
+        }  # fmt: skip
+        if node.get("of"):
+            row["of"] = node["of"]
+        if changes and path in changes:
+            row["change"] = changes[path]
+        below = [(child, len(found), f"{path}/{child['name']}") for child in node["children"]]
+        open_nodes += reversed(below)
+        found.append(row)
+    return found
+
+
+def facets(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Every process that has sums of its own."""
+    return sorted({name for node in nodes for name in node.get("of", {})})
+
+
+def flame(
+    roots: Sequence[Mapping[str, Any]], label: str, changes: Mapping[str, float] | None = None
+) -> Markup:
+    """A place for the bars, the controls above it, and the data."""
+    nodes = flatten(roots, changes)
+    text = json.dumps({"nodes": nodes, "changed": bool(changes)}, allow_nan=False)
+    options = Markup("").join(
+        Markup('<option value="{}">{}</option>').format(*pair) for pair in MEASURES.items()
+    )
+    processes = Markup("").join(
+        Markup('<option value="{0}">{0}</option>').format(name) for name in facets(nodes)
+    )
+    return Markup(
+        '<div class="flame" role="group" aria-label="{}"><form onsubmit="return false">'
+        '<label>by <select name="by">{}</select></label>'
+        '<label>process <select name="facet"><option value="">all</option>{}</select></label>'
+        '<label>find <input name="word" type="search" placeholder="a step"></label>'
+        '<button name="reset" type="button" disabled>whole tree</button><output></output>'
+        '</form><div class="rows"></div></div>'
+        '<script type="application/json" class="flame">{}</script>'
+    ).format(label, options, processes, Markup(text.replace("<", "\\u003c")))

@@ -1,0 +1,124 @@
+"""Gains read off call profiles: planted operations whose truth is arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dfslab.instruments.callprofile import File, merge
+from dfslab.studies.gain import lanes, savings
+
+MS = 1_000_000
+
+
+def step(above: int, name: str, total: int, below: int = 0, kind: str = "service") -> dict:
+    """A row of ten equal calls, their sums in milliseconds."""
+    each = total * MS // 10
+    return {"above": above, "step": name, "kind": kind, "count": 10, "total_ns": total * MS,
+            "self_ns": (total - below) * MS, "min_ns": each, "max_ns": each,
+            "durations": [[each, 10]]}  # fmt: skip
+
+
+def found(*processes: tuple[str, list[dict]], factor: float = 2.0) -> dict[str, Any]:
+    return savings(merge(files(processes)), factor)
+
+
+def files(processes) -> list[tuple[str, File]]:
+    common = {"format": "dfslab-profile/1", "pid": 1, "started_unix_ns": 1, "written_unix_ns": 2,
+              "last": True, "trees": 1, "open_calls": 0, "points": [], "losses": {}}  # fmt: skip
+    return [
+        (service, File.model_validate({**common, "service": service, "instance": service,
+                                       "nodes": rows}))
+        for service, rows in processes
+    ]  # fmt: skip
+
+
+def of(report: dict[str, Any], path: str) -> dict[str, Any]:
+    (row,) = [row for row in report["steps"] if row["step"] == path]
+    return row
+
+
+SMALL_FILES = (
+    ("client", [
+        step(-1, "put", 1000, 900),
+        step(0, "create", 100, 40),
+        step(1, "rpc", 40, kind="blocked"),
+        step(0, "close", 800, 700),
+        step(3, "back_off", 700, kind="blocked"),
+        {"above": -1, "under": "client:put", "remote": False},
+        step(5, "stream", 60, 50),
+        step(6, "acks", 50, kind="blocked"),
+    ]),
+    ("server", [
+        {"above": -1, "under": "client:put/create/rpc", "remote": True},
+        step(0, "make", 30),
+        step(-1, "beat", 5000),
+    ]),
+)  # fmt: skip
+
+
+def test_a_back_off_is_named_and_the_server_is_not():
+    report = found(*SMALL_FILES)
+    assert report["operations"] == ["client:put"]
+    assert report["end_to_end_s"] == 1.0
+    first = report["steps"][0]
+    assert first["step"] == "client:put/close/back_off"
+    assert first["verdict"] == "faster"
+    # At most the ten milliseconds of the streaming thread can have been what it waited for.
+    assert first["low"] == pytest.approx(0.345)
+    assert first["high"] == pytest.approx(0.35)
+    assert of(report, "client:put/create/rpc/server:make")["saving"] == pytest.approx(0.015)
+    assert of(report, "client:put/create")["saving"] == pytest.approx(0.03)
+    assert not [row for row in report["steps"] if row["step"].startswith("server:")]
+
+
+def test_a_tenfold_step_gains_nine_tenths():
+    report = found(*SMALL_FILES, factor=10.0)
+    assert report["steps"][0]["high"] == pytest.approx(0.63)
+
+
+def pipeline(disk: int, mirror: int) -> dict[str, Any]:
+    """A write of one second whose client waits for two nodes, the first slower than the second."""
+    return found(
+        ("client", [
+            step(-1, "write", 1000, 1000),
+            step(0, "copy", 300),
+            step(0, "room", 700, kind="blocked"),
+            {"above": -1, "under": "client:write", "remote": False},
+            step(3, "streamer", 1000, 1000),
+            step(4, "pipeline", 20, kind="blocked"),
+            step(4, "send", 200),
+            step(4, "acks", 780, kind="blocked"),
+        ]),
+        ("node", [
+            {"above": -1, "under": "client:write/streamer/pipeline", "remote": True},
+            step(0, "block", 1000, 1000),
+            step(1, "disk", disk),
+            step(1, "mirror", mirror),
+            step(1, "wait", 1000 - disk - mirror, kind="blocked"),
+        ]),
+    )  # fmt: skip
+
+
+def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
+    report = pipeline(disk=800, mirror=150)
+    first = report["steps"][0]
+    assert first["step"].endswith("node:block/disk")
+    assert first["saving"] == pytest.approx(0.15)
+    assert first["high"] == pytest.approx(0.4)
+    # What ranking by sums puts beside it would be waited for instead.
+    copy = of(report, "client:write/copy")
+    assert copy["saving"] == 0
+    assert copy["summed_share"] > 0.09
+    assert copy["verdict"] in ("cannot tell", "no gain")
+
+
+def test_the_lanes_of_an_operation_are_told_apart():
+    top = merge(files(SMALL_FILES))
+    names = [lane.name for lane in lanes(top.children["client:put"])]
+    assert names == ["client:put", "client:put/stream"]
+
+
+def test_no_operation_gains_nothing():
+    assert found(("server", [step(-1, "beat", 10)]))["operations"] == ["server:beat"]
+    assert savings(merge([]))["steps"] == []
