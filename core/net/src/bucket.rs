@@ -20,15 +20,27 @@ pub(crate) struct Node {
 }
 
 /// Tokens that fit one arc (and one key), in the order in which they are taken.
+///
+/// Small, because a run looks at one for every token that comes or goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     pub(crate) view: u32,
     /// The group of joined arcs, or none.
     pub(crate) group: u32,
+    /// The node taken first, or none; for a random place any node.
     head: u32,
+    /// The last node of a list.
     tail: u32,
-    heap: Ranked,
-    array: Vec<u32>,
+    store: Store,
+}
+
+/// Where the nodes are kept.
+#[derive(Clone, Debug)]
+enum Store {
+    Fifo,
+    Lifo,
+    Array(Box<Vec<u32>>),
+    Heap(Box<Ranked>),
 }
 
 /// All memberships of all tokens; freed ones are used again.
@@ -80,30 +92,31 @@ impl Nodes {
 }
 
 impl Bucket {
-    pub(crate) fn new(view: u32, group: u32) -> Self {
+    pub(crate) fn new(view: u32, group: u32, discipline: Discipline) -> Self {
+        let store = match discipline {
+            Discipline::Fifo => Store::Fifo,
+            Discipline::Lifo => Store::Lifo,
+            Discipline::Random => Store::Array(Box::default()),
+            Discipline::Least { .. } => Store::Heap(Box::default()),
+        };
         Self {
             view,
             group,
             head: NONE,
             tail: NONE,
-            heap: Ranked::default(),
-            array: Vec::new(),
+            store,
         }
     }
 
     /// The node taken first, or none; for a random place any node.
     #[inline]
-    pub(crate) fn first(&self, discipline: Discipline) -> u32 {
-        match discipline {
-            Discipline::Fifo | Discipline::Lifo => self.head,
-            Discipline::Random => self.array.first().copied().unwrap_or(NONE),
-            Discipline::Least { .. } => self.heap.first().unwrap_or(NONE),
-        }
+    pub(crate) fn first(&self) -> u32 {
+        self.head
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.head == NONE && self.array.is_empty() && self.heap.is_empty()
+        self.head == NONE
     }
 
     /// The node after `node` in a list.
@@ -114,28 +127,33 @@ impl Bucket {
 
     /// The nodes of a heap in rank order.
     pub(crate) fn sorted(&self, into: &mut Vec<u32>) {
-        let mut members = self.heap.members().to_vec();
+        let Store::Heap(heap) = &self.store else {
+            return;
+        };
+        let mut members = heap.members().to_vec();
         members.sort_unstable();
         into.extend(members.iter().map(|member| member.1));
     }
 
     /// The nodes of a random place, in no order that means anything.
     pub(crate) fn array(&self) -> &[u32] {
-        &self.array
+        match &self.store {
+            Store::Array(array) => array,
+            _ => &[],
+        }
     }
 
-    /// Adds a node; true when it is now the first.
+    /// Adds a node; true when it is now the first. Only a heap asks for the rank.
     #[inline]
     pub(crate) fn add(
         &mut self,
         nodes: &mut Nodes,
         index: u32,
-        discipline: Discipline,
-        rank: Rank,
+        rank: impl FnOnce() -> Rank,
     ) -> bool {
         let nodes = &mut nodes.nodes;
-        match discipline {
-            Discipline::Fifo => {
+        match &mut self.store {
+            Store::Fifo => {
                 nodes[index as usize].before = self.tail;
                 match self.tail {
                     NONE => self.head = index,
@@ -143,7 +161,7 @@ impl Bucket {
                 }
                 self.tail = index;
             }
-            Discipline::Lifo => {
+            Store::Lifo => {
                 nodes[index as usize].after = self.head;
                 match self.head {
                     NONE => self.tail = index,
@@ -151,26 +169,27 @@ impl Bucket {
                 }
                 self.head = index;
             }
-            Discipline::Random => {
-                nodes[index as usize].before = self.array.len() as u32;
-                self.array.push(index);
+            Store::Array(array) => {
+                nodes[index as usize].before = array.len() as u32;
+                array.push(index);
+                self.head = array[0];
             }
-            Discipline::Least { .. } => {
-                self.heap
-                    .insert(rank, index, |node, at| nodes[node as usize].before = at);
+            Store::Heap(heap) => {
+                heap.insert(rank(), index, |node, at| nodes[node as usize].before = at);
+                self.head = heap.first().unwrap_or(NONE);
             }
         }
-        self.first(discipline) == index
+        self.head == index
     }
 
     /// Takes a node out; true when it was the first.
     #[inline]
-    pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32, discipline: Discipline) -> bool {
-        let was_first = self.first(discipline) == index;
+    pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32) -> bool {
+        let was_first = self.head == index;
         let nodes = &mut nodes.nodes;
         let Node { before, after, .. } = nodes[index as usize];
-        match discipline {
-            Discipline::Fifo | Discipline::Lifo => {
+        match &mut self.store {
+            Store::Fifo | Store::Lifo => {
                 match before {
                     NONE => self.head = after,
                     before => nodes[before as usize].after = after,
@@ -180,15 +199,16 @@ impl Bucket {
                     after => nodes[after as usize].before = before,
                 }
             }
-            Discipline::Random => {
-                self.array.swap_remove(before as usize);
-                if let Some(&moved) = self.array.get(before as usize) {
+            Store::Array(array) => {
+                array.swap_remove(before as usize);
+                if let Some(&moved) = array.get(before as usize) {
                     nodes[moved as usize].before = before;
                 }
+                self.head = array.first().copied().unwrap_or(NONE);
             }
-            Discipline::Least { .. } => {
-                self.heap
-                    .remove(before, |node, at| nodes[node as usize].before = at);
+            Store::Heap(heap) => {
+                heap.remove(before, |node, at| nodes[node as usize].before = at);
+                self.head = heap.first().unwrap_or(NONE);
             }
         }
         was_first

@@ -47,7 +47,21 @@ pub(crate) type Code = Box<[Instruction]>;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Constant(u64),
-    Field { arc: u16, field: u16 },
+    Field {
+        arc: u16,
+        field: u16,
+    },
+    /// A field plus a number, as counters have it.
+    Counted {
+        arc: u16,
+        field: u16,
+        change: i64,
+    },
+    /// A draw with one parameter, a number.
+    Draw {
+        kind: Draw,
+        parameter: f64,
+    },
     Code(Code),
 }
 
@@ -103,6 +117,13 @@ impl Value {
         match self {
             Value::Constant(word) => Ok(*word),
             Value::Field { arc, field } => Ok(binding.load(*arc, *field)),
+            Value::Counted { arc, field, change } => {
+                match (binding.load(*arc, *field) as i64).checked_add(*change) {
+                    Some(whole) => Ok(whole as u64),
+                    None => Err(Fault::IntegerOverflow),
+                }
+            }
+            Value::Draw { kind, parameter } => draw(*kind, *parameter, 0.0, stream),
             Value::Code(code) => evaluate(code, binding, stream),
         }
     }
@@ -114,19 +135,6 @@ pub(crate) fn evaluate(
     binding: Binding<'_>,
     stream: &mut Stream,
 ) -> Result<u64, Fault> {
-    // The two commonest programs, a field against a number and a draw, need no stack.
-    match *code {
-        [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(kind)] => {
-            on_integers(kind, binding.load(arc, field) as i64, word as i64)
-        }
-        [Instruction::Push(word), Instruction::Draw(kind)] => {
-            draw(kind, f64::from_bits(word), 0.0, stream)
-        }
-        _ => on_stack(code, binding, stream),
-    }
-}
-
-fn on_stack(code: &[Instruction], binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
     let mut stack = [0u64; STACK_MAX];
     let mut top = 0;
     let mut at = 0;

@@ -60,22 +60,32 @@ impl Hasher for KeyHasher {
 }
 
 impl Marking<'_> {
-    /// The group of a key, made when it is new.
+    /// The group of a key of one field, made when it is new.
     #[inline]
-    pub(super) fn group(&mut self, transition: u32, key: Key, fields: usize) -> u32 {
-        let join = &mut self.joins[transition as usize];
-        if fields == 1 && key[0] < DIRECT_KEYS {
-            let index = key[0] as usize;
-            if index >= join.direct.len() {
-                join.direct.resize(index + 1, NONE);
-            }
-            if join.direct[index] == NONE {
-                let made = self.make_group(transition, key, false);
-                self.joins[transition as usize].direct[index] = made;
-                return made;
-            }
-            return join.direct[index];
+    pub(super) fn group_of_one(&mut self, transition: u32, word: u64) -> u32 {
+        let direct = &self.joins[transition as usize].direct;
+        match direct.get(word as usize) {
+            Some(&group) if group != NONE => group,
+            _ if word < DIRECT_KEYS => self.new_direct(transition, word),
+            _ => self.group_of_key(transition, [word, 0, 0]),
         }
+    }
+
+    #[cold]
+    fn new_direct(&mut self, transition: u32, word: u64) -> u32 {
+        let made = self.make_group(transition, [word, 0, 0], false);
+        let direct = &mut self.joins[transition as usize].direct;
+        let index = word as usize;
+        if index >= direct.len() {
+            direct.resize(index + 1, NONE);
+        }
+        direct[index] = made;
+        made
+    }
+
+    /// The group of a key, made when it is new.
+    pub(super) fn group_of_key(&mut self, transition: u32, key: Key) -> u32 {
+        let join = &mut self.joins[transition as usize];
         if let Some(&group) = join.by_key.get(&key) {
             return group;
         }
@@ -104,8 +114,9 @@ impl Marking<'_> {
         };
         self.groups.push(group);
         for &arc in &definition.joined {
-            self.buckets
-                .push(Bucket::new(definition.inputs[arc as usize].view, index));
+            let view = definition.inputs[arc as usize].view;
+            let discipline = net.views[view as usize].discipline;
+            self.buckets.push(Bucket::new(view, index, discipline));
         }
         index
     }
@@ -192,7 +203,7 @@ impl Marking<'_> {
     fn lead_rank(&self, bucket: u32) -> Rank {
         let bucket = &self.buckets[bucket as usize];
         let discipline = self.net.views[bucket.view as usize].discipline;
-        self.rank(self.nodes.get(bucket.first(discipline)).token, discipline)
+        self.rank(self.nodes.get(bucket.first()).token, discipline)
     }
 
     /// The ready group that is first by its leading token.
