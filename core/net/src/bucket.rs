@@ -19,6 +19,102 @@ pub(crate) struct Node {
     after: u32,
 }
 
+/// Marks the number of a membership that is not its token's first.
+const FURTHER: u32 = 1 << 31;
+
+/// All memberships of all tokens. A token's first has the token's number and is always there;
+/// further ones are made as needed, and freed ones are used again.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    first: Vec<Node>,
+    further: Vec<Node>,
+    free: u32,
+}
+
+impl Default for Nodes {
+    fn default() -> Self {
+        Self {
+            first: Vec::new(),
+            further: Vec::new(),
+            free: NONE,
+        }
+    }
+}
+
+impl Nodes {
+    /// Makes room for the first membership of one token more.
+    pub(crate) fn add_token(&mut self) {
+        let token = self.first.len() as u32;
+        assert!(token < FURTHER, "tokens are limited to fewer");
+        self.first.push(Node {
+            token,
+            bucket: NONE,
+            sibling: NONE,
+            before: NONE,
+            after: NONE,
+        });
+    }
+
+    /// A membership of a token that has those from `sibling` on already.
+    #[inline(always)]
+    pub(crate) fn make(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
+        if sibling != NONE {
+            return self.make_further(token, bucket, sibling);
+        }
+        self.first[token as usize] = Node {
+            token,
+            bucket,
+            sibling: NONE,
+            before: NONE,
+            after: NONE,
+        };
+        token
+    }
+
+    fn make_further(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
+        let node = Node {
+            token,
+            bucket,
+            sibling,
+            before: NONE,
+            after: NONE,
+        };
+        if self.free == NONE {
+            self.further.push(node);
+            return (self.further.len() as u32 - 1) | FURTHER;
+        }
+        let index = self.free;
+        let slot = self.at(index);
+        self.free = std::mem::replace(slot, node).after;
+        index
+    }
+
+    #[inline(always)]
+    pub(crate) fn release(&mut self, index: u32) {
+        if index & FURTHER != 0 {
+            let free = self.free;
+            self.at(index).after = free;
+            self.free = index;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> Node {
+        match index & FURTHER {
+            0 => self.first[index as usize],
+            _ => self.further[(index ^ FURTHER) as usize],
+        }
+    }
+
+    #[inline(always)]
+    fn at(&mut self, index: u32) -> &mut Node {
+        match index & FURTHER {
+            0 => &mut self.first[index as usize],
+            _ => &mut self.further[(index ^ FURTHER) as usize],
+        }
+    }
+}
+
 /// Tokens that fit one arc (and one key), in the order in which they are taken.
 ///
 /// Small, because a run looks at one for every token that comes or goes.
@@ -41,54 +137,6 @@ enum Store {
     Lifo,
     Array(Box<Vec<u32>>),
     Heap(Box<Ranked>),
-}
-
-/// All memberships of all tokens; freed ones are used again.
-#[derive(Debug)]
-pub(crate) struct Nodes {
-    nodes: Vec<Node>,
-    free: u32,
-}
-
-impl Default for Nodes {
-    fn default() -> Self {
-        Self {
-            nodes: Vec::new(),
-            free: NONE,
-        }
-    }
-}
-
-impl Nodes {
-    #[inline]
-    pub(crate) fn make(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
-        let node = Node {
-            token,
-            bucket,
-            sibling,
-            before: NONE,
-            after: NONE,
-        };
-        if self.free == NONE {
-            self.nodes.push(node);
-            return self.nodes.len() as u32 - 1;
-        }
-        let index = self.free;
-        self.free = self.nodes[index as usize].after;
-        self.nodes[index as usize] = node;
-        index
-    }
-
-    #[inline]
-    pub(crate) fn release(&mut self, index: u32) {
-        self.nodes[index as usize].after = self.free;
-        self.free = index;
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, index: u32) -> Node {
-        self.nodes[index as usize]
-    }
 }
 
 impl Bucket {
@@ -122,7 +170,7 @@ impl Bucket {
     /// The node after `node` in a list.
     #[inline]
     pub(crate) fn after(&self, nodes: &Nodes, node: u32) -> u32 {
-        nodes.nodes[node as usize].after
+        nodes.get(node).after
     }
 
     /// The nodes of a heap in rank order.
@@ -144,38 +192,37 @@ impl Bucket {
     }
 
     /// Adds a node; true when it is now the first. Only a heap asks for the rank.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(
         &mut self,
         nodes: &mut Nodes,
         index: u32,
         rank: impl FnOnce() -> Rank,
     ) -> bool {
-        let nodes = &mut nodes.nodes;
         match &mut self.store {
             Store::Fifo => {
-                nodes[index as usize].before = self.tail;
+                nodes.at(index).before = self.tail;
                 match self.tail {
                     NONE => self.head = index,
-                    tail => nodes[tail as usize].after = index,
+                    tail => nodes.at(tail).after = index,
                 }
                 self.tail = index;
             }
             Store::Lifo => {
-                nodes[index as usize].after = self.head;
+                nodes.at(index).after = self.head;
                 match self.head {
                     NONE => self.tail = index,
-                    head => nodes[head as usize].before = index,
+                    head => nodes.at(head).before = index,
                 }
                 self.head = index;
             }
             Store::Array(array) => {
-                nodes[index as usize].before = array.len() as u32;
+                nodes.at(index).before = array.len() as u32;
                 array.push(index);
                 self.head = array[0];
             }
             Store::Heap(heap) => {
-                heap.insert(rank(), index, |node, at| nodes[node as usize].before = at);
+                heap.insert(rank(), index, |node, at| nodes.at(node).before = at);
                 self.head = heap.first().unwrap_or(NONE);
             }
         }
@@ -183,31 +230,30 @@ impl Bucket {
     }
 
     /// Takes a node out; true when it was the first.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32) -> bool {
         let was_first = self.head == index;
-        let nodes = &mut nodes.nodes;
-        let Node { before, after, .. } = nodes[index as usize];
+        let Node { before, after, .. } = nodes.get(index);
         match &mut self.store {
             Store::Fifo | Store::Lifo => {
                 match before {
                     NONE => self.head = after,
-                    before => nodes[before as usize].after = after,
+                    before => nodes.at(before).after = after,
                 }
                 match after {
                     NONE => self.tail = before,
-                    after => nodes[after as usize].before = before,
+                    after => nodes.at(after).before = before,
                 }
             }
             Store::Array(array) => {
                 array.swap_remove(before as usize);
                 if let Some(&moved) = array.get(before as usize) {
-                    nodes[moved as usize].before = before;
+                    nodes.at(moved).before = before;
                 }
                 self.head = array.first().copied().unwrap_or(NONE);
             }
             Store::Heap(heap) => {
-                heap.remove(before, |node, at| nodes[node as usize].before = at);
+                heap.remove(before, |node, at| nodes.at(node).before = at);
                 self.head = heap.first().unwrap_or(NONE);
             }
         }

@@ -152,12 +152,16 @@ pub(crate) struct Transition {
     pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
     pub(crate) outputs: Vec<Output>,
+    /// The input arcs whose tokens no output arc forwards.
+    pub(crate) released: Vec<u16>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) place: u32,
     pub(crate) view: u32,
+    /// As in the view.
+    pub(crate) joined: Option<u32>,
     /// Whether the token is drawn.
     pub(crate) random: bool,
     /// The variable's name, empty when it has none.
@@ -176,7 +180,23 @@ pub(crate) struct Residual {
 pub(crate) struct Output {
     pub(crate) place: u32,
     pub(crate) fields: Vec<Value>,
+    /// The input arc whose token goes on as it is, instead of a new one being written.
+    pub(crate) forwards: Option<u16>,
     pub(crate) delay: Option<Value>,
+}
+
+impl Output {
+    /// The input arc of which all fields are a copy, in order.
+    pub(crate) fn copied_arc(&self) -> Option<u16> {
+        let Some(&Value::Field { arc, .. }) = self.fields.first() else {
+            return None;
+        };
+        let copy = |(at, value): (usize, &Value)| {
+            let field = at as u16;
+            *value == Value::Field { arc, field }
+        };
+        self.fields.iter().enumerate().all(copy).then_some(arc)
+    }
 }
 
 impl Net {

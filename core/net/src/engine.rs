@@ -249,7 +249,7 @@ impl<'n> Engine<'n> {
         let found = &mut self.found[start..start + definition.inputs.len()];
         let mut latest = 0;
         for (input, found) in definition.inputs.iter().zip(found) {
-            let node = self.marking.bucket_of(input.view, group).first();
+            let node = self.marking.bucket_of(input, group).first();
             if node == NONE {
                 return None;
             }
@@ -376,7 +376,9 @@ impl<'n> Engine<'n> {
             last = token;
         }
         self.schedule(first, due_ns);
-        chosen.iter().for_each(|&token| self.marking.release(token));
+        for &arc in &definition.released {
+            self.marking.release(chosen[arc as usize]);
+        }
         self.chosen = chosen;
         Ok(())
     }
@@ -397,6 +399,11 @@ impl<'n> Engine<'n> {
     #[inline]
     fn make(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u32> {
         let output = &self.net.transitions[transition].outputs[arc];
+        if let Some(arc) = output.forwards {
+            let token = chosen[arc as usize];
+            self.marking.forward(token, output.place);
+            return Ok(token);
+        }
         let token = self.marking.make(output.place);
         let start = token as usize * self.net.stride;
         for (field, value) in output.fields.iter().enumerate() {
@@ -448,7 +455,7 @@ impl<'n> Engine<'n> {
         let group = self.marking.first_ready(transition);
         for (input, token) in self.net.transitions[transition].inputs.iter().zip(chosen) {
             if self.net.views[input.view as usize].discipline == Discipline::Random {
-                let waiting = self.marking.bucket_of(input.view, group).array();
+                let waiting = self.marking.bucket_of(input, group).array();
                 let at = self.streams[transition].below(waiting.len());
                 *token = self.marking.nodes().get(waiting[at]).token;
             }

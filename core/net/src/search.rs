@@ -120,10 +120,10 @@ impl Search {
         let definition = &net.transitions[transition];
         let arcs = definition.inputs.len();
         let look = |arc: usize| {
-            let view = definition.inputs[arc].view;
+            let input = &definition.inputs[arc];
             (
-                marking.bucket_of(view, group),
-                net.views[view as usize].discipline,
+                marking.bucket_of(input, group),
+                net.views[input.view as usize].discipline,
             )
         };
         let mut arc = 0;

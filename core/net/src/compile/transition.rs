@@ -14,6 +14,21 @@ use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 /// Limits that keep indices small and messages early.
 const ARCS_MAX: usize = 1_000;
 
+/// Lets copies of input tokens, and tokens without fields, be the input tokens themselves: rows
+/// are as wide as the widest colour and are not written again. Returns the arcs left over.
+fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
+    let mut left: Vec<u16> = (0..inputs as u16).collect();
+    for output in outputs.iter_mut() {
+        let copied = output.copied_arc();
+        output.forwards = copied.filter(|arc| left.contains(arc));
+        left.retain(|&arc| Some(arc) != output.forwards);
+    }
+    for output in outputs.iter_mut().filter(|one| one.fields.is_empty()) {
+        output.forwards = left.pop();
+    }
+    left
+}
+
 pub(super) struct Builder<'a> {
     pub(super) definition: &'a NetDefinition,
     pub(super) disciplines: Vec<Discipline>,
@@ -79,6 +94,7 @@ impl Builder<'_> {
             let where_ = output_context(&definition.page, &definition.name, arc, &output.place);
             outputs.push(self.output(output, scope, &where_)?);
         }
+        let released = forward(&mut outputs, definition.inputs.len());
         let delay = match &definition.delay {
             Some(json) => Some(delay_of(json, scope, &format!("{context}, delay"))?),
             None => None,
@@ -95,6 +111,7 @@ impl Builder<'_> {
             guard: whole,
             delay,
             outputs,
+            released,
             ..Transition::default()
         };
         self.bind(index, &mut transition, definition, &places, guard, &context)?;
@@ -189,6 +206,7 @@ impl Builder<'_> {
         Ok(Output {
             place: place as u32,
             fields,
+            forwards: None,
             delay,
         })
     }
@@ -232,6 +250,7 @@ impl Builder<'_> {
             transition.inputs.push(Input {
                 place: place as u32,
                 view,
+                joined: self.views[view as usize].joined,
                 random: self.disciplines[place] == Discipline::Random,
                 variable,
             });

@@ -3,7 +3,7 @@
 //! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so that rows and the stack
 //! are plain arrays. Nothing here allocates or recurses.
 
-use super::distribution::{draw, Table};
+use super::distribution::{draw, exponential, Table};
 use super::function::{Draw, Pure};
 use super::parse::BinaryOperator;
 use crate::stream::Stream;
@@ -112,7 +112,7 @@ impl Binding<'_> {
 
 impl Value {
     /// The value under a binding.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(&self, binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
         match self {
             Value::Constant(word) => Ok(*word),
@@ -123,6 +123,10 @@ impl Value {
                     None => Err(Fault::IntegerOverflow),
                 }
             }
+            Value::Draw {
+                kind: Draw::Exponential,
+                parameter,
+            } if (0.0..f64::MAX).contains(parameter) => Ok(exponential(*parameter, stream)),
             Value::Draw { kind, parameter } => draw(*kind, *parameter, 0.0, stream),
             Value::Code(code) => evaluate(code, binding, stream),
         }

@@ -10,7 +10,7 @@ mod join;
 use std::collections::BTreeMap;
 
 use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
-use crate::compiled::{Discipline, Filter, Key, Net, KEY_FIELDS_MAX};
+use crate::compiled::{Discipline, Filter, Input, Key, Net, KEY_FIELDS_MAX};
 use crate::expression::{evaluate, on_integers, Binding, Fault};
 use crate::ranked::Rank;
 use crate::stream::Stream;
@@ -55,6 +55,8 @@ pub(crate) struct Marking<'n> {
     /// The first ones belong to the views without join, at the view's index.
     buckets: Vec<Bucket>,
     groups: Vec<Group>,
+    /// The joined values of each group.
+    group_keys: Vec<Key>,
     joins: Vec<Join>,
     pub(crate) counts: Vec<u32>,
     /// The tokens of the places with reset arcs, by arrival.
@@ -87,6 +89,7 @@ impl<'n> Marking<'n> {
                 .map(|(at, view)| Bucket::new(at, NONE, view.discipline))
                 .collect(),
             groups: Vec::new(),
+            group_keys: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
             counts: vec![0; net.places.len()],
             listed: vec![BTreeMap::new(); net.places.len()],
@@ -112,6 +115,7 @@ impl<'n> Marking<'n> {
         };
         if self.free_token == NONE {
             self.tokens.push(token);
+            self.nodes.add_token();
             self.rows.resize(self.rows.len() + self.net.stride, 0);
             return self.tokens.len() as u32 - 1;
         }
@@ -119,6 +123,14 @@ impl<'n> Marking<'n> {
         self.free_token = self.tokens[index as usize].next;
         self.tokens[index as usize] = token;
         index
+    }
+
+    /// A taken token goes on to another place with the row that it has.
+    #[inline]
+    pub(crate) fn forward(&mut self, token: u32, place: u32) {
+        let token = &mut self.tokens[token as usize];
+        token.place = place;
+        token.next = NONE;
     }
 
     /// Gives the storage of a taken token back.
@@ -220,7 +232,7 @@ impl<'n> Marking<'n> {
     }
 
     /// Changes a place's number of available tokens by one, and what hangs on it.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, place: u32, change: i32) {
         let old = self.counts[place as usize];
         let new = old.wrapping_add_signed(change);
@@ -230,6 +242,7 @@ impl<'n> Marking<'n> {
         }
     }
 
+    #[inline(never)]
     fn counted_from(&mut self, place: u32, old: u32, new: u32) {
         if let Some(area) = &mut self.areas[place as usize] {
             area.token_ns += u128::from(self.now_ns - area.since_ns) * u128::from(old);
@@ -268,7 +281,7 @@ impl<'n> Marking<'n> {
     }
 
     /// Whether a token meets a view's own condition.
-    #[inline]
+    #[inline(always)]
     fn passes(&mut self, token: u32, filter: &Filter) -> Result<bool, Fault> {
         match filter {
             Filter::Always => Ok(true),
@@ -332,7 +345,7 @@ impl<'n> Marking<'n> {
         let is_first = target.add(&mut self.nodes, node, rank);
         if was_empty || is_first {
             if group != NONE {
-                self.group_gained(group, bucket, was_empty);
+                self.group_gained(group, bucket, was_empty, token);
             }
             self.touch(transition);
         } else if definition.searches {
@@ -341,7 +354,7 @@ impl<'n> Marking<'n> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, node: u32, bucket: u32) {
         let net = self.net;
         let target = &mut self.buckets[bucket as usize];
@@ -370,11 +383,11 @@ impl<'n> Marking<'n> {
     }
 
     /// The bucket that an arc looks at: its own, or its part of a group.
-    #[inline]
-    pub(crate) fn bucket_of(&self, view: u32, group: Option<u32>) -> &Bucket {
-        let index = match (self.net.views[view as usize].joined, group) {
+    #[inline(always)]
+    pub(crate) fn bucket_of(&self, input: &Input, group: Option<u32>) -> &Bucket {
+        let index = match (input.joined, group) {
             (Some(slot), Some(group)) => self.groups[group as usize].first_bucket + slot,
-            _ => view,
+            _ => input.view,
         };
         &self.buckets[index as usize]
     }
