@@ -129,6 +129,7 @@ impl<'n> Marking<'n> {
     #[inline]
     pub(crate) fn forward(&mut self, token: u32, place: u32) {
         let token = &mut self.tokens[token as usize];
+        token.arrival = 0;
         token.place = place;
         token.next = NONE;
     }
