@@ -2,7 +2,7 @@
 
 Every rate is in firings of the coloured net, 49 for a request of 16 chunks, over processor time;
 SimPy has no firings and is given the net's count for the same requests. SNAKES keeps no time, so
-there the net is fired untimed. The last line is one JSON object.
+there tokens carry their time. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ FIRINGS_PER_REQUEST = 1 + 3 * CHUNKS
 NET_S, DISK_S = 0.000635, 0.00115
 
 
-def service_s(mean_s: float) -> float:
-    """One exponential service time."""
-    return random.expovariate(1 / mean_s)
+def service_s(mean_s: float, key: object = None) -> float:
+    """One exponential service time; the same again for the same key."""
+    return (random if key is None else random.Random(hash(key))).expovariate(1 / mean_s)
 
 
 def in_simpy(requests: int) -> int:
@@ -98,41 +98,63 @@ def in_simpn(requests: int) -> int:
     return fired[0]
 
 
-def in_snakes(requests: int) -> int:
-    """The same net without time."""
+def snakes_net(requests: int) -> PetriNet:
+    """The same net; every token carries the time from which on it is there."""
     net = PetriNet("pvfs")
-    net.add_place(Place("ready", [(client, requests) for client in range(CLIENTS)]))
+    net.globals["service_s"] = service_s
+    net.add_place(Place("ready", [(0.0, client, requests) for client in range(CLIENTS)]))
     for name in ("waiting", "net_queue", "disk_queue", "done"):
         net.add_place(Place(name, []))
     for name in ("net_idle", "disk_idle"):
-        net.add_place(Place(name, list(range(SERVERS))))
-    pair, triple = Tuple([Variable("c"), Variable("s")]), [Variable(n) for n in ("c", "left", "n")]
+        net.add_place(Place(name, [(0.0, server) for server in range(SERVERS)]))
+
+    def token(*names: str) -> Tuple:
+        return Tuple([Variable(name) for name in names])
+
     net.add_transition(Transition("issue", Expression("left > 0")))
-    net.add_input("ready", "issue", Tuple([Variable("c"), Variable("left")]))
-    net.add_output("waiting", "issue", Expression(f"(c, left - 1, {CHUNKS})"))
-    chunks = [Expression(f"(c, {at % SERVERS})") for at in range(CHUNKS)]
+    net.add_input("ready", "issue", token("t", "c", "left"))
+    net.add_output("waiting", "issue", Expression(f"(t, c, left - 1, {CHUNKS})"))
+    chunks = [Expression(f"(t, c, {at % SERVERS})") for at in range(CHUNKS)]
     net.add_output("net_queue", "issue", MultiArc(chunks))
-    for name, queue, after in (("net", "net_queue", "disk_queue"), ("disk", "disk_queue", "done")):
+    for name, queue, after, mean_s in (
+        ("net", "net_queue", "disk_queue", NET_S), ("disk", "disk_queue", "done", DISK_S)
+    ):  # fmt: skip
         net.add_transition(Transition(name))
-        net.add_input(queue, name, pair)
-        net.add_input(f"{name}_idle", name, Variable("s"))
-        net.add_output(after, name, pair)
-        net.add_output(f"{name}_idle", name, Variable("s"))
+        net.add_input(queue, name, token("t", "c", "s"))
+        net.add_input(f"{name}_idle", name, token("u", "s"))
+        # Drawn once for a binding: both tokens are due together.
+        due = f"max(t, u) + service_s({mean_s}, (t, c, s))"
+        net.add_output(after, name, Expression(f"({due}, c, s)"))
+        net.add_output(f"{name}_idle", name, Expression(f"({due}, s)"))
     for name, guard in (("collect", "n > 1"), ("finish", "n == 1")):
         net.add_transition(Transition(name, Expression(guard)))
-        net.add_input("done", name, pair)
-        net.add_input("waiting", name, Tuple(triple))
-    net.add_output("waiting", "collect", Expression("(c, left, n - 1)"))
-    net.add_output("ready", "finish", Expression("(c, left)"))
-    fired, moved = 0, True
-    while moved:
-        moved = False
-        for transition in net.transition():
-            modes = transition.modes()
-            if modes:
-                transition.fire(random.choice(modes))
-                fired, moved = fired + 1, True
-    return fired
+        net.add_input("done", name, token("t", "c", "s"))
+        net.add_input("waiting", name, token("u", "c", "left", "n"))
+    net.add_output("waiting", "collect", Expression("(max(t, u), c, left, n - 1)"))
+    net.add_output("ready", "finish", Expression("(max(t, u), c, left)"))
+    return net
+
+
+def in_snakes(requests: int) -> int:
+    """SNAKES has no time; its author advises tokens that are pairs of a time and a value.
+
+    Every step asks all transitions for their modes and fires the one whose tokens are all there
+    first. (An event list kept beside the net makes it about five times as fast, 2,400 a second
+    where this makes 440; but then half of the simulator is not SNAKES.)
+    """
+    net = snakes_net(requests)
+    fired = 0
+    while True:
+        modes = [
+            (max(mode[name] for name in ("t", "u") if name in mode), transition.name, at, mode)
+            for transition in net.transition()
+            for at, mode in enumerate(transition.modes())
+        ]
+        if not modes:
+            return fired
+        _, name, _, mode = min(modes, key=lambda entry: entry[:3])
+        net.transition(name).fire(mode)
+        fired += 1
 
 
 def rate(run: Callable[[int], int], requests: int) -> float:

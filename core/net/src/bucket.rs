@@ -19,37 +19,59 @@ pub(crate) struct Node {
     after: u32,
 }
 
-/// Tokens that fit one arc (and one key), in the order in which they are taken.
-#[derive(Clone, Debug)]
-pub(crate) struct Bucket {
-    pub(crate) view: u32,
-    /// The group of joined arcs, or none.
-    pub(crate) group: u32,
-    head: u32,
-    tail: u32,
-    heap: Ranked,
-    array: Vec<u32>,
-}
+/// Marks the number of a membership that is not its token's first.
+const FURTHER: u32 = 1 << 31;
 
-/// All memberships of all tokens; freed ones are used again.
+/// All memberships of all tokens. A token's first has the token's number and is always there;
+/// further ones are made as needed, and freed ones are used again.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    nodes: Vec<Node>,
+    first: Vec<Node>,
+    further: Vec<Node>,
     free: u32,
 }
 
 impl Default for Nodes {
     fn default() -> Self {
         Self {
-            nodes: Vec::new(),
+            first: Vec::new(),
+            further: Vec::new(),
             free: NONE,
         }
     }
 }
 
 impl Nodes {
-    #[inline]
+    /// Makes room for the first membership of one token more.
+    pub(crate) fn add_token(&mut self) {
+        let token = self.first.len() as u32;
+        assert!(token < FURTHER, "tokens are limited to fewer");
+        self.first.push(Node {
+            token,
+            bucket: NONE,
+            sibling: NONE,
+            before: NONE,
+            after: NONE,
+        });
+    }
+
+    /// A membership of a token that has those from `sibling` on already.
+    #[inline(always)]
     pub(crate) fn make(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
+        if sibling != NONE {
+            return self.make_further(token, bucket, sibling);
+        }
+        self.first[token as usize] = Node {
+            token,
+            bucket,
+            sibling: NONE,
+            before: NONE,
+            after: NONE,
+        };
+        token
+    }
+
+    fn make_further(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
         let node = Node {
             token,
             bucket,
@@ -58,137 +80,181 @@ impl Nodes {
             after: NONE,
         };
         if self.free == NONE {
-            self.nodes.push(node);
-            return self.nodes.len() as u32 - 1;
+            self.further.push(node);
+            return (self.further.len() as u32 - 1) | FURTHER;
         }
         let index = self.free;
-        self.free = self.nodes[index as usize].after;
-        self.nodes[index as usize] = node;
+        let slot = self.at(index);
+        self.free = std::mem::replace(slot, node).after;
         index
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, index: u32) {
-        self.nodes[index as usize].after = self.free;
-        self.free = index;
+        if index & FURTHER != 0 {
+            let free = self.free;
+            self.at(index).after = free;
+            self.free = index;
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> Node {
-        self.nodes[index as usize]
+        match index & FURTHER {
+            0 => self.first[index as usize],
+            _ => self.further[(index ^ FURTHER) as usize],
+        }
+    }
+
+    #[inline(always)]
+    fn at(&mut self, index: u32) -> &mut Node {
+        match index & FURTHER {
+            0 => &mut self.first[index as usize],
+            _ => &mut self.further[(index ^ FURTHER) as usize],
+        }
     }
 }
 
+/// Tokens that fit one arc (and one key), in the order in which they are taken.
+///
+/// Small, because a run looks at one for every token that comes or goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    pub(crate) view: u32,
+    /// The group of joined arcs, or none.
+    pub(crate) group: u32,
+    /// The node taken first, or none; for a random place any node.
+    head: u32,
+    /// The last node of a list.
+    tail: u32,
+    store: Store,
+}
+
+/// Where the nodes are kept.
+#[derive(Clone, Debug)]
+enum Store {
+    Fifo,
+    Lifo,
+    Array(Box<Vec<u32>>),
+    Heap(Box<Ranked>),
+}
+
 impl Bucket {
-    pub(crate) fn new(view: u32, group: u32) -> Self {
+    pub(crate) fn new(view: u32, group: u32, discipline: Discipline) -> Self {
+        let store = match discipline {
+            Discipline::Fifo => Store::Fifo,
+            Discipline::Lifo => Store::Lifo,
+            Discipline::Random => Store::Array(Box::default()),
+            Discipline::Least { .. } => Store::Heap(Box::default()),
+        };
         Self {
             view,
             group,
             head: NONE,
             tail: NONE,
-            heap: Ranked::default(),
-            array: Vec::new(),
+            store,
         }
     }
 
     /// The node taken first, or none; for a random place any node.
     #[inline]
-    pub(crate) fn first(&self, discipline: Discipline) -> u32 {
-        match discipline {
-            Discipline::Fifo | Discipline::Lifo => self.head,
-            Discipline::Random => self.array.first().copied().unwrap_or(NONE),
-            Discipline::Least { .. } => self.heap.first().unwrap_or(NONE),
-        }
+    pub(crate) fn first(&self) -> u32 {
+        self.head
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.head == NONE && self.array.is_empty() && self.heap.is_empty()
+        self.head == NONE
     }
 
     /// The node after `node` in a list.
     #[inline]
     pub(crate) fn after(&self, nodes: &Nodes, node: u32) -> u32 {
-        nodes.nodes[node as usize].after
+        nodes.get(node).after
     }
 
     /// The nodes of a heap in rank order.
     pub(crate) fn sorted(&self, into: &mut Vec<u32>) {
-        let mut members = self.heap.members().to_vec();
+        let Store::Heap(heap) = &self.store else {
+            return;
+        };
+        let mut members = heap.members().to_vec();
         members.sort_unstable();
         into.extend(members.iter().map(|member| member.1));
     }
 
     /// The nodes of a random place, in no order that means anything.
     pub(crate) fn array(&self) -> &[u32] {
-        &self.array
+        match &self.store {
+            Store::Array(array) => array,
+            _ => &[],
+        }
     }
 
-    /// Adds a node; true when it is now the first.
-    #[inline]
+    /// Adds a node; true when it is now the first. Only a heap asks for the rank.
+    #[inline(always)]
     pub(crate) fn add(
         &mut self,
         nodes: &mut Nodes,
         index: u32,
-        discipline: Discipline,
-        rank: Rank,
+        rank: impl FnOnce() -> Rank,
     ) -> bool {
-        let nodes = &mut nodes.nodes;
-        match discipline {
-            Discipline::Fifo => {
-                nodes[index as usize].before = self.tail;
+        match &mut self.store {
+            Store::Fifo => {
+                nodes.at(index).before = self.tail;
                 match self.tail {
                     NONE => self.head = index,
-                    tail => nodes[tail as usize].after = index,
+                    tail => nodes.at(tail).after = index,
                 }
                 self.tail = index;
             }
-            Discipline::Lifo => {
-                nodes[index as usize].after = self.head;
+            Store::Lifo => {
+                nodes.at(index).after = self.head;
                 match self.head {
                     NONE => self.tail = index,
-                    head => nodes[head as usize].before = index,
+                    head => nodes.at(head).before = index,
                 }
                 self.head = index;
             }
-            Discipline::Random => {
-                nodes[index as usize].before = self.array.len() as u32;
-                self.array.push(index);
+            Store::Array(array) => {
+                nodes.at(index).before = array.len() as u32;
+                array.push(index);
+                self.head = array[0];
             }
-            Discipline::Least { .. } => {
-                self.heap
-                    .insert(rank, index, |node, at| nodes[node as usize].before = at);
+            Store::Heap(heap) => {
+                heap.insert(rank(), index, |node, at| nodes.at(node).before = at);
+                self.head = heap.first().unwrap_or(NONE);
             }
         }
-        self.first(discipline) == index
+        self.head == index
     }
 
     /// Takes a node out; true when it was the first.
-    #[inline]
-    pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32, discipline: Discipline) -> bool {
-        let was_first = self.first(discipline) == index;
-        let nodes = &mut nodes.nodes;
-        let Node { before, after, .. } = nodes[index as usize];
-        match discipline {
-            Discipline::Fifo | Discipline::Lifo => {
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32) -> bool {
+        let was_first = self.head == index;
+        let Node { before, after, .. } = nodes.get(index);
+        match &mut self.store {
+            Store::Fifo | Store::Lifo => {
                 match before {
                     NONE => self.head = after,
-                    before => nodes[before as usize].after = after,
+                    before => nodes.at(before).after = after,
                 }
                 match after {
                     NONE => self.tail = before,
-                    after => nodes[after as usize].before = before,
+                    after => nodes.at(after).before = before,
                 }
             }
-            Discipline::Random => {
-                self.array.swap_remove(before as usize);
-                if let Some(&moved) = self.array.get(before as usize) {
-                    nodes[moved as usize].before = before;
+            Store::Array(array) => {
+                array.swap_remove(before as usize);
+                if let Some(&moved) = array.get(before as usize) {
+                    nodes.at(moved).before = before;
                 }
+                self.head = array.first().copied().unwrap_or(NONE);
             }
-            Discipline::Least { .. } => {
-                self.heap
-                    .remove(before, |node, at| nodes[node as usize].before = at);
+            Store::Heap(heap) => {
+                heap.remove(before, |node, at| nodes.at(node).before = at);
+                self.head = heap.first().unwrap_or(NONE);
             }
         }
         was_first

@@ -1,9 +1,7 @@
 //! The compiled net: what the engine reads while it fires, all names resolved to indices.
 
-use std::collections::HashMap;
-
 use crate::definition::FieldType;
-use crate::expression::{Code, Table, Value};
+use crate::expression::{BinaryOperator, Code, Instruction, Table, Value};
 
 /// The most fields that one join may compare; a join of more scans for the rest.
 pub(crate) const KEY_FIELDS_MAX: usize = 3;
@@ -56,20 +54,74 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     pub(crate) field: u16,
-    pub(crate) views: HashMap<u64, Vec<u32>>,
+    /// Wanted values in rising order, each with the views that want it.
+    pub(crate) views: Vec<(u64, Vec<u32>)>,
+}
+
+impl Dispatch {
+    /// The views that want a value.
+    #[inline]
+    pub(crate) fn of(&self, word: u64) -> &[u32] {
+        match self.views.binary_search_by_key(&word, |entry| entry.0) {
+            Ok(at) => &self.views[at].1,
+            Err(_) => &[],
+        }
+    }
+
+    pub(crate) fn add(&mut self, word: u64, view: u32) {
+        match self.views.binary_search_by_key(&word, |entry| entry.0) {
+            Ok(at) => self.views[at].1.push(view),
+            Err(at) => self.views.insert(at, (word, vec![view])),
+        }
+    }
 }
 
 /// One input arc's part of a place: the tokens that pass the arc's own condition, in order.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) transition: u32,
+    /// Whether any change of the view's tokens may change the transition's binding.
+    pub(crate) searches: bool,
     pub(crate) discipline: Discipline,
     /// The conditions on this token alone; arc 0 of the program is the token.
-    pub(crate) filter: Option<Code>,
+    pub(crate) filter: Filter,
     /// Position among the transition's joined arcs, or none: then all tokens share one bucket.
     pub(crate) joined: Option<u32>,
     /// The fields compared with the other joined arcs.
     pub(crate) keys: Vec<u16>,
+}
+
+/// A condition on one token; most are a field against a number and need no program.
+#[derive(Debug)]
+pub(crate) enum Filter {
+    Always,
+    Compare {
+        field: u16,
+        operator: BinaryOperator,
+        word: i64,
+    },
+    Code(Code),
+}
+
+impl Filter {
+    pub(crate) fn new(code: Option<Code>) -> Self {
+        let Some(code) = code else {
+            return Filter::Always;
+        };
+        match *code {
+            [Instruction::Load { field, .. }, Instruction::Push(word), Instruction::Integer(operator)]
+                if operator.compares() =>
+            {
+                let word = word as i64;
+                Filter::Compare {
+                    field,
+                    operator,
+                    word,
+                }
+            }
+            _ => Filter::Code(code),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -100,12 +152,18 @@ pub(crate) struct Transition {
     pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
     pub(crate) outputs: Vec<Output>,
+    /// The input arcs whose tokens no output arc forwards.
+    pub(crate) released: Vec<u16>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) place: u32,
     pub(crate) view: u32,
+    /// As in the view.
+    pub(crate) joined: Option<u32>,
+    /// Whether the token is drawn.
+    pub(crate) random: bool,
     /// The variable's name, empty when it has none.
     pub(crate) variable: String,
 }
@@ -122,7 +180,23 @@ pub(crate) struct Residual {
 pub(crate) struct Output {
     pub(crate) place: u32,
     pub(crate) fields: Vec<Value>,
+    /// The input arc whose token goes on as it is, instead of a new one being written.
+    pub(crate) forwards: Option<u16>,
     pub(crate) delay: Option<Value>,
+}
+
+impl Output {
+    /// The input arc of which all fields are a copy, in order.
+    pub(crate) fn copied_arc(&self) -> Option<u16> {
+        let Some(&Value::Field { arc, .. }) = self.fields.first() else {
+            return None;
+        };
+        let copy = |(at, value): (usize, &Value)| {
+            let field = at as u16;
+            *value == Value::Field { arc, field }
+        };
+        self.fields.iter().enumerate().all(copy).then_some(arc)
+    }
 }
 
 impl Net {

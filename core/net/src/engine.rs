@@ -37,10 +37,12 @@ pub struct Engine<'n> {
     streams: Vec<Stream>,
     search: Search,
     /// Enabled transitions in no order, and the position of each in it.
-    enabled: Vec<Enabled>,
+    enabled: Vec<Turn>,
     position: Vec<u32>,
-    /// The binding found for each transition that searches.
-    found: Vec<Vec<u32>>,
+    /// The binding found for each enabled transition, from `arcs_max` times its index on; random
+    /// places give any of their tokens.
+    found: Vec<u32>,
+    arcs_max: usize,
     chosen: Vec<u32>,
     pub(crate) monitors: Vec<Monitor<'n>>,
     /// The monitors of each transition.
@@ -49,12 +51,16 @@ pub struct Engine<'n> {
     pub(crate) firings: u64,
 }
 
-/// A transition that can fire, with what decides its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Enabled {
-    level: u32,
-    arrival: u64,
-    transition: u32,
+/// What decides the turn of an enabled transition, in one number: its level, the arrival that
+/// completed its binding, its index.
+type Turn = u128;
+
+fn turn(level: u32, arrival: u64, transition: usize) -> Turn {
+    (u128::from(level) << 96) | (u128::from(arrival) << 32) | transition as u128
+}
+
+fn transition_of(turn: Turn) -> usize {
+    turn as u32 as usize
 }
 
 impl<'n> Engine<'n> {
@@ -77,6 +83,8 @@ impl<'n> Engine<'n> {
                 .iter()
                 .for_each(|&at| watched[at].push(index as u32));
         }
+        let arcs = net.transitions.iter().map(|one| one.inputs.len());
+        let arcs_max = arcs.max().unwrap_or(0);
         let mut engine = Self {
             net,
             marking: Marking::new(net),
@@ -86,8 +94,9 @@ impl<'n> Engine<'n> {
             search: Search::new(net),
             enabled: Vec::with_capacity(transitions),
             position: vec![NONE; transitions],
-            found: vec![Vec::new(); transitions],
-            chosen: Vec::new(),
+            found: vec![NONE; transitions * arcs_max],
+            arcs_max,
+            chosen: Vec::with_capacity(arcs_max),
             monitors: plans.iter().map(Monitor::new).collect(),
             watched,
             observes: true,
@@ -120,10 +129,10 @@ impl<'n> Engine<'n> {
         while let Some(transition) = self.marking.next_dirty() {
             self.look_again(transition as usize)?;
         }
-        let Some(first) = self.enabled.iter().min() else {
+        let Some(&first) = self.enabled.iter().min() else {
             return Ok(None);
         };
-        let mut transition = first.transition as usize;
+        let mut transition = transition_of(first);
         if !self.net.transitions[transition].rivals.is_empty() {
             transition = self.choose_by_weight(transition);
         }
@@ -208,12 +217,7 @@ impl<'n> Engine<'n> {
         let position = self.position[transition];
         match arrival {
             Some(arrival) => {
-                let level = self.net.transitions[transition].level;
-                let entry = Enabled {
-                    level,
-                    arrival,
-                    transition: transition as u32,
-                };
+                let entry = turn(self.net.transitions[transition].level, arrival, transition);
                 if position == NONE {
                     self.position[transition] = self.enabled.len() as u32;
                     self.enabled.push(entry);
@@ -224,8 +228,8 @@ impl<'n> Engine<'n> {
             None if position != NONE => {
                 self.position[transition] = NONE;
                 self.enabled.swap_remove(position as usize);
-                if let Some(moved) = self.enabled.get(position as usize) {
-                    self.position[moved.transition as usize] = position;
+                if let Some(&moved) = self.enabled.get(position as usize) {
+                    self.position[transition_of(moved)] = position;
                 }
             }
             None => {}
@@ -235,21 +239,23 @@ impl<'n> Engine<'n> {
 
     /// The arrival that completed the binding of first tokens; none without a binding.
     #[inline]
-    fn first_tokens(&self, transition: usize) -> Option<u64> {
+    fn first_tokens(&mut self, transition: usize) -> Option<u64> {
         let definition = &self.net.transitions[transition];
         let group = match definition.joined.is_empty() {
             true => None,
             false => Some(self.marking.first_ready(transition)?),
         };
+        let start = transition * self.arcs_max;
+        let found = &mut self.found[start..start + definition.inputs.len()];
         let mut latest = 0;
-        for input in &definition.inputs {
-            let discipline = self.net.views[input.view as usize].discipline;
-            let node = self.marking.bucket_of(input.view, group).first(discipline);
+        for (input, found) in definition.inputs.iter().zip(found) {
+            let node = self.marking.bucket_of(input, group).first();
             if node == NONE {
                 return None;
             }
-            if discipline != Discipline::Random {
-                let token = self.marking.nodes().get(node).token;
+            let token = self.marking.nodes().get(node).token;
+            *found = token;
+            if !input.random {
                 latest = latest.max(self.marking.tokens[token as usize].arrival);
             }
         }
@@ -257,43 +263,34 @@ impl<'n> Engine<'n> {
     }
 
     fn search_for(&mut self, transition: usize) -> Result<Option<u64>> {
-        let mut found = std::mem::take(&mut self.found[transition]);
+        let start = transition * self.arcs_max;
+        let arcs = self.net.transitions[transition].inputs.len();
+        let found = &mut self.found[start..start + arcs];
         let answer = self
             .search
-            .run(self.net, &self.marking, transition, &mut found);
-        let arrivals = found
-            .iter()
-            .map(|&token| self.marking.tokens[token as usize].arrival);
-        let latest = arrivals.max();
-        self.found[transition] = found;
+            .run(self.net, &self.marking, transition, found);
         match answer {
-            Ok(true) => Ok(latest),
+            Ok(true) => {
+                let arrivals = found
+                    .iter()
+                    .map(|&token| self.marking.tokens[token as usize].arrival);
+                Ok(arrivals.max())
+            }
             Ok(false) => Ok(None),
             Err(fault) => Err(self.fault(transition, ", guard", fault)),
         }
     }
 
     /// The tokens that an enabled transition would take; random places give any of theirs.
-    fn bound(&self, transition: usize, into: &mut Vec<u32>) {
-        let definition = &self.net.transitions[transition];
-        into.clear();
-        if definition.searches {
-            into.extend(&self.found[transition]);
-            return;
-        }
-        let group = self.marking.first_ready(transition);
-        for input in &definition.inputs {
-            let discipline = self.net.views[input.view as usize].discipline;
-            let node = self.marking.bucket_of(input.view, group).first(discipline);
-            into.push(self.marking.nodes().get(node).token);
-        }
+    #[inline]
+    fn bound(&self, transition: usize) -> &[u32] {
+        let start = transition * self.arcs_max;
+        &self.found[start..start + self.net.transitions[transition].inputs.len()]
     }
 
     /// Draws between the first transition and its enabled rivals that want one of its tokens.
     fn choose_by_weight(&mut self, first: usize) -> usize {
         let net = self.net;
-        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-        self.bound(first, &mut mine);
         let weight = |transition: usize| net.transitions[transition].weight.unwrap_or(0.0);
         let mut candidates = vec![first];
         for &rival in &net.transitions[first].rivals {
@@ -301,8 +298,7 @@ impl<'n> Engine<'n> {
             if self.position[rival] == NONE {
                 continue;
             }
-            self.bound(rival, &mut theirs);
-            if self.compete(first, &mine, rival, &theirs) {
+            if self.compete(first, rival) {
                 candidates.push(rival);
             }
         }
@@ -322,8 +318,9 @@ impl<'n> Engine<'n> {
     }
 
     /// Whether two bindings share a token, or a random place that both draw from.
-    fn compete(&self, first: usize, mine: &[u32], rival: usize, theirs: &[u32]) -> bool {
+    fn compete(&self, first: usize, rival: usize) -> bool {
         let net = self.net;
+        let (mine, theirs) = (self.bound(first), self.bound(rival));
         let arcs = |transition: usize| net.transitions[transition].inputs.iter();
         arcs(first).zip(mine).any(|(arc, token)| {
             let random = net.views[arc.view as usize].discipline == Discipline::Random;
@@ -339,7 +336,8 @@ impl<'n> Engine<'n> {
         let definition = &net.transitions[transition];
         self.firings += 1;
         let mut chosen = std::mem::take(&mut self.chosen);
-        self.bound(transition, &mut chosen);
+        chosen.clear();
+        chosen.extend_from_slice(self.bound(transition));
         if definition.has_random {
             self.draw_tokens(transition, &mut chosen);
         }
@@ -378,7 +376,9 @@ impl<'n> Engine<'n> {
             last = token;
         }
         self.schedule(first, due_ns);
-        chosen.iter().for_each(|&token| self.marking.release(token));
+        for &arc in &definition.released {
+            self.marking.release(chosen[arc as usize]);
+        }
         self.chosen = chosen;
         Ok(())
     }
@@ -399,6 +399,11 @@ impl<'n> Engine<'n> {
     #[inline]
     fn make(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u32> {
         let output = &self.net.transitions[transition].outputs[arc];
+        if let Some(arc) = output.forwards {
+            let token = chosen[arc as usize];
+            self.marking.forward(token, output.place);
+            return Ok(token);
+        }
         let token = self.marking.make(output.place);
         let start = token as usize * self.net.stride;
         for (field, value) in output.fields.iter().enumerate() {
@@ -450,7 +455,7 @@ impl<'n> Engine<'n> {
         let group = self.marking.first_ready(transition);
         for (input, token) in self.net.transitions[transition].inputs.iter().zip(chosen) {
             if self.net.views[input.view as usize].discipline == Discipline::Random {
-                let waiting = self.marking.bucket_of(input.view, group).array();
+                let waiting = self.marking.bucket_of(input, group).array();
                 let at = self.streams[transition].below(waiting.len());
                 *token = self.marking.nodes().get(waiting[at]).token;
             }

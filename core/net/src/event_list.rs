@@ -22,7 +22,13 @@ const CHILDREN: usize = 4;
 impl Event {
     #[inline]
     fn before(&self, other: &Event) -> bool {
-        (self.time_ns, self.sequence) < (other.time_ns, other.sequence)
+        self.order() < other.order()
+    }
+
+    /// Time and order of making as one number: compared without a branch.
+    #[inline]
+    fn order(&self) -> u128 {
+        (u128::from(self.time_ns) << 64) | u128::from(self.sequence)
     }
 }
 

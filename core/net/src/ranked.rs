@@ -15,18 +15,16 @@ impl Ranked {
         self.heap.first().map(|entry| entry.1)
     }
 
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
-
     pub(crate) fn members(&self) -> &[(Rank, u32)] {
         &self.heap
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, rank: Rank, member: u32, moved: impl FnMut(u32, u32)) {
+    pub(crate) fn insert(&mut self, rank: Rank, member: u32, mut moved: impl FnMut(u32, u32)) {
         self.heap.push((rank, member));
+        if self.heap.len() == 1 {
+            return moved(member, 0);
+        }
         self.rise(self.heap.len() - 1, moved);
     }
 
@@ -43,6 +41,10 @@ impl Ranked {
     #[inline]
     pub(crate) fn change(&mut self, position: u32, rank: Rank, moved: impl FnMut(u32, u32)) {
         let member = self.heap[position as usize].1;
+        if let [only] = &mut *self.heap {
+            only.0 = rank;
+            return;
+        }
         self.replace(position as usize, (rank, member), moved);
     }
 

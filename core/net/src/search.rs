@@ -34,7 +34,7 @@ impl Cursor {
         if let Discipline::Least { .. } = discipline {
             bucket.sorted(&mut self.sorted);
         }
-        self.node = bucket.first(discipline);
+        self.node = bucket.first();
     }
 
     fn advance(&mut self, bucket: &Bucket, marking: &Marking<'_>, discipline: Discipline) {
@@ -65,19 +65,18 @@ impl Search {
         }
     }
 
-    /// The first binding in arc order, written to `into`; false when there is none.
+    /// The first binding in arc order, written to `into` (one cell an arc); false without one.
     pub(crate) fn run(
         &mut self,
         net: &Net,
         marking: &Marking<'_>,
         transition: usize,
-        into: &mut Vec<u32>,
+        into: &mut [u32],
     ) -> Result<bool, Fault> {
         let definition = &net.transitions[transition];
-        into.clear();
         if definition.joined.is_empty() {
             let found = self.nested(net, marking, transition, None)?;
-            into.extend(&self.chosen[..if found { definition.inputs.len() } else { 0 }]);
+            into.copy_from_slice(&self.chosen[..definition.inputs.len()]);
             return Ok(found);
         }
         self.groups.clear();
@@ -103,8 +102,11 @@ impl Search {
                 }
             }
         }
-        into.extend(&self.best);
-        Ok(!into.is_empty())
+        if self.best.is_empty() {
+            return Ok(false);
+        }
+        into.copy_from_slice(&self.best);
+        Ok(true)
     }
 
     /// Tries the arcs' tokens in order, the last arc fastest, until all conditions hold.
@@ -118,10 +120,10 @@ impl Search {
         let definition = &net.transitions[transition];
         let arcs = definition.inputs.len();
         let look = |arc: usize| {
-            let view = definition.inputs[arc].view;
+            let input = &definition.inputs[arc];
             (
-                marking.bucket_of(view, group),
-                net.views[view as usize].discipline,
+                marking.bucket_of(input, group),
+                net.views[input.view as usize].discipline,
             )
         };
         let mut arc = 0;

@@ -1,12 +1,10 @@
 //! One transition: its arcs, its guard and the way it finds its bindings.
 
-use std::collections::HashMap;
-
 use super::inscription::{delay_of, token_values};
 use super::is_name;
 use crate::compiled::{
-    output_context, transition_context, Discipline, Dispatch, Input, Output, Place, Transition,
-    View,
+    output_context, transition_context, Discipline, Dispatch, Filter, Input, Output, Place,
+    Transition, View,
 };
 use crate::definition::{InputDefinition, NetDefinition, OutputDefinition, TransitionDefinition};
 use crate::error::{known, NetError, Result};
@@ -15,6 +13,21 @@ use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 
 /// Limits that keep indices small and messages early.
 const ARCS_MAX: usize = 1_000;
+
+/// Lets copies of input tokens, and tokens without fields, be the input tokens themselves: rows
+/// are as wide as the widest colour and are not written again. Returns the arcs left over.
+fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
+    let mut left: Vec<u16> = (0..inputs as u16).collect();
+    for output in outputs.iter_mut() {
+        let copied = output.copied_arc();
+        output.forwards = copied.filter(|arc| left.contains(arc));
+        left.retain(|&arc| Some(arc) != output.forwards);
+    }
+    for output in outputs.iter_mut().filter(|one| one.fields.is_empty()) {
+        output.forwards = left.pop();
+    }
+    left
+}
 
 pub(super) struct Builder<'a> {
     pub(super) definition: &'a NetDefinition,
@@ -81,6 +94,7 @@ impl Builder<'_> {
             let where_ = output_context(&definition.page, &definition.name, arc, &output.place);
             outputs.push(self.output(output, scope, &where_)?);
         }
+        let released = forward(&mut outputs, definition.inputs.len());
         let delay = match &definition.delay {
             Some(json) => Some(delay_of(json, scope, &format!("{context}, delay"))?),
             None => None,
@@ -97,6 +111,7 @@ impl Builder<'_> {
             guard: whole,
             delay,
             outputs,
+            released,
             ..Transition::default()
         };
         self.bind(index, &mut transition, definition, &places, guard, &context)?;
@@ -191,6 +206,7 @@ impl Builder<'_> {
         Ok(Output {
             place: place as u32,
             fields,
+            forwards: None,
             delay,
         })
     }
@@ -226,7 +242,7 @@ impl Builder<'_> {
         transition.lead = lead.unwrap_or(0) as u32;
         transition.joined = guard.joined.iter().map(|entry| entry.0).collect();
         for (arc, &place) in places.iter().enumerate() {
-            let view = self.view(index, arc as u16, place, &guard);
+            let view = self.view((index, transition.searches), arc as u16, place, &guard);
             if self.views[view as usize].joined.is_none() {
                 transition.free.push(arc as u16);
             }
@@ -234,6 +250,8 @@ impl Builder<'_> {
             transition.inputs.push(Input {
                 place: place as u32,
                 view,
+                joined: self.views[view as usize].joined,
+                random: self.disciplines[place] == Discipline::Random,
                 variable,
             });
         }
@@ -266,7 +284,13 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn view(&mut self, transition: usize, arc: u16, place: usize, guard: &Guard) -> u32 {
+    fn view(
+        &mut self,
+        (transition, searches): (usize, bool),
+        arc: u16,
+        place: usize,
+        guard: &Guard,
+    ) -> u32 {
         let index = self.views.len() as u32;
         let joined = guard.joined.iter().position(|entry| entry.0 == arc);
         let keys = joined
@@ -282,17 +306,18 @@ impl Builder<'_> {
             Some(&(_, field, word)) => {
                 let fresh = || Dispatch {
                     field,
-                    views: HashMap::new(),
+                    views: Vec::new(),
                 };
                 let dispatch = target.dispatch.get_or_insert_with(fresh);
-                dispatch.views.entry(word).or_default().push(index);
+                dispatch.add(word, index);
             }
             None => target.views.push(index),
         }
         let rest = wanted.by_ref().filter(|&entry| Some(entry) != served);
-        let filter = filter_of(guard, arc, rest);
+        let filter = Filter::new(filter_of(guard, arc, rest));
         self.views.push(View {
             transition: transition as u32,
+            searches,
             discipline: self.disciplines[place],
             filter,
             joined: joined.map(|at| at as u32),

@@ -193,6 +193,7 @@ fn first_places(net: &Net) -> Places {
 /// Whether a value of the net is drawn at random.
 fn draws(value: &Value) -> bool {
     match value {
+        Value::Draw { .. } => true,
         Value::Code(code) => code
             .iter()
             .any(|one| matches!(one, Instruction::Draw(_) | Instruction::Empirical(_))),

@@ -45,6 +45,21 @@ impl Typed {
         match *self.code {
             [Instruction::Push(word)] => Value::Constant(word),
             [Instruction::Load { arc, field }] => Value::Field { arc, field },
+            [Instruction::Push(word), Instruction::Draw(kind)] => Value::Draw {
+                kind,
+                parameter: f64::from_bits(word),
+            },
+            [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(operator)] => {
+                let change = match operator {
+                    BinaryOperator::Add => Some(word as i64),
+                    BinaryOperator::Subtract => (word as i64).checked_neg(),
+                    _ => None,
+                };
+                match change {
+                    Some(change) => Value::Counted { arc, field, change },
+                    None => Value::Code(self.code.into_boxed_slice()),
+                }
+            }
             _ => Value::Code(self.code.into_boxed_slice()),
         }
     }

@@ -19,10 +19,7 @@ pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> 
         false => Err(wrong(value)),
     };
     let value = match kind {
-        Draw::Exponential => {
-            let unit: f64 = Exp1.sample(stream);
-            unit * at_least_zero(first)?
-        }
+        Draw::Exponential => return Ok(exponential(at_least_zero(first)?, stream)),
         Draw::Uniform => {
             let width = at_least_zero(second - first)?;
             first + width * stream.unit()
@@ -53,6 +50,13 @@ pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> 
         }
     };
     Ok(value.to_bits())
+}
+
+/// An exponential variable of a mean that is known to be good.
+#[inline]
+pub(crate) fn exponential(mean: f64, stream: &mut Stream) -> u64 {
+    let unit: f64 = Exp1.sample(stream);
+    (unit * mean).to_bits()
 }
 
 /// A histogram as its cumulative shares; a draw is uniform within its bin.

@@ -15,4 +15,4 @@ pub(crate) use function::Draw;
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use parse::UnaryOperator;
 pub(crate) use parse::{parse, BinaryOperator, Expression};
-pub(crate) use program::{evaluate, Binding, Code, Fault, Instruction, Value};
+pub(crate) use program::{evaluate, on_integers, Binding, Code, Fault, Instruction, Value};

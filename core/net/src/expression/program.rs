@@ -3,7 +3,7 @@
 //! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so that rows and the stack
 //! are plain arrays. Nothing here allocates or recurses.
 
-use super::distribution::{draw, Table};
+use super::distribution::{draw, exponential, Table};
 use super::function::{Draw, Pure};
 use super::parse::BinaryOperator;
 use crate::stream::Stream;
@@ -47,7 +47,21 @@ pub(crate) type Code = Box<[Instruction]>;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Constant(u64),
-    Field { arc: u16, field: u16 },
+    Field {
+        arc: u16,
+        field: u16,
+    },
+    /// A field plus a number, as counters have it.
+    Counted {
+        arc: u16,
+        field: u16,
+        change: i64,
+    },
+    /// A draw with one parameter, a number.
+    Draw {
+        kind: Draw,
+        parameter: f64,
+    },
     Code(Code),
 }
 
@@ -98,11 +112,22 @@ impl Binding<'_> {
 
 impl Value {
     /// The value under a binding.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(&self, binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
         match self {
             Value::Constant(word) => Ok(*word),
             Value::Field { arc, field } => Ok(binding.load(*arc, *field)),
+            Value::Counted { arc, field, change } => {
+                match (binding.load(*arc, *field) as i64).checked_add(*change) {
+                    Some(whole) => Ok(whole as u64),
+                    None => Err(Fault::IntegerOverflow),
+                }
+            }
+            Value::Draw {
+                kind: Draw::Exponential,
+                parameter,
+            } if (0.0..f64::MAX).contains(parameter) => Ok(exponential(*parameter, stream)),
+            Value::Draw { kind, parameter } => draw(*kind, *parameter, 0.0, stream),
             Value::Code(code) => evaluate(code, binding, stream),
         }
     }
@@ -114,19 +139,6 @@ pub(crate) fn evaluate(
     binding: Binding<'_>,
     stream: &mut Stream,
 ) -> Result<u64, Fault> {
-    // The two commonest programs, a field against a number and a draw, need no stack.
-    match *code {
-        [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(kind)] => {
-            on_integers(kind, binding.load(arc, field) as i64, word as i64)
-        }
-        [Instruction::Push(word), Instruction::Draw(kind)] => {
-            draw(kind, f64::from_bits(word), 0.0, stream)
-        }
-        _ => on_stack(code, binding, stream),
-    }
-}
-
-fn on_stack(code: &[Instruction], binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
     let mut stack = [0u64; STACK_MAX];
     let mut top = 0;
     let mut at = 0;

@@ -15,13 +15,16 @@ const DIRECT_KEYS: u64 = 1_024;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) transition: u32,
-    pub(super) key: Key,
-    /// Found by hash: gone when it is empty, or the table of jobs would only grow.
-    pub(super) hashed: bool,
     pub(super) first_bucket: u32,
-    pub(super) filled: u32,
+    /// The bucket whose first token ranks the group.
+    lead_bucket: u32,
+    /// How many of its buckets hold tokens, and how many do not.
+    filled: u32,
+    missing: u32,
     /// Its place among the ready groups, or none.
-    pub(super) position: u32,
+    position: u32,
+    /// Found by hash: gone when it is empty, or the table of jobs would only grow.
+    hashed: bool,
 }
 
 /// The groups of one transition.
@@ -60,22 +63,32 @@ impl Hasher for KeyHasher {
 }
 
 impl Marking<'_> {
-    /// The group of a key, made when it is new.
+    /// The group of a key of one field, made when it is new.
     #[inline]
-    pub(super) fn group(&mut self, transition: u32, key: Key, fields: usize) -> u32 {
-        let join = &mut self.joins[transition as usize];
-        if fields == 1 && key[0] < DIRECT_KEYS {
-            let index = key[0] as usize;
-            if index >= join.direct.len() {
-                join.direct.resize(index + 1, NONE);
-            }
-            if join.direct[index] == NONE {
-                let made = self.make_group(transition, key, false);
-                self.joins[transition as usize].direct[index] = made;
-                return made;
-            }
-            return join.direct[index];
+    pub(super) fn group_of_one(&mut self, transition: u32, word: u64) -> u32 {
+        let direct = &self.joins[transition as usize].direct;
+        match direct.get(word as usize) {
+            Some(&group) if group != NONE => group,
+            _ if word < DIRECT_KEYS => self.new_direct(transition, word),
+            _ => self.group_of_key(transition, [word, 0, 0]),
         }
+    }
+
+    #[cold]
+    fn new_direct(&mut self, transition: u32, word: u64) -> u32 {
+        let made = self.make_group(transition, [word, 0, 0], false);
+        let direct = &mut self.joins[transition as usize].direct;
+        let index = word as usize;
+        if index >= direct.len() {
+            direct.resize(index + 1, NONE);
+        }
+        direct[index] = made;
+        made
+    }
+
+    /// The group of a key, made when it is new.
+    pub(super) fn group_of_key(&mut self, transition: u32, key: Key) -> u32 {
+        let join = &mut self.joins[transition as usize];
         if let Some(&group) = join.by_key.get(&key) {
             return group;
         }
@@ -86,7 +99,7 @@ impl Marking<'_> {
 
     fn make_group(&mut self, transition: u32, key: Key, hashed: bool) -> u32 {
         if let Some(group) = self.joins[transition as usize].free.pop() {
-            self.groups[group as usize].key = key;
+            self.group_keys[group as usize] = key;
             self.groups[group as usize].hashed = hashed;
             return group;
         }
@@ -96,79 +109,82 @@ impl Marking<'_> {
         let first_bucket = self.buckets.len() as u32;
         let group = Group {
             transition,
-            key,
-            hashed,
             first_bucket,
+            lead_bucket: first_bucket + definition.lead,
             filled: 0,
+            missing: definition.joined.len() as u32,
             position: NONE,
+            hashed,
         };
         self.groups.push(group);
+        self.group_keys.push(key);
         for &arc in &definition.joined {
-            self.buckets
-                .push(Bucket::new(definition.inputs[arc as usize].view, index));
+            let view = definition.inputs[arc as usize].view;
+            let discipline = net.views[view as usize].discipline;
+            self.buckets.push(Bucket::new(view, index, discipline));
         }
         index
     }
 
     /// A bucket of the group has a first token that it did not have before.
-    #[inline]
-    pub(super) fn group_gained(&mut self, group: u32, bucket: u32, was_empty: bool) {
-        let net = self.net;
+    #[inline(always)]
+    pub(super) fn group_gained(&mut self, group: u32, bucket: u32, was_empty: bool, token: u32) {
         let state = &mut self.groups[group as usize];
         state.filled += u32::from(was_empty);
+        state.missing -= u32::from(was_empty);
+        if state.missing > 0 {
+            return;
+        }
         let Group {
             transition,
-            first_bucket,
-            filled,
+            lead_bucket,
             position,
             ..
         } = *state;
-        let definition = &net.transitions[transition as usize];
-        if filled as usize != definition.joined.len() {
-            return;
-        }
         if position == NONE {
-            let rank = self.lead_rank(first_bucket + definition.lead);
+            let rank = match bucket == lead_bucket {
+                true => self.rank_in(lead_bucket, token),
+                false => self.lead_rank(lead_bucket),
+            };
             let groups = &mut self.groups;
             let moved = |group: u32, at| groups[group as usize].position = at;
             self.joins[transition as usize]
                 .ready
                 .insert(rank, group, moved);
-        } else if bucket == first_bucket + definition.lead {
+        } else if bucket == lead_bucket {
             self.rank_again(group);
         }
     }
 
     /// A bucket of the group lost its first token.
-    #[inline]
+    #[inline(always)]
     pub(super) fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) {
-        let net = self.net;
         let state = &mut self.groups[group as usize];
+        state.filled -= u32::from(is_empty);
+        state.missing += u32::from(is_empty);
         let Group {
             transition,
-            key,
-            hashed,
-            first_bucket,
+            lead_bucket,
+            filled,
             position,
+            hashed,
             ..
         } = *state;
-        state.filled -= u32::from(is_empty);
-        let filled = state.filled;
-        if is_empty && position != NONE {
-            state.position = NONE;
-            let groups = &mut self.groups;
-            let moved = |group: u32, at| groups[group as usize].position = at;
-            self.joins[transition as usize]
-                .ready
-                .remove(position, moved);
-        } else if position != NONE
-            && bucket == first_bucket + net.transitions[transition as usize].lead
-        {
-            self.rank_again(group);
+        if position != NONE {
+            if is_empty {
+                state.position = NONE;
+                let groups = &mut self.groups;
+                let moved = |group: u32, at| groups[group as usize].position = at;
+                self.joins[transition as usize]
+                    .ready
+                    .remove(position, moved);
+            } else if bucket == lead_bucket {
+                self.rank_again(group);
+            }
         }
         if filled == 0 && hashed {
             let join = &mut self.joins[transition as usize];
-            join.by_key.remove(&key);
+            join.by_key.remove(&self.group_keys[group as usize]);
             join.free.push(group);
         }
     }
@@ -176,12 +192,11 @@ impl Marking<'_> {
     fn rank_again(&mut self, group: u32) {
         let Group {
             transition,
-            first_bucket,
+            lead_bucket,
             position,
             ..
         } = self.groups[group as usize];
-        let lead = self.net.transitions[transition as usize].lead;
-        let rank = self.lead_rank(first_bucket + lead);
+        let rank = self.lead_rank(lead_bucket);
         let groups = &mut self.groups;
         let moved = |group: u32, at| groups[group as usize].position = at;
         self.joins[transition as usize]
@@ -190,9 +205,14 @@ impl Marking<'_> {
     }
 
     fn lead_rank(&self, bucket: u32) -> Rank {
-        let bucket = &self.buckets[bucket as usize];
-        let discipline = self.net.views[bucket.view as usize].discipline;
-        self.rank(self.nodes.get(bucket.first(discipline)).token, discipline)
+        let first = self.buckets[bucket as usize].first();
+        self.rank_in(bucket, self.nodes.get(first).token)
+    }
+
+    #[inline(always)]
+    fn rank_in(&self, bucket: u32, token: u32) -> Rank {
+        let view = self.buckets[bucket as usize].view;
+        self.rank(token, self.net.views[view as usize].discipline)
     }
 
     /// The ready group that is first by its leading token.

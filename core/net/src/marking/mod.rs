@@ -9,9 +9,9 @@ mod join;
 
 use std::collections::BTreeMap;
 
-use crate::bucket::{rank_of, Bucket, Nodes, NONE};
-use crate::compiled::{Discipline, Key, Net, KEY_FIELDS_MAX};
-use crate::expression::{evaluate, Binding, Fault};
+use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
+use crate::compiled::{Discipline, Filter, Input, Key, Net, KEY_FIELDS_MAX};
+use crate::expression::{evaluate, on_integers, Binding, Fault};
 use crate::ranked::Rank;
 use crate::stream::Stream;
 use join::{Group, Join};
@@ -55,11 +55,15 @@ pub(crate) struct Marking<'n> {
     /// The first ones belong to the views without join, at the view's index.
     buckets: Vec<Bucket>,
     groups: Vec<Group>,
+    /// The joined values of each group.
+    group_keys: Vec<Key>,
     joins: Vec<Join>,
     pub(crate) counts: Vec<u32>,
     /// The tokens of the places with reset arcs, by arrival.
     listed: Vec<BTreeMap<u64, u32>>,
     areas: Vec<Option<Area>>,
+    /// Places with inhibitor arcs or an integral, whose number of tokens matters.
+    counted: Vec<bool>,
     /// How many inhibitor arcs block each transition.
     blocked: Vec<u32>,
     pub(crate) dirty: Vec<u32>,
@@ -80,14 +84,17 @@ impl<'n> Marking<'n> {
             free_token: NONE,
             live: 0,
             nodes: Nodes::default(),
-            buckets: (0..net.views.len() as u32)
-                .map(|view| Bucket::new(view, NONE))
+            buckets: (0..)
+                .zip(&net.views)
+                .map(|(at, view)| Bucket::new(at, NONE, view.discipline))
                 .collect(),
             groups: Vec::new(),
+            group_keys: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
             counts: vec![0; net.places.len()],
             listed: vec![BTreeMap::new(); net.places.len()],
             areas: vec![None; net.places.len()],
+            counted: net.places.iter().map(|p| !p.inhibits.is_empty()).collect(),
             blocked: vec![0; transitions],
             dirty: (0..transitions as u32).collect(),
             is_dirty: vec![true; transitions],
@@ -108,6 +115,7 @@ impl<'n> Marking<'n> {
         };
         if self.free_token == NONE {
             self.tokens.push(token);
+            self.nodes.add_token();
             self.rows.resize(self.rows.len() + self.net.stride, 0);
             return self.tokens.len() as u32 - 1;
         }
@@ -115,6 +123,15 @@ impl<'n> Marking<'n> {
         self.free_token = self.tokens[index as usize].next;
         self.tokens[index as usize] = token;
         index
+    }
+
+    /// A taken token goes on to another place with the row that it has.
+    #[inline]
+    pub(crate) fn forward(&mut self, token: u32, place: u32) {
+        let token = &mut self.tokens[token as usize];
+        token.arrival = 0;
+        token.place = place;
+        token.next = NONE;
     }
 
     /// Gives the storage of a taken token back.
@@ -177,7 +194,7 @@ impl<'n> Marking<'n> {
         }
         if let Some(dispatch) = &definition.dispatch {
             let word = self.row(token)[dispatch.field as usize];
-            for &view in dispatch.views.get(&word).map_or(&[][..], Vec::as_slice) {
+            for &view in dispatch.of(word) {
                 self.enter(token, view)?;
             }
         }
@@ -198,8 +215,10 @@ impl<'n> Marking<'n> {
         }
         let mut node = nodes;
         while node != NONE {
-            let sibling = self.nodes.get(node).sibling;
-            self.leave(node);
+            let Node {
+                sibling, bucket, ..
+            } = self.nodes.get(node);
+            self.leave(node, bucket);
             node = sibling;
         }
         self.tokens[token as usize].nodes = NONE;
@@ -214,17 +233,25 @@ impl<'n> Marking<'n> {
     }
 
     /// Changes a place's number of available tokens by one, and what hangs on it.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, place: u32, change: i32) {
         let old = self.counts[place as usize];
         let new = old.wrapping_add_signed(change);
         self.counts[place as usize] = new;
+        if self.counted[place as usize] {
+            self.counted_from(place, old, new);
+        }
+    }
+
+    #[inline(never)]
+    fn counted_from(&mut self, place: u32, old: u32, new: u32) {
         if let Some(area) = &mut self.areas[place as usize] {
             area.token_ns += u128::from(self.now_ns - area.since_ns) * u128::from(old);
             area.since_ns = self.now_ns;
             area.most = area.most.max(new);
         }
         let net = self.net;
+        let change = if new > old { 1 } else { -1 };
         for &(transition, at_least) in &net.places[place as usize].inhibits {
             if (old >= at_least) != (new >= at_least) {
                 let blocked = &mut self.blocked[transition as usize];
@@ -237,6 +264,7 @@ impl<'n> Marking<'n> {
     /// Starts, or starts again, to integrate a place's number of tokens from now on.
     pub(crate) fn watch(&mut self, place: usize) {
         let most = self.counts[place];
+        self.counted[place] = true;
         self.areas[place] = Some(Area {
             since_ns: self.now_ns,
             token_ns: 0,
@@ -253,70 +281,95 @@ impl<'n> Marking<'n> {
         area
     }
 
+    /// Whether a token meets a view's own condition.
+    #[inline(always)]
+    fn passes(&mut self, token: u32, filter: &Filter) -> Result<bool, Fault> {
+        match filter {
+            Filter::Always => Ok(true),
+            Filter::Compare {
+                field,
+                operator,
+                word,
+            } => {
+                let found = self.rows[token as usize * self.net.stride + *field as usize] as i64;
+                Ok(on_integers(*operator, found, *word)? != 0)
+            }
+            Filter::Code(code) => {
+                let tokens = [token];
+                let binding = Binding {
+                    rows: &self.rows,
+                    stride: self.net.stride,
+                    tokens: &tokens,
+                    tables: &self.net.tables,
+                };
+                Ok(evaluate(code, binding, &mut self.unused_stream)? != 0)
+            }
+        }
+    }
+
     #[inline]
     fn enter(&mut self, token: u32, view: u32) -> Result<(), GuardFault> {
         let net = self.net;
         let definition = &net.views[view as usize];
         let transition = definition.transition;
-        if let Some(filter) = &definition.filter {
-            let tokens = [token];
-            let binding = Binding {
-                rows: &self.rows,
-                stride: net.stride,
-                tokens: &tokens,
-                tables: &net.tables,
-            };
-            let passes = evaluate(filter, binding, &mut self.unused_stream)
-                .map_err(|fault| GuardFault { transition, fault })?;
-            if passes == 0 {
-                return Ok(());
-            }
+        match self.passes(token, &definition.filter) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(fault) => return Err(GuardFault { transition, fault }),
         }
         let bucket = match definition.joined {
             None => view,
             Some(slot) => {
-                let mut key: Key = [0; KEY_FIELDS_MAX];
-                for (word, &field) in key.iter_mut().zip(&definition.keys) {
-                    *word = self.rows[token as usize * net.stride + field as usize];
-                }
-                let group = self.group(transition, key, definition.keys.len());
+                let start = token as usize * net.stride;
+                let group = match definition.keys[..] {
+                    [field] => self.group_of_one(transition, self.rows[start + field as usize]),
+                    _ => {
+                        let mut key: Key = [0; KEY_FIELDS_MAX];
+                        for (word, &field) in key.iter_mut().zip(&definition.keys) {
+                            *word = self.rows[start + field as usize];
+                        }
+                        self.group_of_key(transition, key)
+                    }
+                };
                 self.groups[group as usize].first_bucket + slot
             }
         };
-        let sibling = self.tokens[token as usize].nodes;
-        let node = self.nodes.make(token, bucket, sibling);
+        let Token { nodes, arrival, .. } = self.tokens[token as usize];
+        let node = self.nodes.make(token, bucket, nodes);
         self.tokens[token as usize].nodes = node;
-        let discipline = definition.discipline;
-        let rank = match discipline {
-            Discipline::Least { .. } => self.rank(token, discipline),
-            _ => (0, 0),
-        };
         let target = &mut self.buckets[bucket as usize];
         let (was_empty, group) = (target.is_empty(), target.group);
-        let is_first = target.add(&mut self.nodes, node, discipline, rank);
-        if group != NONE && (was_empty || is_first) {
-            self.group_gained(group, bucket, was_empty);
-        }
-        if was_empty || is_first || net.transitions[transition as usize].searches {
+        let rank = || {
+            let start = token as usize * net.stride;
+            rank_of(definition.discipline, &self.rows[start..], arrival)
+        };
+        let is_first = target.add(&mut self.nodes, node, rank);
+        if was_empty || is_first {
+            if group != NONE {
+                self.group_gained(group, bucket, was_empty, token);
+            }
+            self.touch(transition);
+        } else if definition.searches {
             self.touch(transition);
         }
         Ok(())
     }
 
-    #[inline]
-    fn leave(&mut self, node: u32) {
+    #[inline(always)]
+    fn leave(&mut self, node: u32, bucket: u32) {
         let net = self.net;
-        let bucket = self.nodes.get(node).bucket;
         let target = &mut self.buckets[bucket as usize];
         let definition = &net.views[target.view as usize];
         let group = target.group;
-        let was_first = target.remove(&mut self.nodes, node, definition.discipline);
+        let was_first = target.remove(&mut self.nodes, node);
         let is_empty = target.is_empty();
         self.nodes.release(node);
-        if group != NONE && (is_empty || was_first) {
-            self.group_lost(group, bucket, is_empty);
-        }
-        if was_first || is_empty || net.transitions[definition.transition as usize].searches {
+        if was_first {
+            if group != NONE {
+                self.group_lost(group, bucket, is_empty);
+            }
+            self.touch(definition.transition);
+        } else if definition.searches {
             self.touch(definition.transition);
         }
     }
@@ -331,11 +384,11 @@ impl<'n> Marking<'n> {
     }
 
     /// The bucket that an arc looks at: its own, or its part of a group.
-    #[inline]
-    pub(crate) fn bucket_of(&self, view: u32, group: Option<u32>) -> &Bucket {
-        let index = match (self.net.views[view as usize].joined, group) {
+    #[inline(always)]
+    pub(crate) fn bucket_of(&self, input: &Input, group: Option<u32>) -> &Bucket {
+        let index = match (input.joined, group) {
             (Some(slot), Some(group)) => self.groups[group as usize].first_bucket + slot,
-            _ => view,
+            _ => input.view,
         };
         &self.buckets[index as usize]
     }
