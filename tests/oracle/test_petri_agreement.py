@@ -52,7 +52,9 @@ def test_without_contention_both_give_the_same_latency(system, operation, apart)
     net = simulate(given, given.constants, service="deterministic")
     # At most 64 units a pipeline are simulated: filling it takes one unit, so 1/64 a stage.
     assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=0.05)
-    if operation in METADATA:
+    left = any(isinstance(n, op.Later) for n in op.walk(given.system.operations[operation]))
+    # What is left for later is done after the last operation, which a dozen of them feel.
+    if operation in METADATA and not left:
         assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=1e-3)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dfslab import discover
 from dfslab.models.cost import Cost, Demands, Reader
+from dfslab.models.lock import Locks, alone
 from dfslab.models.placement import Placement, Station
 from dfslab.models.queueing import Closed, asymptotic_bounds, mean_value_analysis
 from dfslab.spec.environment import environment, parameters, workload_parameters
@@ -96,13 +97,15 @@ class _Solver:
         for name, share in situation.mix.items():
             mean = mean.then(costs[name].times(share))
         self.mean = mean
-        stations = sorted({*mean.demands, *mean.background})
+        self.locks = Locks(mean.visits)
+        stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
         # One entry for each copy of a station: equal nodes share the work evenly.
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
     def _vector(self, demands: Demands) -> list[float]:
-        return [demands.get(station, 0.0) / station.copies for station in self.expanded]
+        merged = self.locks.merged(demands)
+        return [merged.get(station, 0.0) / station.copies for station in self.expanded]
 
     def _solve(self) -> Closed:
         workload = self.situation.scenario.workload

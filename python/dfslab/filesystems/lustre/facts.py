@@ -35,7 +35,7 @@ PARAMETERS = Parameters(
     Parameter("max_dirty", "Bytes a client may keep unwritten for one target", "B", "filesystem",
               2.0**25, "", "osc.*.max_dirty_mb = 32", minimum=0),
     Parameter("mds_threads", "Service threads of the metadata server", "1", "filesystem", 64.0,
-              "Np5", "mds.MDS.mdt.threads_max", minimum=1),
+              "Np6", "mds.MDS.mdt.threads_max", minimum=1),
     Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 3e-5),
     Parameter("intent_cpu", "Metadata server time of a lock with an intent that only reads", "s",
               "calibrated", 6e-5),
