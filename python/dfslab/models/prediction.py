@@ -77,10 +77,14 @@ class Situation:
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
 
+    def reader(self, constants: Mapping[str, float]) -> Reader:
+        """The numeric reader of this configuration's trees."""
+        values = {**self.environment, **constants}
+        return Reader(self.placement, values, self.client, self.written_back)
+
     def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
         """Cost of each operation of the mix."""
-        values = {**self.environment, **constants}
-        reader = Reader(self.placement, values, self.client, self.written_back)
+        reader = self.reader(constants)
         return {name: reader.read(self.system.operations[name]) for name in self.mix}
 
     def predict(self, constants: Mapping[str, float]) -> Prediction:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.spec.filesystem import Role
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "Hadoop Distributed File System"
@@ -65,6 +66,15 @@ PARAMETERS = Parameters(
               "calibrated", 4e-10),
     Parameter("server_write_byte_cpu", "DataNode time of a byte received, stored, mirrored",
               "s/B", "calibrated", 1.2e-9),
+)  # fmt: skip
+
+# Shvachko's figure is per object, and his average file has two blocks; Wu takes it per file.
+MEMORY = (
+    ObjectMemory("namenode", 200, 3, "Shvachko 2010: 200 B an object; an inode, 2 blocks"),
+    ObjectMemory("namenode", 150, 2, "Cloudera's sizing rule: 1 GB of heap for a million blocks",
+                 usable=0.3),
+    ObjectMemory("namenode", 238, 2.1, "LinkedIn: 1.6 G objects in 380 GB; 1.1 blocks a file"),
+    ObjectMemory("namenode", 200, 1, "Wu 2013: 200 B a file"),
 )  # fmt: skip
 
 ACCESS_KEYS = ("bed", "uri", "directory")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.spec.filesystem import Role
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "Lustre (described and simulated)"
@@ -50,6 +51,11 @@ PARAMETERS = Parameters(
               "calibrated", 4e-10),
     Parameter("target_byte_cpu", "Target time of a byte moved (checksum)", "s/B", "calibrated",
               2e-10),
+)  # fmt: skip
+
+MEMORY = (
+    ObjectMemory("mds", 2000, 1, "Lustre manual: 2 KB a file with its lock", cached=True),
+    ObjectMemory("mds", 1500, 1, "Lustre manual: 1.5 KB a cached file without one", cached=True),
 )  # fmt: skip
 
 ACCESS_KEYS = ("directory",)
