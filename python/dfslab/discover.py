@@ -100,7 +100,7 @@ def _file_system(name: str, folder: Path) -> FileSystem:
     (trees,) = _required(operations, folder / "operations.py", ("OPERATIONS",))
     try:
         return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
-                          folder)  # fmt: skip
+                          folder, tuple(getattr(facts, "MEMORY", ())))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 

@@ -20,6 +20,7 @@ from dfslab.method import RunFailed
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.units import parse
 
 app = typer.Typer(
     help="A performance laboratory for distributed file systems.",
@@ -56,6 +57,7 @@ class _Lazy:
 laboratory = _Lazy("dfslab.cli.laboratory")
 show = _Lazy("dfslab.report.show")
 terminal = _Lazy("dfslab.report.terminal")
+tables = _Lazy("dfslab.report.limits")
 INTERRUPTED = 130
 SHOW_FORMS = "table, formula, mermaid, plantuml, net"
 
@@ -103,6 +105,17 @@ def _scenario(path: Path, sets: list[str] | None) -> Scenario:
     changed = scenario.with_overrides(values)
     check(changed)
     return changed
+
+
+def _time(key: str, text: str) -> float:
+    """A time above nothing, as typed. InputError when it is none."""
+    try:
+        found = parse(text, "s")
+    except ValueError as error:
+        raise InputError(key, text, str(error)) from error
+    if found <= 0:
+        raise InputError(key, text, "must be more than nothing")
+    return found
 
 
 @contextmanager
@@ -193,7 +206,16 @@ def sweep(
 @app.command()
 def predict(
     scenario: ScenarioFile,
-    method: Annotated[str, typer.Option("--method", help="sequence, petri, regression, …")],
+    method: Annotated[str, typer.Option("--method", help="sequence, petri, regression, …")] = "",
+    metadata_server: Annotated[
+        bool, typer.Option("--metadata-server", help="Its limits: files, requests, bursts.")
+    ] = False,
+    within: Annotated[
+        str, typer.Option(metavar="TIME", help="Longest response in a burst: 500ms.")
+    ] = "1s",
+    burst: Annotated[
+        str, typer.Option(metavar="TIME", help="Length of a burst; else 1, 10 and 60 s.")
+    ] = "",
     sets: Sets = None,
     fitted_on: Annotated[
         Path | None, typer.Option("--from", metavar="RUN", help="Learn from this run's results.")
@@ -202,6 +224,15 @@ def predict(
 ) -> None:
     """Predict every configuration by one method, without measuring anything."""
     chosen = _scenario(scenario, sets)
+    if metadata_server == bool(method):
+        raise InputError("predict", method or None, "needs --method NAME or --metadata-server")
+    if metadata_server:
+        bound_s, burst_s = _time("--within", within), _time("--burst", burst) if burst else None
+        with _of(scenario):
+            limits = laboratory.metadata_limits(chosen, bound_s, burst_s, fitted_on)
+        _print(as_json, [one.document() for _, one in limits],
+               *(table for _, one in limits for table in tables.limits_tables(one)))  # fmt: skip
+        return
     with _of(scenario):
         results = _with_progress(
             as_json, lambda report: laboratory.predict(chosen, method, fitted_on, report)

@@ -18,6 +18,7 @@ from dfslab.instruments import access, callprofile
 from dfslab.instruments import existing as looking
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
+from dfslab.models import metadata_server
 from dfslab.models.demand import calibrate
 from dfslab.report import export as exports
 from dfslab.report import page as pages
@@ -245,6 +246,21 @@ def predict(
         report(index, len(points), f"{method}: {terminal.labels_text(point.labels)}")
         predicted.append(model.run(point))
     return predicted
+
+
+def metadata_limits(
+    scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
+) -> list[tuple[Point, metadata_server.Limits]]:
+    """What the metadata server can take, for every distinct deployment and file system."""
+    calibration = None
+    if fitted_on is not None:
+        calibration = calibrate([r for r in reopen(fitted_on).results if r.method == "measure"])
+    lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
+    found: dict[str, tuple[Point, metadata_server.Limits]] = {}
+    for point in check(scenario):
+        answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
+        found.setdefault(json.dumps(answer.document(), sort_keys=True), (point, answer))
+    return list(found.values())
 
 
 def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:

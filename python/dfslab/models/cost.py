@@ -25,6 +25,7 @@ from dfslab.spec.operation import (
     Seq,
     Use,
     lands_at,
+    writes_back,
 )
 
 Demands = dict[Station, float]
@@ -37,7 +38,8 @@ class Cost:
     `busy_s` is how long it keeps its pipeline stage from the next unit. `background` is work that
     nobody waits for. `burst` is what one unit or turn asks of each station: copies that do the same
     at once wait there for each other. An operation has one client, so the client's stations stand
-    there with one copy. `steps` holds the outermost named steps.
+    there with one copy. `visits` counts how often each lock is taken. `steps` holds the outermost
+    named steps.
     """
 
     latency_s: float = 0.0
@@ -45,6 +47,7 @@ class Cost:
     demands: Demands = field(default_factory=dict)
     background: Demands = field(default_factory=dict)
     burst: Demands = field(default_factory=dict)
+    visits: Demands = field(default_factory=dict)
     steps: dict[str, Cost] = field(default_factory=dict)
 
     def times(self, count: float) -> Cost:
@@ -55,6 +58,7 @@ class Cost:
             {station: d * count for station, d in self.demands.items()},
             {station: d * count for station, d in self.background.items()},
             {station: d * count for station, d in self.burst.items()},
+            {station: v * count for station, v in self.visits.items()},
             {name: step.times(count) for name, step in self.steps.items()},
         )
 
@@ -64,6 +68,7 @@ class Cost:
             (self.demands, other.demands),
             (self.background, other.background),
             (self.burst, other.burst),
+            (self.visits, other.visits),
         ):
             for station, demand in theirs.items():
                 mine[station] = mine.get(station, 0.0) + demand
@@ -160,6 +165,8 @@ class Reader:
         count = None if servers is None else max(1, round(self.value(servers)))
         for station, share in self._placement.stations(node.resource, count):
             self._charge(cost, node.resource.role, station, demand, share)
+            if node.resource.kind == "lock":
+                cost.visits[station] = cost.visits.get(station, 0.0) + 1.0
         return cost
 
     def _charge(self, cost: Cost, role: str, station: Station, demand: float, share: float) -> None:
@@ -277,7 +284,9 @@ class Reader:
 
     def _later(self, node: Later, role: str) -> Cost:
         body = self._visit(node.body, role)
-        cost = Cost()
-        cost.absorb(Cost(background=body.times(self._written_back).demands))
+        share = self._written_back if writes_back(node) else 1.0
+        done = body.times(share)
+        cost = Cost(visits=done.visits)
+        cost.absorb(Cost(background=done.demands))
         cost.absorb(Cost(background=body.background))
         return cost

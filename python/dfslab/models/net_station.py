@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dfslab.models.net_build import Amount, Arc, Entry, Net, Row, after, substituted, text
+from dfslab.models.net_lock import Lock
 from dfslab.models.placement import Placement, Station
 from dfslab.spec.operation import Resource
 
@@ -43,6 +44,7 @@ class Stations:
         }
         self._one_node = len(groups) == 1 and groups[0].count == 1
         self._made: dict[Station, str] = {}
+        self._locks: dict[str, Lock] = {}
         self._sites = 0
 
     @property
@@ -97,6 +99,14 @@ class Stations:
             return [Arc(f"{station} servers", {"node": substituted(where, row)}, delay)]
 
         return entry
+
+    def lock(self, role: str, fair: bool) -> Lock:
+        """The shared/exclusive lock of a role."""
+        if role not in self._locks:
+            ((station, _),) = self._placement.stations(Resource(role, "lock", "exclusive"), 1)
+            self._locks[role] = Lock(self._net, station, fair)
+            self._made[station] = self._locks[role].idle
+        return self._locks[role]
 
     def send(
         self, roles: tuple[str, str], nodes: tuple[str, str], message: Message,

@@ -16,7 +16,18 @@ from dfslab.models.net_amount import MOST_UNITS, Amounts
 from dfslab.models.net_build import Amount, Arc, Entry, Net, Row, after, plus, text, times
 from dfslab.models.net_station import Message, Stations
 from dfslab.models.placement import Placement
-from dfslab.spec.operation import Call, Choice, Later, Node, Par, Pipeline, Repeat, Seq, Use
+from dfslab.spec.operation import (
+    Call,
+    Choice,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    writes_back,
+)
 
 SERVICES = ("by_kind", "deterministic", "exponential")
 
@@ -157,11 +168,23 @@ class Trees:
         if count is None:
             return self.visit(node.body, context, then)
         where = context.stack[-1][1]
+        if node.resource.kind == "lock":
+            return self._hold_lock(node, node.body, where, context, then)
         release = self.stations.release(node.resource, count, where)
         body = self.visit(
             node.body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
         )
         return self.stations.hold(node.resource, count, where, (context.page, node.name), body)
+
+    def _hold_lock(self, node: Use, body: Node, where: str, context: Context, then: Entry) -> Entry:
+        resource = node.resource
+        fair = resource.fair is None or bool(self.amounts.whole(resource.fair))
+        lock = self.stations.lock(resource.role, fair)
+        release = lock.release(resource.mode, where)
+        held = self.visit(
+            body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
+        )
+        return lock.hold(resource.mode, where, held)
 
     def _call(self, node: Call, context: Context, then: Entry) -> Entry:
         to = (node.role, self.receiver(node.role, context))
@@ -327,7 +350,7 @@ class Trees:
         return lambda row, delay: chosen({**row, "draw": "uniform(0.0, 1.0)"}, delay)
 
     def _later(self, node: Later, context: Context, then: Entry) -> Entry:
-        share = self._written_back
+        share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:
             return then
         inside = replace(

@@ -10,10 +10,17 @@ from dataclasses import dataclass
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.operation import Resource
 
+SHARED = "lock.shared"
+ANY_NUMBER = 1_000_000
+
 
 @dataclass(frozen=True, order=True)
 class Station:
-    """`copies` equal stations (one a node) with `servers` servers each."""
+    """`copies` equal stations (one a node) with `servers` servers each.
+
+    A lock is two stations: "lock" for who has it alone, "lock.shared", which never makes its own
+    users wait; models/lock.py says what they cost each other.
+    """
 
     place: str
     kind: str
@@ -46,6 +53,8 @@ class Placement:
             if servers is None:
                 return []
             copies = self.deployment.instances(resource.role)
+            if resource.mode == "shared":
+                return [(Station(resource.role, SHARED, copies, ANY_NUMBER), 1.0)]
             return [(Station(resource.role, resource.kind, copies, servers), 1.0)]
         return [
             (Station(group.name, resource.kind, group.count, _servers(group, resource.kind)), share)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dfslab import discover
 from dfslab.models.cost import Cost, Demands, Reader
+from dfslab.models.lock import Locks, alone
 from dfslab.models.placement import Placement, Station
 from dfslab.models.queueing import Closed, asymptotic_bounds, mean_value_analysis
 from dfslab.spec.environment import environment, parameters, workload_parameters
@@ -76,10 +77,14 @@ class Situation:
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
 
+    def reader(self, constants: Mapping[str, float]) -> Reader:
+        """The numeric reader of this configuration's trees."""
+        values = {**self.environment, **constants}
+        return Reader(self.placement, values, self.client, self.written_back)
+
     def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
         """Cost of each operation of the mix."""
-        values = {**self.environment, **constants}
-        reader = Reader(self.placement, values, self.client, self.written_back)
+        reader = self.reader(constants)
         return {name: reader.read(self.system.operations[name]) for name in self.mix}
 
     def predict(self, constants: Mapping[str, float]) -> Prediction:
@@ -96,13 +101,15 @@ class _Solver:
         for name, share in situation.mix.items():
             mean = mean.then(costs[name].times(share))
         self.mean = mean
-        stations = sorted({*mean.demands, *mean.background})
+        self.locks = Locks(mean.visits)
+        stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
         # One entry for each copy of a station: equal nodes share the work evenly.
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
     def _vector(self, demands: Demands) -> list[float]:
-        return [demands.get(station, 0.0) / station.copies for station in self.expanded]
+        merged = self.locks.merged(demands)
+        return [merged.get(station, 0.0) / station.copies for station in self.expanded]
 
     def _solve(self) -> Closed:
         workload = self.situation.scenario.workload

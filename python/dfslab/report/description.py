@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import sympy
 
 from dfslab.models.formula import formula
+from dfslab.models.invocations import dependences, invocations, total
 from dfslab.spec import units
 from dfslab.spec.filesystem import FileSystem
-from dfslab.spec.operation import Call, Use, walk
+from dfslab.spec.operation import Call, Later, Use, walk, writes_back
 from dfslab.spec.parameters import Parameter
 
 
@@ -68,22 +69,48 @@ def _implied(system: FileSystem, node: object) -> list[str]:
                 f"{client}.nic_bandwidth", f"{node.role}.nic_bandwidth",
                 f"{client}.nic_latency", f"{node.role}.instances"]  # fmt: skip
         if system.role(node.role).kind == "metadata":
-            keys += [f"{node.role}.{k}" for k in ("workload", "request_queue", "response_queue")]
+            # What is asked for is looked up in memory, behind a queue of requests.
+            kinds = ("workload", "request_queue", "response_queue", "memory")
+            keys += [f"{node.role}.{kind}" for kind in kinds]
         return keys
+    if isinstance(node, Later) and writes_back(node):
+        # How much can be put off is what memory can hold.
+        return [f"{one.resource.role}.memory" for one in walk(node.body) if isinstance(one, Use)]
     if isinstance(node, Use) and node.resource.kind == "cpu":
         return [f"{node.resource.role}.{kind}" for kind in ("processors", "cores")]
     return []
 
 
 def formulas(system: FileSystem) -> str:
-    """Response time of every operation, step by step, as text."""
-    lines: list[str] = [f"Response times of {system.title}, unloaded, on distinct nodes", ""]
+    """Response time of every operation, by invocation and step by step, as text."""
+    lines: list[str] = [
+        f"Response times of {system.title}, unloaded, on distinct nodes",
+        "count operations on a serial server take count * T_t; under load see the queueing answers",
+        "",
+    ]
     for name, tree in system.operations.items():
         derived = formula(name, tree)
         lines.append(f"T_t_{name} = {_plain(derived.total)}")
+        lines += _by_invocation(system, name)
         lines += [f"    {step} = {_plain(definition)}" for step, definition in derived.steps]
         lines.append("")
     return "\n".join(lines)
+
+
+def _by_invocation(system: FileSystem, operation: str) -> list[str]:
+    """The same total as counts of invocations, and what each depends on (ids of the table)."""
+    found = invocations(system, operation)
+    lines = [f"  = {_plain(total(found))}"]
+    for one in found:
+        own = dependences(system, operation, one, whole=False)
+        whole = dependences(system, operation, one, whole=True)
+        more = f"; with what it invokes {_ids(whole)}" if whole != own else ""
+        lines.append(f"  {one.label} = f({_ids(own)}){more}")
+    return lines
+
+
+def _ids(ids: set[str]) -> str:
+    return ", ".join(sorted(ids, key=lambda one: _order(one)))
 
 
 def _plain(expression: sympy.Expr) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.operation import Node, symbols, walk
 from dfslab.spec.parameters import Parameter, Parameters, hardware
 
@@ -28,7 +29,8 @@ class FileSystem:
     """One described file system: what `filesystems/NAME/` says, gathered by discovery.
 
     `check(parameters, instances)` gives (key, what is allowed) for every illegal combination;
-    `target(access, parameters)` gives the load generator's target table.
+    `target(access, parameters)` gives the load generator's target table. `memory`: what files cost
+    the metadata server, the figure to reckon with first.
     """
 
     name: str
@@ -41,6 +43,7 @@ class FileSystem:
     check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
     access_keys: tuple[str, ...]
     folder: Path
+    memory: tuple[ObjectMemory, ...] = ()
     text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

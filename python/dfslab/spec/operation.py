@@ -24,13 +24,17 @@ class Resource:
     """Something of a role's node (cpu, disk, nic, memory) or software (lock, threads) that serves.
 
     `mode` is "read" or "write" of a disk, "shared" or "exclusive" of a lock. `servers` says how
-    many a pool of threads has (None: as many as asked for, so that nobody waits).
+    many a pool of threads has (None: as many as asked for, so that nobody waits), `places` how many
+    may wait for one (None: any number), `fair` whether a lock is given in the order of asking (1)
+    or to whom it can be given (0).
     """
 
     role: str
     kind: str
     mode: str = ""
     servers: sympy.Expr | None = None
+    places: sympy.Expr | None = None
+    fair: sympy.Expr | None = None
 
     def __post_init__(self) -> None:
         assert self.kind in RESOURCES, f"resource kind {self.kind} not in {RESOURCES}"
@@ -64,8 +68,8 @@ class Use(Node):
         return (self.body,) if self.body else ()
 
     def expressions(self) -> tuple[sympy.Expr, ...]:
-        servers = self.resource.servers
-        return (self.demand_s,) if servers is None else (self.demand_s, servers)
+        of_resource = (self.resource.servers, self.resource.places, self.resource.fair)
+        return (self.demand_s, *(one for one in of_resource if one is not None))
 
 
 @dataclass(frozen=True)
@@ -205,15 +209,20 @@ def delay(role: str, seconds: Expression, name: str = "") -> Use:
     return Use(name, Resource(role, "threads"), _expression(seconds))
 
 
-def hold_thread(role: str, servers: Expression, body: Node, name: str = "") -> Use:
-    """Keeps one of the `servers` threads of `role` while `body` runs."""
-    pool = Resource(role, "threads", servers=_expression(servers))
+def hold_thread(
+    role: str, servers: Expression, body: Node, name: str = "", places: Expression | None = None
+) -> Use:
+    """Keeps one of the `servers` threads of `role` while `body` runs; `places` may wait for one."""
+    waiting = None if places is None else _expression(places)
+    pool = Resource(role, "threads", servers=_expression(servers), places=waiting)
     return Use(name, pool, sympy.Integer(0), body)
 
 
-def hold_lock(role: str, mode: str, body: Node, name: str = "") -> Use:
+def hold_lock(role: str, mode: str, body: Node, name: str = "", fair: Expression = 1) -> Use:
     """Keeps the lock of `role`, "shared" or "exclusive", while `body` runs."""
-    return Use(name, Resource(role, "lock", mode, sympy.Integer(1)), sympy.Integer(0), body)
+    assert mode in ("shared", "exclusive"), f"a lock is held shared or exclusive, not {mode}"
+    lock = Resource(role, "lock", mode, sympy.Integer(1), fair=_expression(fair))
+    return Use(name, lock, sympy.Integer(0), body)
 
 
 def call(
@@ -315,6 +324,12 @@ def lands_at(node: Node, role: str) -> str:
             role = lands_at(step, role)
         return role
     return node.role if isinstance(node, Call) and node.one_way else role
+
+
+def writes_back(node: Later) -> bool:
+    """Whether it is work for a disk, which a page cache can put off beyond what is looked at."""
+    uses = (one for one in walk(node.body) if isinstance(one, Use))
+    return any(use.resource.kind == "disk" for use in uses)
 
 
 def step_names(node: Node) -> list[str]:

@@ -1,8 +1,8 @@
 """Parameters: what a description's symbols mean, where their values come from, and whose they are.
 
-The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp); `Rp1`, `Hp1`, `Hp2`, `Pp2`, `Np5` are ours,
-for what the table lacks (replication, disk, packet size, threads). Everything printed about
-parameters is found by walking the description.
+The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp). `Rp1` (replication), `Hp1`, `Hp2` (disk),
+`Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for what
+the table lacks. Everything printed about parameters is found by walking the description.
 """
 
 from __future__ import annotations

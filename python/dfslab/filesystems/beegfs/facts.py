@@ -37,7 +37,7 @@ PARAMETERS = Parameters(
     Parameter("file_block", "Bytes that a target reads or writes at a time", "B", "filesystem",
               131072.0, "", "tuneFileReadSize, tuneFileWriteSize", minimum=4096),
     Parameter("worker_threads", "Worker threads of a metadata server", "1", "filesystem", 8.0,
-              "Np5", "tuneNumWorkers", minimum=1),
+              "Np6", "tuneNumWorkers", minimum=1),
     Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 3e-5),
     Parameter("lookup_cpu", "Metadata server time of a call that only reads", "s", "calibrated",
               6e-5),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.spec.filesystem import Role
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "CephFS"
@@ -43,6 +44,13 @@ PARAMETERS = Parameters(
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 1e-9),
     Parameter("store_byte_cpu", "Object store time of a byte moved (checksum, copies)", "s/B",
               "calibrated", 1.5e-9),
+)  # fmt: skip
+
+MEMORY = (
+    ObjectMemory("mds", 2000, 1, "Ceph developers 2016: about 2 KB an inode in the cache, whose "
+                 "limit is two thirds of the process", usable=0.66, cached=True),
+    ObjectMemory("mds", 2700, 1, "JuiceFS's comparison of 2023 implies about 2.7 KB", usable=0.66,
+                 cached=True),
 )  # fmt: skip
 
 ACCESS_KEYS = ("bed", "directory")

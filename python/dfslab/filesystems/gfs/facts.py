@@ -37,7 +37,7 @@ PARAMETERS = Parameters(
     Parameter("lease_renewal", "Share of mutations that find no primary with a lease", "1",
               "filesystem", 0.0, "", "section 3.1: leases last 60 s and are extended", minimum=0),
     Parameter("master_threads", "Master threads that answer calls", "1", "filesystem", 16.0,
-              "Np5", "", minimum=1),
+              "Np6", "", minimum=1),
     Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 1e-4),
     Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 1e-4),
     Parameter("update_cpu", "Master time of a call that changes the name space", "s",

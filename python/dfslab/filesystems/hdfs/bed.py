@@ -86,6 +86,8 @@ class BedParameters(Model):
     packet_size_bytes: Bytes = Field(65536, validation_alias=_either(
         "packet_size_bytes", "packet_size"))  # fmt: skip
     handler_count: int = Field(10, ge=1)
+    call_queue: int = Field(100, ge=1)
+    fair_lock: bool = True
     prefetch_blocks: int = Field(10, ge=1)
     close_committed_allowed: int = Field(1, ge=0)
     complete_retry_delay_s: Delay = Field(0.4, ge=0, validation_alias=_either(
@@ -192,6 +194,8 @@ def decided_properties(parameters: BedParameters, folder: Path, namenode: Node) 
         "dfs.blocksize": str(block_size_bytes),
         "dfs.client-write-packet-size": str(int(parameters.packet_size_bytes)),
         "dfs.namenode.handler.count": str(parameters.handler_count),
+        "ipc.server.handler.queue.size": str(parameters.call_queue),
+        "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
         "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
         # Else a close that comes before the DataNode's report waits for the client's back-off.
         "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),

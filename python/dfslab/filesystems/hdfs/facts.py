@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.spec.filesystem import Role
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "Hadoop Distributed File System"
@@ -24,7 +25,11 @@ PARAMETERS = Parameters(
     Parameter("packet_size", "Bytes of a data packet", "B", "filesystem", 65536.0, "Pp2",
               "dfs.client-write-packet-size", minimum=512),
     Parameter("handler_count", "NameNode threads that answer calls", "1", "filesystem", 10.0,
-              "Np5", "dfs.namenode.handler.count", minimum=1),
+              "Np6", "dfs.namenode.handler.count", minimum=1),
+    Parameter("call_queue", "Calls that may wait for each NameNode thread", "1", "filesystem",
+              100.0, "Np7", "ipc.server.handler.queue.size", minimum=1),
+    Parameter("fair_lock", "Namespace lock given in order of asking (1) or as it can be (0)", "1",
+              "filesystem", 1.0, "Np5", "dfs.namenode.fslock.fair", choices=(0.0, 1.0)),
     Parameter("prefetch_blocks", "Blocks located by one getBlockLocations", "1", "filesystem",
               10.0, "Pp1", "dfs.client.read.prefetch.size", minimum=1),
     Parameter("close_committed_allowed", "Unreported blocks a file may be closed with", "1",
@@ -35,10 +40,14 @@ PARAMETERS = Parameters(
               "dfs.client.block.write.locateFollowingBlock.initial.delay.ms", minimum=0),
     Parameter("complete_retries", "Back-offs of one close of a written file", "1",
               "calibrated", 0.02, spread=2.0),
+    Parameter("client_stream_cpu", "Client time of opening or creating a stream", "s",
+              "calibrated", 5e-5),
     Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 1e-4),
     Parameter("lookup_cpu", "NameNode time of a call that only reads", "s", "calibrated", 1e-4),
     Parameter("update_cpu", "NameNode time of creating, adding to and completing a file", "s",
               "calibrated", 2e-4),
+    Parameter("report_cpu", "NameNode time of one DataNode's report of a new replica", "s",
+              "calibrated", 2e-5),
     Parameter("rename_cpu", "NameNode time of a rename", "s", "calibrated", 2e-4),
     Parameter("delete_cpu", "NameNode time of a removal", "s", "calibrated", 2e-4),
     Parameter("edit_sync", "Waiting for the edit log to be on disk", "s", "calibrated", 4e-4),
@@ -57,6 +66,15 @@ PARAMETERS = Parameters(
               "calibrated", 4e-10),
     Parameter("server_write_byte_cpu", "DataNode time of a byte received, stored, mirrored",
               "s/B", "calibrated", 1.2e-9),
+)  # fmt: skip
+
+# Shvachko's figure is per object, and his average file has two blocks; Wu takes it per file.
+MEMORY = (
+    ObjectMemory("namenode", 200, 3, "Shvachko 2010: 200 B an object; an inode, 2 blocks"),
+    ObjectMemory("namenode", 150, 2, "Cloudera's sizing rule: 1 GB of heap for a million blocks",
+                 usable=0.3),
+    ObjectMemory("namenode", 238, 2.1, "LinkedIn: 1.6 G objects in 380 GB; 1.1 blocks a file"),
+    ObjectMemory("namenode", 200, 1, "Wu 2013: 200 B a file"),
 )  # fmt: skip
 
 ACCESS_KEYS = ("bed", "uri", "directory")

@@ -2,6 +2,8 @@
 
 Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of (1) and (6):
 getBlockLocations once per `prefetch_blocks` blocks, a pipeline of `replication` DataNodes a block.
+The NameNode answers under one lock of the namespace: shared to look, exclusive to change; its edits
+reach the disk after the lock is given back.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dfslab.spec.operation import (
     delay,
     disk_read,
     disk_write,
+    hold_lock,
     hold_thread,
     later,
     pipeline,
@@ -31,10 +34,18 @@ packets = Max(1, ceiling(block_bytes / P.packet_size))
 packet_bytes = block_bytes / packets
 
 
+def _handle(seconds, *, writes: bool) -> Node:
+    """A handler thread takes the namespace lock and works."""
+    mode = "exclusive" if writes else "shared"
+    locked = hold_lock("namenode", mode, cpu("namenode", seconds), "namespace", P.fair_lock)
+    places = P.handler_count * P.call_queue
+    return hold_thread("namenode", P.handler_count, locked, "handle", places)
+
+
 def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
-    """A call to the NameNode: a handler thread is held while the namespace is read or changed."""
+    """A call to the NameNode; an edit is synced before the answer, with no thread held for it."""
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
-    handled = hold_thread("namenode", P.handler_count, cpu("namenode", seconds), name="handle")
+    handled = _handle(seconds, writes=writes)
     return seq(
         cpu("client", P.client_call_cpu),
         call("namenode", name, handled, *sync, response_bytes=response_bytes),
@@ -75,16 +86,27 @@ _stream = pipeline(
     name="pipeline",
 )
 
+# The empty packet that ends a block makes each DataNode report its replica.
+_report = send(
+    "datanode",
+    "lastPacket",
+    send("namenode", "blockReceived", _handle(P.report_cpu, writes=True), size_bytes=256),
+    size_bytes=31,
+)
+
 _write_block = seq(
     repeat(P.replication, delay("datanode", P.write_setup, "connect")),
     _stream,
     later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back"),
+    later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
 
+_stream_opened = cpu("client", P.client_stream_cpu)
+_last_ack = delay("datanode", P.finalize_delay, "lastAck")
 _add_block = _ask("addBlock", P.update_cpu, writes=True)
 _complete = seq(
-    delay("datanode", P.finalize_delay, "lastAck"),
+    _last_ack,
     _ask("complete", P.update_cpu, writes=True),
     delay("client", P.complete_retries * P.complete_retry_delay, "backoff"),
     name="close",
@@ -93,7 +115,7 @@ _empty_close = seq(_ask("complete", P.update_cpu, writes=True), name="close")
 
 OPERATIONS = {
     "read": seq(
-        seq(_ask("getBlockLocations", P.lookup_cpu), name="open"),
+        seq(_stream_opened, _ask("getBlockLocations", P.lookup_cpu), name="open"),
         seq(
             repeat(Max(0, _locations - 1), _ask("getBlockLocations", P.lookup_cpu)),
             repeat(blocks, _read_block),
@@ -101,17 +123,17 @@ OPERATIONS = {
         ),
     ),
     "write": seq(
-        seq(_ask("create", P.update_cpu, writes=True), name="create"),
-        seq(repeat(blocks, _add_block, _write_block), name="write"),
+        seq(_stream_opened, _ask("create", P.update_cpu, writes=True), name="create"),
+        seq(repeat(blocks, _add_block, _write_block), repeat(blocks - 1, _last_ack), name="write"),
         _complete,
     ),
     "append": seq(
-        seq(_ask("append", P.update_cpu, writes=True), name="append"),
-        seq(repeat(blocks, _write_block), name="write"),
+        seq(_stream_opened, _ask("append", P.update_cpu, writes=True), name="append"),
+        seq(repeat(blocks, _write_block), repeat(blocks - 1, _last_ack), name="write"),
         _complete,
     ),
     "create": seq(
-        seq(_ask("create", P.update_cpu, writes=True), name="create"),
+        seq(_stream_opened, _ask("create", P.update_cpu, writes=True), name="create"),
         _empty_close,
     ),
     "stat": seq(_ask("getFileInfo", P.lookup_cpu), name="stat"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.spec.filesystem import Role
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "JuiceFS over Redis"
@@ -30,6 +31,11 @@ PARAMETERS = Parameters(
     Parameter("client_byte_cpu", "Client time of a byte moved (copies, checksum)", "s/B",
               "calibrated", 2e-9),
     Parameter("store_byte_cpu", "Store time of a byte moved", "s/B", "calibrated", 1e-9),
+)  # fmt: skip
+
+MEMORY = (
+    ObjectMemory("meta", 300, 1, "JuiceFS manual: 300 B a file in a key-value store"),
+    ObjectMemory("meta", 600, 1, "JuiceFS manual: 600 B a file in an SQL database"),
 )  # fmt: skip
 
 ACCESS_KEYS = ("bed", "directory")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.spec.filesystem import Role
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "Lustre (described and simulated)"
@@ -35,7 +36,7 @@ PARAMETERS = Parameters(
     Parameter("max_dirty", "Bytes a client may keep unwritten for one target", "B", "filesystem",
               2.0**25, "", "osc.*.max_dirty_mb = 32", minimum=0),
     Parameter("mds_threads", "Service threads of the metadata server", "1", "filesystem", 64.0,
-              "Np5", "mds.MDS.mdt.threads_max", minimum=1),
+              "Np6", "mds.MDS.mdt.threads_max", minimum=1),
     Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 3e-5),
     Parameter("intent_cpu", "Metadata server time of a lock with an intent that only reads", "s",
               "calibrated", 6e-5),
@@ -50,6 +51,11 @@ PARAMETERS = Parameters(
               "calibrated", 4e-10),
     Parameter("target_byte_cpu", "Target time of a byte moved (checksum)", "s/B", "calibrated",
               2e-10),
+)  # fmt: skip
+
+MEMORY = (
+    ObjectMemory("mds", 2000, 1, "Lustre manual: 2 KB a file with its lock", cached=True),
+    ObjectMemory("mds", 1500, 1, "Lustre manual: 1.5 KB a cached file without one", cached=True),
 )  # fmt: skip
 
 ACCESS_KEYS = ("directory",)

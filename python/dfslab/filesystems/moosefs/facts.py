@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.spec.filesystem import Role
+from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "MooseFS"
@@ -36,6 +37,10 @@ PARAMETERS = Parameters(
               "calibrated", 1e-9),
     Parameter("server_byte_cpu", "Chunkserver time of a byte moved (copy, checksum)", "s/B",
               "calibrated", 8e-10),
+)  # fmt: skip
+
+MEMORY = (
+    ObjectMemory("master", 325 * 2**20 / 1e6, 1, "MooseFS manual: 300 to 350 MiB a million"),
 )  # fmt: skip
 
 ACCESS_KEYS = ("bed", "directory")

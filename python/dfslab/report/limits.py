@@ -1,0 +1,57 @@
+"""The metadata server's limits as tables for the terminal: files, requests, bursts."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from dfslab.models.metadata_server import Limits
+from dfslab.spec import units
+
+
+def limits_tables(limits: Limits) -> list[Table | str]:
+    """How many files fit, how many requests per second, how big a burst."""
+    return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
+
+
+def _files(limits: Limits) -> Table:
+    memory = units.text(limits.memory_bytes, "B")
+    table = Table(title=f"Files that fit {limits.system}'s {limits.role} with {memory}")
+    for column in ("files", "B a file", "memory used", "by"):
+        table.add_column(column, justify="right" if column != "by" else "left", overflow="fold")
+    for one in limits.files:
+        count = f"{_many(one.files)}{' cached' if one.cached else ''}"
+        table.add_row(count, f"{one.bytes_per_file:.0f}", f"{one.usable:.0%}", one.source)
+    return table
+
+
+def _capacity(limits: Limits) -> Table:
+    table = Table(title="Operations a second that it can serve (90 % interval)")
+    for column in ("operation", "a second", "what is full then"):
+        table.add_column(column)
+    for one in limits.capacity:
+        interval = f"{_many(one.low_per_s)} to {_many(one.high_per_s)}"
+        table.add_row(one.operation, f"{_many(one.rate_per_s)} ({interval})", one.binding)
+    return table
+
+
+def _peaks(limits: Limits) -> Table:
+    bound, network = units.text(limits.bound_s, "s"), units.text(limits.network_s, "s")
+    queue = "no limit" if limits.places is None else f"{limits.places:.0f} calls"
+    table = Table(title=f"Largest burst answered within {bound} (network {network}, queue {queue})")
+    for column in ("operation", "length", "mean", "95 %", "99 %", "all", "queue holds", "binding",
+                   "then drains in"):  # fmt: skip
+        table.add_column(column, overflow="fold")
+    for one in limits.peaks:
+        within = [_many(one.within_per_s[name]) for name in ("mean", "p95", "p99", "all")]
+        held = "" if one.queue_per_s is None else _many(one.queue_per_s)
+        table.add_row(one.operation, units.text(one.length_s, "s"), *within, held, one.binding,
+                      units.text(one.drain_s, "s"))  # fmt: skip
+    return table
+
+
+def _many(number: float) -> str:
+    """A count for people: 86 M, 1.2 k."""
+    for size, name in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if number >= size:
+            return f"{number / (1e3 if name == ' k' else size):.3g}{name}"
+    return f"{number:.4g}"

@@ -1,0 +1,29 @@
+"""What a namespace costs in memory: objects of a file, bytes of an object, and who says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ObjectMemory:
+    """One published or measured figure; `usable` is the share of memory that objects may take.
+
+    `cached`: the limit holds for files in the server's cache, others are read from its store.
+    """
+
+    role: str
+    bytes_per_object: float
+    objects_per_file: float
+    source: str
+    usable: float = 1.0
+    cached: bool = False
+
+    @property
+    def bytes_per_file(self) -> float:
+        """Memory of one file with its blocks."""
+        return self.bytes_per_object * self.objects_per_file
+
+    def files(self, memory_bytes: float) -> float:
+        """Files that fit into `memory_bytes`."""
+        return memory_bytes * self.usable / self.bytes_per_file

@@ -1,0 +1,262 @@
+"""The metadata server's limits: published numbers, closed forms, simulation, and the misprints."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from dfslab import discover
+from dfslab.cli import main
+from dfslab.models import burst, laws
+from dfslab.models.metadata_server import internal_load, limits
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+
+GIB = 2**30
+# Wu 2013, Tables 5 and 6: score, 1 / k (k in ms).
+SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
+PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
+COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
+
+
+def scenario(system="hdfs", memory="16 GiB", **file_system):
+    described = discover.file_system(system)
+    nodes = [{"name": r.name, "count": r.instances, "memory": memory, "roles": {r.name: 1}}
+             for r in described.roles]  # fmt: skip
+    return build(Scenario, {
+        "name": "limits", "deployment": {"node": nodes},
+        "file_system": {"name": system, **file_system},
+        "workload": {"name": "sequential_write"},
+    })  # fmt: skip
+
+
+def test_table_6_and_its_ratios():
+    for name, coefficient in COEFFICIENTS.items():
+        assert 1 / coefficient == pytest.approx(PER_MS[name], abs=2e-4)
+    ratios = [round(PER_MS[name] / PER_MS["nn1"], 4) for name in ("nn2", "nn3")]
+    assert ratios == [3.5089, 6.6826]
+    assert [round(SCORES[name] / SCORES["nn1"], 4) for name in ("nn2", "nn3")] == [3.5065, 6.2338]
+
+
+@pytest.mark.parametrize(("name", "off"), [("nn1", 0.0), ("nn2", -0.0007), ("nn3", -0.067)])
+def test_the_score_predicts_with_the_constant_of_nn1(name, off):
+    """W1: s / 7.7; with the printed s / 17 every server is 55 % too slow."""
+    for x in (10, 99):
+        true = PER_MS[name] / math.log(x) * 1000
+        found = laws.capacity_from_score(SCORES[name], x, 7.7, 0.90490)
+        assert found / true - 1 == pytest.approx(off, abs=0.001)
+        printed = laws.capacity_from_score(SCORES[name], x, 17, 0.90490)
+        assert printed / true - 1 < -0.54
+
+
+def test_the_law_says_that_throughput_falls():
+    """By Little: nn1 393/s at 10 clients and 197/s at 99 (W6: k in milliseconds)."""
+    expected = {"nn1": (393, 197), "nn2": (1379, 691), "nn3": (2626, 1316)}
+    for name, (at_10, at_99) in expected.items():
+        rates = [laws.capacity_from_score(1, x, 1, PER_MS[name]) for x in (10, 99)]
+        assert rates == [pytest.approx(at_10, abs=1), pytest.approx(at_99, abs=1)]
+    assert 99 / laws.capacity_from_score(1, 99, 1, PER_MS["nn1"]) == pytest.approx(0.503, abs=0.001)
+
+
+def test_files_that_fit():
+    by_source = {one.source.split(":")[0]: one for one in limits(scenario()).files}
+    wu = by_source["Wu 2013"]
+    assert round(wu.files / 1e6) == 86
+    assert by_source["Shvachko 2010"].files / 1e6 == pytest.approx(28.6, abs=0.05)
+    small = {one.source.split(":")[0]: one for one in limits(scenario(memory="1.7 GB")).files}
+    assert small["Shvachko 2010"].files / 1e6 == pytest.approx(2.83, abs=0.01)
+    # 200 B is of an object, not of a file: the printed count is three times too high.
+    assert wu.files == pytest.approx(3 * by_source["Shvachko 2010"].files)
+
+
+@pytest.mark.parametrize(
+    ("system", "millions_in_16_gib"),
+    [("hdfs", 28.6), ("moosefs", 50.4), ("cephfs", 5.67), ("juicefs", 57.3), ("lustre", 8.59)],
+)
+def test_every_system_has_a_figure_with_a_source(system, millions_in_16_gib):
+    first = limits(scenario(system)).files[0]
+    assert first.files / 1e6 == pytest.approx(millions_in_16_gib, rel=0.01)
+    assert first.source
+    assert first.cached == (system in ("cephfs", "lustre"))
+
+
+def test_a_worked_example_of_12():
+    """q = 10,000/s, T = 60 s, B = 1 s, C = 1 ms: 2 q (B - C) / T + q = 10,333/s."""
+    q, T, B, C = 10_000.0, 60.0, 1.0, 0.001
+    printed = 2 * q * (B - C) / T + q
+    assert burst.largest_peak_per_s(q, B, C, T) == pytest.approx(printed)
+    assert printed == pytest.approx(10_333.0)
+    # At that rate the mean response is the bound, and the last one waits nearly twice as long.
+    assert burst.fluid_wait_s(printed, q, T) + C == pytest.approx(B)
+    assert burst.fluid_wait_s(printed, q, T, 1.0) == pytest.approx(2 * (B - C))
+    assert burst.largest_peak_per_s(q, B, C, T, 1.0) - q == pytest.approx((printed - q) / 2)
+
+
+def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
+    q, T, places = 10_000.0, 10.0, 1000
+    mean = burst.largest_peak_per_s(q, 1.0, 0.0, T) - q
+    queue = burst.largest_peak_of_queue_per_s(q, places, T) - q
+    assert mean / queue == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("peak", "fluid_ms", "true_ms"),
+    [(1500, 1250, 1264), (1100, 250, 260), (1020, 50, 82), (1000, 0, 64), (950, 0, 18),
+     (900, 0, 8.5)],
+)  # fmt: skip
+def test_fluid_and_simulation(peak, fluid_ms, true_ms):
+    """q = 1000/s, T = 5 s. Below q the printed T (p - q) / 2q is negative; ours is nothing."""
+    assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
+    if peak < 1000:
+        assert 5 * (peak - 1000) / 2000 < 0
+    found = burst.simulated(peak, 1000, 5)
+    # The recorded 64 ms at p = q are one noisy figure: see the closed form below.
+    assert found.mean_s * 1000 == pytest.approx(true_ms, rel=0.2 if peak == 1000 else 0.12)
+    low, high = found.mean_interval_s
+    assert low < found.mean_s < high
+    if peak == 1500:
+        assert found.quantile_s == pytest.approx(2.387, rel=0.02)
+
+
+def test_at_capacity_the_simulation_is_reflected_diffusion():
+    """Without drift E W(t) = sqrt(4 t / (pi q)), whose mean over T is two thirds of its end."""
+    expected = 2 / 3 * math.sqrt(4 * 5 / (math.pi * 1000))
+    assert burst.simulated(1000, 1000, 5, seed=9).mean_s == pytest.approx(expected, rel=0.1)
+
+
+def test_the_regime_follows_the_load():
+    regimes = [burst.waits(p, 1000, 5).regime for p in (500, 900, 950, 1050, 1100, 3000)]
+    assert regimes == ["M/G/1", "M/G/1", "simulation", "simulation", "fluid", "fluid"]
+    # W21: q > p is not "no queuing"; at 0.9 q a request takes ten times its service.
+    waited = burst.waits(900, 1000, 5).mean_s
+    assert (waited + 0.001) / 0.001 == pytest.approx(10)
+
+
+def test_m_g_1_is_the_textbook_one():
+    assert burst.steady_wait_s(0.5, 1.0) == pytest.approx(1.0)
+    assert burst.steady_wait_s(0.5, 1.0, variation=0.0) == pytest.approx(0.5)
+    # P(W > t) = rho exp(-(1 - rho) t) in M/M/1.
+    at = burst.steady_quantile_s(0.8, 1.0, 0.95)
+    assert 0.8 * math.exp(-0.2 * at) == pytest.approx(0.05)
+    assert burst.steady_quantile_s(0.01, 1.0, 0.95) == 0.0
+
+
+def test_a_long_simulated_peak_below_capacity_is_m_m_1():
+    found = burst.simulated(700, 1000, 40, base_per_s=700)
+    assert found.mean_s == pytest.approx(burst.steady_wait_s(700, 0.001), rel=0.05)
+    assert found.quantile_s == pytest.approx(burst.steady_quantile_s(700, 0.001, 0.95), rel=0.06)
+
+
+def test_drain_time():
+    assert burst.drain_s(1500, 1000, 10, 500) == pytest.approx(10)
+    assert burst.drain_s(900, 1000, 10, 500) == 0
+    assert burst.drain_s(1500, 1000, 10, 1000) == math.inf
+
+
+def test_garbage_collection():
+    """Uber: pauses from 13 % to 1.7 % of the time gave 13 % more capacity."""
+    before, after = (burst.paused(1.0, 0.0, share, 1.0)[0] for share in (0.13, 0.017))
+    assert after / before - 1 == pytest.approx(0.13, abs=0.001)
+    assert burst.paused(1000, 0, 0.1, 2.0)[1] == pytest.approx(0.1)
+    assert burst.paused(1000, 450, 0.1, 2.0)[1] == pytest.approx(0.2)
+    assert burst.paused(1000, 900, 0.1, 2.0)[1] == math.inf
+
+
+def test_pauses_against_an_event_simulation():
+    """Poisson arrivals at 0.4 of a fluid server that stops for 1 s of every 10."""
+    random = np.random.default_rng(3)
+    arrivals = np.cumsum(random.exponential(1 / 400, 400_000))
+    free, waited = 0.0, 0.0
+    for at in arrivals:
+        start = max(at, free)
+        if start % 10 < 1:
+            start += 1 - start % 10
+        waited += start - at
+        free = start + 0.001
+    expected = burst.paused(1000, 400, 0.1, 1.0)[1]
+    assert waited / len(arrivals) == pytest.approx(expected, rel=0.15)
+
+
+def test_the_published_internal_load():
+    assert internal_load(10_000, 60_000, 3600, 639_700, 3, 300_000) == pytest.approx(
+        0.27, abs=0.005
+    )
+
+
+def test_r2_does_not_identify_x_ln_x():
+    """W3: on exact x ln x from 10 to 99 clients a power fits as well, and so does a line."""
+    x = np.round(np.linspace(10, 99, 12))
+    fits = {one.law: one for one in laws.fit(x, 0.00110509 * x * np.log(x))}
+    assert fits["power"].r2 > 0.998
+    assert fits["linear"].r2 > 0.99
+    assert all(one.r2 > 0.99 for one in fits.values()), "R2 > 0.99 singles out nothing"
+
+
+@pytest.mark.parametrize("truth", ["x ln x", "linear", "lock queue", "power"])
+def test_evidence_over_two_decades_finds_the_law(truth):
+    x = np.unique(np.round(np.geomspace(2, 300, 14)))
+    planted = {"x ln x": [0.001], "linear": [0.05, 0.001], "lock queue": [0.001, 0.02],
+               "power": [0.001, 1.4]}[truth]  # fmt: skip
+    y = laws.LAWS[truth][0](x, np.array(planted))
+    noisy = y * np.exp(0.01 * np.random.default_rng(7).normal(size=len(x)))
+    best, *others = laws.fit(x, noisy)
+    assert best.law == truth
+    assert best.weight > 0.5
+    assert sum(one.weight for one in (best, *others)) == pytest.approx(1)
+    assert best.parameters == pytest.approx(planted, rel=0.1)
+
+
+def test_the_run_that_would_separate_them_does():
+    x = np.round(np.linspace(10, 99, 12))
+    noisy = 0.001 * x * np.log(x) * np.exp(0.02 * np.random.default_rng(1).normal(size=len(x)))
+    fits = laws.fit(x, noisy)
+    run = laws.separation(fits)
+    assert run.clients < 10 or run.clients > 99, "outside of what could not tell them apart"
+    first, second = run.says_s.values()
+    assert abs(math.log(first / second)) * math.sqrt(run.repetitions) >= 3 * fits[0].relative_sd
+
+
+def test_capacity_names_what_is_full():
+    found = {one.operation: one for one in limits(scenario()).capacity}
+    assert found["stat"].binding == "namenode.cpu"
+    assert found["create"].binding == "namenode.lock"
+    # Two calls that change the namespace, one at a time.
+    assert found["create"].rate_per_s == pytest.approx(1 / (2 * 2e-4))
+    assert found["stat"].low_per_s < found["stat"].rate_per_s < found["stat"].high_per_s
+
+
+def test_a_file_system_without_a_metadata_server_says_so():
+    with pytest.raises(InputError, match="has no metadata server"):
+        limits(scenario("glusterfs"))
+
+
+def test_the_command_answers(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "hdfs.toml"
+    path.write_text(scenario(access={"bed": True}).toml())
+    words = ["predict", str(path), "--metadata-server", "--within", "500ms", "--burst", "10s"]
+    monkeypatch.setattr(sys, "argv", ["dfslab", *words, "--json"])
+    main()
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert answer["places"] == 1000
+    assert {peak["length_s"] for peak in answer["peaks"]} == {10.0}
+    monkeypatch.setattr(sys, "argv", ["dfslab", *words])
+    main()
+    shown = capsys.readouterr().out
+    assert "Files that fit" in shown
+    assert "call queue" in shown
+
+
+@pytest.mark.parametrize("words", [["--metadata-server", "--method", "petri"], [],
+                                   ["--metadata-server", "--within", "soon"],
+                                   ["--metadata-server", "--burst", "-1s"]])  # fmt: skip
+def test_wrong_words_are_one_line(words, monkeypatch, capsys, tmp_path):
+    path = tmp_path / "hdfs.toml"
+    path.write_text(scenario(access={"bed": True}).toml())
+    monkeypatch.setattr(sys, "argv", ["dfslab", "predict", str(path), *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1

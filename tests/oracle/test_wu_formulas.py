@@ -1,0 +1,170 @@
+"""Wu 2013: Table 1 and formulas (1) to (11) from the description, in the corrected reading."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import sympy
+from dfslab import discover
+from dfslab.models.formula import formula
+from dfslab.models.invocations import dependences, invocations, of_count, total
+from dfslab.models.queueing import mean_value_analysis
+from dfslab.report import description
+from dfslab.spec.parameters import symbol
+
+HDFS = discover.file_system("hdfs")
+SYSTEMS = list(discover.members("filesystems", folders=True))
+TABLE_1 = {*(f"Dp{n}" for n in range(1, 10)), *(f"Np{n}" for n in range(1, 5)), "Dap1", "Dap2",
+           "Pp1"}  # fmt: skip
+LACKING = {"Rp1": "replication", "Hp1": "datanode.disk_write_rate", "Hp2": "datanode.disk_latency",
+           "Pp2": "packet_size", "Np5": "fair_lock", "Np6": "handler_count",
+           "Np7": "call_queue"}  # fmt: skip
+COMMON = {"Dap1", "Dap2"}
+NAMENODE = {"Dp4", "Dp5", "Dp6", "Dp8", "Dp9"}
+
+# The paper's assumption that files are whole blocks, and blocks whole packets.
+B, n, P, p, L = sympy.symbols("B n P p L", positive=True, integer=True)
+S = P * p
+WHOLE = {symbol("file_size"): B * S, symbol("block_size"): S, symbol("packet_size"): p,
+         symbol("prefetch_blocks"): n, symbol("replication"): L}  # fmt: skip
+
+
+def T(name):
+    return sympy.Symbol(f"T_{name}", nonnegative=True)
+
+
+def of_whole_blocks(expression):
+    """An expression of the description for files of B blocks of P packets of p bytes."""
+    return sympy.simplify(expression.subs(WHOLE, simultaneous=True).doit())
+
+
+def by_name(operation):
+    return {one.label: one for one in invocations(HDFS, operation)}
+
+
+def test_table_1_is_found_by_walking():
+    rows = description.parameter_rows(HDFS)
+    found = {row.parameter.wu for row in rows if row.parameter.wu}
+    assert found == TABLE_1 | LACKING.keys()
+    keys = {row.parameter.key: row for row in rows}
+    assert all(keys[key].parameter.wu == paper for paper, key in LACKING.items())
+    for row in rows:
+        identity, _, meaning, _, default, origin, source, where = row.cells()
+        assert meaning
+        assert where
+        # A queue's length is an outcome; everything else has a default, own keys a source.
+        assert default or identity in ("Dp4", "Dp5", "Dp6")
+        assert source or origin != "filesystem"
+
+
+def test_a_parameter_that_acts_nowhere_is_not_in_the_table():
+    local = {row.parameter.key for row in description.parameter_rows(
+        discover.file_system("local"))}  # fmt: skip
+    assert not local & set(LACKING.values())
+    assert not any(".request_queue" in key for key in local)
+
+
+def test_read_is_the_corrected_1():
+    """T_open + N T_getBlockLocations + M T_readBlock, N = ceil(B / n), M = B (W11, W12)."""
+    derived = of_whole_blocks(total(invocations(HDFS, "read")))
+    N, M = sympy.ceiling(B / n), B
+    paper = T("open") + N * T("getBlockLocations") + M * T("readBlock")
+    assert sympy.simplify(derived - paper) == 0
+    printed = T("open") + M * T("getBlockLocations") + N * T("readBlock")
+    assert sympy.simplify(derived - printed) != 0, "W11: N > M > 1 swaps the two counts"
+
+
+def test_write_is_the_corrected_6():
+    """Self times, create XOR append, B addBlocks, B writeRequests, and a complete (W9, W13)."""
+    derived = of_whole_blocks(total(invocations(HDFS, "write")))
+    own = {name: one.own for name, one in by_name("write").items()}
+    # What waits for the last acknowledgement of each block belongs to its writeRequest.
+    acknowledged = of_whole_blocks(own["T_write"] + own["T_close"]).coeff(symbol("finalize_delay"))
+    assert acknowledged == B
+    paper = T("create") + T("rpc_create") + B * (T("addBlock") + T("writeRequest"))
+    rest = sympy.simplify(derived - paper)
+    assert rest == T("complete") + T("write") + T("close")
+    printed = T("create") + T("rpc_create") + T("writeRequest") + B * T("addBlock")
+    assert (derived - printed).subs(B, 2).has(T("writeRequest")), "W13: one for each block"
+    assert by_name("append").keys() - by_name("write").keys() == {"T_append", "T_rpc_append"}
+    assert by_name("write").keys() - by_name("append").keys() >= {"T_create", "T_rpc_create"}
+
+
+def test_a_block_is_written_as_the_corrected_6_has_it():
+    """L t_hop(p) + (S - p) / min(client NIC, DN NIC) with bytes that cost adapters only."""
+    free = {symbol(key): 0 for key in ("client_write_byte_cpu", "server_write_byte_cpu",
+                                       "write_setup")}  # fmt: skip
+    derived = of_whole_blocks(by_name("write")["T_writeRequest"].own.subs(free))
+    mine, theirs = sympy.symbols("mine theirs", positive=True)
+    adapters = {symbol("client.nic_bandwidth"): mine, symbol("datanode.nic_bandwidth"): theirs}
+    derived = derived.subs(adapters, simultaneous=True).doit()
+    slowest = sympy.Min(mine, theirs)
+    hop = symbol("network_latency") + p / slowest
+    assert sympy.simplify(derived - (L * hop + (S - p) / slowest)) == 0
+    # With one replica of one packet nothing is left but the hop itself.
+    assert sympy.simplify(derived.subs({L: 1, P: 1}) - hop) == 0
+
+
+def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
+    """(5) and (11): equal to the closed network's makespan where one server does everything."""
+    unloaded = sympy.Float(0.02)
+    for count in (1, 7, 64):
+        work = float(of_count(unloaded).subs(symbol("count"), count))
+        makespan = count / mean_value_analysis([0.02], count).rate_per_s
+        assert work == pytest.approx(makespan)
+    # W10: a loaded T holds the queue already; with two servers even the unloaded one is too much.
+    loaded = mean_value_analysis([0.02], 8).response_s
+    assert float(of_count(sympy.Float(loaded)).subs(symbol("count"), 8)) > 7 * (8 * 0.02)
+    two = 8 / mean_value_analysis([0.02], 8, servers=[2]).rate_per_s
+    assert float(of_count(unloaded).subs(symbol("count"), 8)) > 1.8 * two
+    for name in ("read", "write"):
+        time = total(invocations(HDFS, name))
+        assert of_count(time) == symbol("count") * time
+
+
+@pytest.mark.parametrize(
+    ("number", "operation", "name", "whole", "expected"),
+    [
+        (2, "read", "T_open", False, COMMON | {"Dp8"}),
+        (3, "read", "T_getBlockLocations", True, COMMON | NAMENODE),
+        (4, "read", "T_readBlock", True, COMMON | {"Dp7", "Dp8", "Dp9"}),
+        (7, "write", "T_create", True, COMMON | NAMENODE),
+        (8, "write", "T_rpc_create", True, COMMON | NAMENODE),
+        (9, "append", "T_append", True, COMMON | NAMENODE),
+        (10, "write", "T_writeRequest", True, COMMON | NAMENODE | {"Dp7"}),
+    ],
+)
+def test_dependence_sets(number, operation, name, whole, expected):
+    """(2) is of open's own part, (7) of create with the call it makes, as the paper has them."""
+    one = by_name(operation)[name]
+    assert dependences(HDFS, operation, one, whole=whole) == expected
+
+
+def test_10_is_of_write_request_and_not_of_create():
+    """W8: (10) is printed as T_create, whose set (7) lacks the DataNode's adapter."""
+    create = by_name("write")["T_create"]
+    assert "Dp7" not in dependences(HDFS, "write", create, whole=True)
+
+
+def test_every_symbol_of_an_invocation_is_in_its_dependence_set():
+    """The paper's sets hold what the formulas really contain, of the paper's parameters."""
+    for operation in ("read", "write", "append"):
+        for one in invocations(HDFS, operation):
+            ids = dependences(HDFS, operation, one, whole=True)
+            acting = {HDFS.parameter(str(s)).wu for s in one.own.free_symbols}
+            assert acting & {"Dap1", "Dap2", "Dp7", "Dp8", "Dp9"} <= ids
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_invocations_add_up_to_the_response_time(system):
+    described = discover.file_system(system)
+    seeded = random.Random(5)
+    for operation, tree in described.operations.items():
+        whole = formula(operation, tree).expanded()
+        parts = sympy.Add(*[one.count * one.own for one in invocations(described, operation)])
+        names = sorted(whole.free_symbols | parts.free_symbols, key=str)
+        number = sympy.lambdify(names, (whole, parts), "math", cse=True)
+        for _ in range(20):
+            expected, found = number(*(seeded.uniform(1.0, 9.0) for _ in names))
+            assert found == pytest.approx(expected, rel=1e-9)
