@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 from dfslab import discover
 from dfslab.beds.errors import BedError
 from dfslab.method import RunFailed
+from dfslab.spec import units
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -39,6 +40,9 @@ Sets = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a scenario key; may be repeated."),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
+Budget = Annotated[
+    str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
 
 
@@ -89,8 +93,13 @@ def _stop(text: str, code: int) -> None:
     sys.exit(code)
 
 
-def _scenario(path: Path, sets: list[str] | None) -> Scenario:
+def _scenario(path: Path, sets: list[str] | None, budget: str = "") -> Scenario:
     scenario = read_checked(path)
+    if budget:
+        try:
+            scenario = scenario.with_budget(units.parse(budget, "s"))
+        except ValueError as error:
+            raise InputError("--budget", budget, str(error)) from error
     if not sets:
         return scenario
     values: dict[str, Any] = {}
@@ -149,15 +158,27 @@ def _print(as_json: bool, document: Any, *tables: Any) -> None:
 @app.command()
 def run(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    as_json: AsJson = False,
+    budget: Budget = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Every method the scenario names, compared, one HTML page."""
-    chosen = _scenario(scenario, sets)
+    chosen = _scenario(scenario, sets, budget)
     with _of(scenario):
         done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
     _print(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"page: {done.page}")
+
+
+@app.command()
+def design(
+    scenario: ScenarioFile, sets: Sets = None, budget: Budget = "", as_json: AsJson = False
+) -> None:
+    """What a scenario's design would run, in which order, and what that costs; runs nothing."""
+    chosen = _scenario(scenario, sets, budget)
+    with _of(scenario):
+        plan = _with_progress(as_json, lambda report: laboratory.design(chosen))
+    document = terminal.plan_document(plan)
+    _print(as_json, document, *terminal.plan_tables(document))
 
 
 @app.command()

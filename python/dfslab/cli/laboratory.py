@@ -26,6 +26,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.standard import delay, rate, standard
 from dfslab.studies import crossval, store
+from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.sweep import sweep
@@ -109,20 +110,31 @@ def _file_bytes(result: Result) -> float:
 
 def run(scenario: Scenario, out: Path, fresh: bool, report: Report) -> Done:
     """Run every method of the scenario; nothing is created before the file system answers."""
-    check(scenario)
+    report(0, 1, "planning")
+    scenario = designs.planned(scenario)
+    points = check(scenario)
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
     with access.session(notify=lambda text: report(0, 1, text)) as session:
-        if measured:
-            session.reach(scenario.points()[0].scenario)
+        if measured and not scenario.design.factor:
+            session.reach(points[0].scenario)
         run_store = store.open_run(scenario, out, fresh=fresh)
-        session.trace_directory = run_store.folder / "traces"
-        methods = [discover.method(name) for name in scenario.run.methods]
-        results = sweep(scenario, methods, run_store, report)
-    done = _weigh(scenario, run_store.folder, results, report)
-    if done.comparison is not None:
-        write_page(done)
-    run_store.finish(done.document())
+        with run_store.locked():
+            session.trace_directory = run_store.folder / "traces"
+            methods = [discover.method(name) for name in scenario.run.methods]
+            results = sweep(scenario, methods, run_store, report)
+            session.close()
+            done = _weigh(scenario, run_store.folder, results, report)
+            if done.comparison is not None:
+                write_page(done)
+            run_store.finish(done.document())
     return done
+
+
+def design(scenario: Scenario) -> designs.Plan:
+    """What a scenario's design would run, and its cost. InputError where it declares no factor."""
+    if not scenario.design.factor:
+        raise InputError("design.factor", None, "is empty: there is nothing to design")
+    return designs.plan(scenario)
 
 
 def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Report) -> Done:

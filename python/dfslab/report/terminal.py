@@ -13,6 +13,7 @@ from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Row, Score
+from dfslab.studies.design import Plan, labels
 
 WIDE = 180
 MOST_PATH = 100
@@ -179,3 +180,38 @@ def features_table(features: Sequence[dict[str, Any]]) -> Table:
         lack = "" if feature["present"] else f"disables {feature['disables']}"
         table.add_row(feature["name"], "yes" if feature["present"] else "no", lack)
     return table
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """A design as plain data: the legal set, the runs by bed, the bill in seconds."""
+    bill = plan.bill
+    return {
+        "kind": plan.scenario.design.kind,
+        "legal": plan.legal.size,
+        "box": plan.legal.box,
+        "factors": [factor.name for factor in plan.legal.factors],
+        "beds": [[labels(plan.legal, row) for row in bed] for bed in plan.beds],
+        "bill": {"beds": bill.beds, "runs": bill.runs, "bed_s": float(bill.bed_s),
+                 "run_s": float(bill.run_s), "longest_run_s": float(bill.longest_run_s),
+                 "total_s": float(bill.total_s)},
+    }  # fmt: skip
+
+
+def plan_tables(document: dict[str, Any]) -> list[Any]:
+    """The same for people: how much is legal, what the beds are, what it all costs."""
+    table = Table(title=f"{document['kind']} design over {len(document['factors'])} factors",
+                  caption="what all runs of a bed have in common")  # fmt: skip
+    for name in ("bed", "runs", "deployment and layout"):
+        table.add_column(name)
+    for number, rows in enumerate(document["beds"], 1):
+        same = {k: v for k, v in rows[0].items() if all(row[k] == v for row in rows)}
+        shown = ", ".join(f"{key} {value}" for key, value in same.items())
+        table.add_row(str(number), str(len(rows)), shown)
+    bill = document["bill"]
+    return [
+        table,
+        f"{document['legal']:,} of {document['box']:,} combinations are legal",
+        f"{bill['runs']} runs on {bill['beds']} beds: about {bill['total_s'] / 60:.0f} min, of "
+        f"which {bill['bed_s'] / 60:.0f} min start beds; the longest run takes about "
+        f"{bill['longest_run_s']:.0f} s",
+    ]
