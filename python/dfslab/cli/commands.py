@@ -231,6 +231,51 @@ def predict(
 
 
 @app.command()
+def learn(
+    scenario: ScenarioFile,
+    data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
+    page: Annotated[Path | None, typer.Option("--page", help="Where the page goes.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Coefficients, importance, validation and the next runs, from runs that are there already."""
+    chosen = _scenario(scenario, None)
+    done = _with_progress(as_json, lambda report: laboratory.learn(chosen, data, page, report))
+    document = done.document()
+    _print(as_json, document.get("learning"), *done.tables()[1:])
+
+
+@app.command("next")
+def next_runs(
+    scenario: ScenarioFile,
+    data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--about", metavar="KEY=VALUE", help="The question: only such configurations."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The one to three runs that shrink the uncertainty of a question most for each hour."""
+    chosen = _scenario(scenario, None)
+    about = {key: _literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
+    found = _with_progress(as_json, lambda report: laboratory.next_runs(chosen, data, about))
+    document = [one.model_dump(mode="json") for one in found]
+    _print(as_json, document, terminal.proposals_table(found))
+
+
+@app.command()
+def export(
+    run_folder: RunFolder,
+    output: Annotated[Path, typer.Option("-o", "--output", help="A CSV file; JSON goes beside.")],
+    as_json: AsJson = False,
+) -> None:
+    """A run's measurements as a table: one row a run, its settings and where it comes from."""
+    rows = laboratory.export(run_folder, output)
+    _print(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
+
+
+@app.command()
 def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """Measured beside predicted, with errors, for a finished run."""
     done = laboratory.reopen(run_folder)

@@ -215,3 +215,37 @@ def plan_tables(document: dict[str, Any]) -> list[Any]:
         f"which {bill['bed_s'] / 60:.0f} min start beds; the longest run takes about "
         f"{bill['longest_run_s']:.0f} s",
     ]
+
+
+def learning_tables(learning: Any) -> list[Any]:
+    """What a designed sweep teaches, in short: validation, importance, signs, the next runs."""
+    tables: list[Any] = [
+        score_table(f"Errors on what was left out: {what}", scores)
+        for what, scores in learning.validation.scores.items()
+    ]
+    ranked = Table(title="Importance over the legal set (grey-box model, log rate)")
+    for name in ("factor", "first order", "total", "verdict"):
+        ranked.add_column(name)
+    for one in sorted(learning.importance, key=lambda one: -one.total.value):
+        ranked.add_row(one.factor, _bounds(one.first_order), _bounds(one.total), one.verdict)
+    signs = Table(title="The paper's directions (slope of log2 rate)")
+    for name in ("claim", "operation", "slope", "verdict"):
+        signs.add_column(name)
+    for sign in learning.signs:
+        signs.add_row(sign.claim, sign.operation, _bounds(sign.slope), sign.verdict)
+    return [*tables, ranked, signs, proposals_table(learning.proposals)]
+
+
+def _bounds(metric: Metric) -> str:
+    return f"{metric.value:.2f} ({metric.low:.2f} to {metric.high:.2f})"
+
+
+def proposals_table(proposals: Sequence[Any]) -> Table:
+    """The next experiments: what to set, what it costs, what it gains."""
+    table = Table(title="The next runs, by what they tell for each hour")
+    for name in ("run", "seconds", "sd of log rate before", "after"):
+        table.add_column(name)
+    for one in proposals:
+        shown = ", ".join(f"{key} {value}" for key, value in one.labels.items())
+        table.add_row(shown, f"{one.seconds:.0f}", f"{one.sd_before:.3f}", f"{one.sd_after:.3f}")
+    return table

@@ -182,8 +182,7 @@ class Scenario(Model):
 
     def with_values(self, values: dict[str, Value]) -> Scenario:
         """The scenario of one configuration: dotted keys set, no sweep left."""
-        table = self.model_dump(mode="json")
-        table["sweep"], table["design"] = [], {}
+        table = self.model_dump(mode="json", exclude={"sweep"})
         for key, value in values.items():
             _set(table, key, value)
         return build(Scenario, table)

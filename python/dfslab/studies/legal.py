@@ -145,7 +145,7 @@ def legal(scenario: Scenario) -> Legal:
     told = {p.key for p in discover.file_system(scenario.file_system.name).parameters
             if p.daemons_only}  # fmt: skip
     for factor in scenario.design.factor:
-        if any(_shapes(key, told) for key in factor.keys):
+        if any(shapes(key, told) for key in factor.keys):
             structural.append(factor)
         elif any(key.startswith("workload.") for key in factor.keys):
             working.append(factor)
@@ -157,7 +157,7 @@ def legal(scenario: Scenario) -> Legal:
     return Legal(scenario.design, judges)
 
 
-def _shapes(key: str, told: set[str]) -> bool:
+def shapes(key: str, told: set[str]) -> bool:
     """Whether a key decides which layouts there can be."""
     parts = key.split(".")
     if parts[0] == "deployment":
