@@ -132,11 +132,12 @@ def methods() -> Iterator[tuple[str, str, Path]]:
     """(name, "instrument" or "model", file) of every method, without importing any."""
     for room, kind in (("instruments", "instrument"), ("models", "model")):
         for path in members(room).values():
-            for name in _declared_names(path):
+            for name in _declared_names(path, path.stat().st_mtime_ns):
                 yield name, kind, path
 
 
-def _declared_names(path: Path) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def _declared_names(path: Path, changed_ns: int) -> tuple[str, ...]:
     """The file's NAMES; a file of the room that declares none is no method."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and any(

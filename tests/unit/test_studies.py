@@ -241,6 +241,67 @@ def test_kill_nine_in_the_middle_loses_nothing(tmp_path):
     assert wanted <= len(ran) <= wanted + 3
 
 
+def test_ten_kills_at_random_leave_the_same_set_of_runs(tmp_path):
+    seed = int(time.time_ns() % 2**32)
+    random = np.random.default_rng(seed)
+    text = PROGRAM.replace("with open", "time.sleep(0.03)\n        with open")
+    program = textwrap.dedent(text.format(tests=str(Path(__file__).parents[1])))
+    wanted = {(p.id, k) for p in synthetic.scenario().points() for k in range(2)}
+    killed = 0
+    for _ in range(40):
+        child = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+        if killed < 10:
+            before, began = lines(tmp_path / "ran"), time.monotonic()
+            while child.poll() is None and lines(tmp_path / "ran") == before:
+                assert time.monotonic() < began + 60
+                time.sleep(0.005)
+            time.sleep(float(random.uniform(0, 0.2)))
+            if child.poll() is None:
+                os.kill(child.pid, signal.SIGKILL)
+                killed += 1
+        if child.wait(60) == 0:
+            break
+    assert killed == 10, f"seed {seed}: {killed} kills before the sweep was done"
+    (folder,) = {path.parent.resolve() for path in (tmp_path / "runs").glob("*/*/complete")}
+    table = duckdb.sql(f"select distinct point_id, repetition from '{folder}/results.parquet'")
+    assert set(table.fetchall()) == wanted, f"seed {seed}"
+    # Only what was running when it was killed may have run again.
+    assert lines(tmp_path / "ran") <= len(wanted) + 10
+
+
+def test_two_processes_never_run_into_one_folder(tmp_path):
+    scenario = synthetic.scenario()
+    folder = store.open_run(scenario, tmp_path).folder
+    program = (
+        "import sys, time; from pathlib import Path; from dfslab.studies.store import Store\n"
+        "with Store(Path(sys.argv[1])).locked():\n"
+        "    print('locked', flush=True); time.sleep(60)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"locked\n"
+        mine = store.open_run(scenario, tmp_path)
+        assert mine.resumed
+        with pytest.raises(RunFailed, match=f"process {child.pid} is running it"), mine.locked():
+            pass
+    finally:
+        child.kill()
+        child.wait(10)
+    with mine.locked():
+        assert (folder / ".lock").read_text().strip() == str(os.getpid())
+
+
+def test_blocks_pass_over_everything_one_after_the_other(tmp_path):
+    scenario = synthetic.scenario(repetitions=4)
+    design = scenario.design.model_copy(update={"blocks": 2})
+    first = Instrument()
+    sweep(scenario.model_copy(update={"design": design}), [first],
+          store.open_run(scenario, tmp_path), SILENT)  # fmt: skip
+    half = len(first.ran) // 2
+    assert {k for _, k in first.ran[:half]} == {0, 2}
+    assert {k for _, k in first.ran[half:]} == {1, 3}
+
+
 def test_scores_do_not_depend_on_order():
     results = synthetic.planted(noise=0.1)
     spy = Spy()

@@ -17,6 +17,7 @@ from dfslab import discover
 from dfslab.beds.errors import BedError
 from dfslab.cli import compat as compats
 from dfslab.method import RunFailed
+from dfslab.spec import units
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -41,6 +42,9 @@ Sets = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a scenario key; may be repeated."),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
+Budget = Annotated[
+    str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
 
 
@@ -92,8 +96,13 @@ def _stop(text: str, code: int) -> None:
     sys.exit(code)
 
 
-def _scenario(path: Path, sets: list[str] | None) -> Scenario:
+def _scenario(path: Path, sets: list[str] | None, budget: str = "") -> Scenario:
     scenario = read_checked(path)
+    if budget:
+        try:
+            scenario = scenario.with_budget(units.parse(budget, "s"))
+        except ValueError as error:
+            raise InputError("--budget", budget, str(error)) from error
     if not sets:
         return scenario
     values: dict[str, Any] = {}
@@ -163,15 +172,27 @@ def _print(as_json: bool, document: Any, *tables: Any) -> None:
 @app.command()
 def run(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    as_json: AsJson = False,
+    budget: Budget = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Every method the scenario names, compared, one HTML page."""
-    chosen = _scenario(scenario, sets)
+    chosen = _scenario(scenario, sets, budget)
     with _of(scenario):
         done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
     _print(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"page: {done.page}")
+
+
+@app.command()
+def design(
+    scenario: ScenarioFile, sets: Sets = None, budget: Budget = "", as_json: AsJson = False
+) -> None:
+    """What a scenario's design would run, in which order, and what that costs; runs nothing."""
+    chosen = _scenario(scenario, sets, budget)
+    with _of(scenario):
+        plan = _with_progress(as_json, lambda report: laboratory.design(chosen))
+    document = terminal.plan_document(plan)
+    _print(as_json, document, *terminal.plan_tables(document))
 
 
 @app.command()
@@ -239,6 +260,51 @@ def predict(
         )
     document = [result.model_dump(mode="json") for result in results]
     _print(as_json, document, terminal.result_table(results))
+
+
+@app.command()
+def learn(
+    scenario: ScenarioFile,
+    data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
+    page: Annotated[Path | None, typer.Option("--page", help="Where the page goes.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Coefficients, importance, validation and the next runs, from runs that are there already."""
+    chosen = _scenario(scenario, None)
+    done = _with_progress(as_json, lambda report: laboratory.learn(chosen, data, page, report))
+    document = done.document()
+    _print(as_json, document.get("learning"), *done.tables()[1:])
+
+
+@app.command("next")
+def next_runs(
+    scenario: ScenarioFile,
+    data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--about", metavar="KEY=VALUE", help="The question: only such configurations."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The one to three runs that shrink the uncertainty of a question most for each hour."""
+    chosen = _scenario(scenario, None)
+    about = {key: _literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
+    found = _with_progress(as_json, lambda report: laboratory.next_runs(chosen, data, about))
+    document = [one.model_dump(mode="json") for one in found]
+    _print(as_json, document, terminal.proposals_table(found))
+
+
+@app.command()
+def export(
+    run_folder: RunFolder,
+    output: Annotated[Path, typer.Option("-o", "--output", help="A CSV file; JSON goes beside.")],
+    as_json: AsJson = False,
+) -> None:
+    """A run's measurements as a table: one row a run, its settings and where it comes from."""
+    rows = laboratory.export(run_folder, output)
+    _print(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
 @app.command()

@@ -25,10 +25,15 @@ from dfslab.report import page as pages
 from dfslab.report import terminal
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError
+from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.standard import delay, rate, standard
+<<<<<<< HEAD
 from dfslab.studies import cohort, crossval, gain, store
+=======
+from dfslab.studies import crossval, store, table
+from dfslab.studies import design as designs
+>>>>>>> kumar8
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.sweep import sweep
@@ -50,6 +55,7 @@ class Done:
     crossval: dict[str, Score] = field(default_factory=dict)
     trace: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
+    learning: Any = None
 
     @property
     def page(self) -> Path:
@@ -76,6 +82,10 @@ class Done:
         found["points"] = rows.pop("rows")
         found.update(rows)
         found["cross_validated"] = {k: s.model_dump() for k, s in self.crossval.items()}
+        if self.learning is not None:
+            found["learning"] = self.learning.model_dump(
+                mode="json", exclude={"validation": {"rows"}}
+            )
         found["held_out_large_files"] = {k: s.model_dump() for k, s in self._large_files().items()}
         return found
 
@@ -102,6 +112,8 @@ class Done:
         ):
             if scores:
                 tables.append(terminal.score_table(title, scores))
+        if self.learning is not None:
+            tables += terminal.learning_tables(self.learning)
         return [*tables, *self.notes]
 
 
@@ -112,20 +124,31 @@ def _file_bytes(result: Result) -> float:
 
 def run(scenario: Scenario, out: Path, fresh: bool, report: Report) -> Done:
     """Run every method of the scenario; nothing is created before the file system answers."""
-    check(scenario)
+    report(0, 1, "planning")
+    scenario = designs.planned(scenario)
+    points = check(scenario)
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
     with access.session(notify=lambda text: report(0, 1, text)) as session:
-        if measured:
-            session.reach(scenario.points()[0].scenario)
+        if measured and not scenario.design.factor:
+            session.reach(points[0].scenario)
         run_store = store.open_run(scenario, out, fresh=fresh)
-        session.trace_directory = run_store.folder / "traces"
-        methods = [discover.method(name) for name in scenario.run.methods]
-        results = sweep(scenario, methods, run_store, report)
-    done = _weigh(scenario, run_store.folder, results, report)
-    if done.comparison is not None:
-        write_page(done)
-    run_store.finish(done.document())
+        with run_store.locked():
+            session.trace_directory = run_store.folder / "traces"
+            methods = [discover.method(name) for name in scenario.run.methods]
+            results = sweep(scenario, methods, run_store, report)
+            session.close()
+            done = _weigh(scenario, run_store.folder, results, report)
+            if done.comparison is not None:
+                write_page(done)
+            run_store.finish(done.document())
     return done
+
+
+def design(scenario: Scenario) -> designs.Plan:
+    """What a scenario's design would run, and its cost. InputError where it declares no factor."""
+    if not scenario.design.factor:
+        raise InputError("design.factor", None, "is empty: there is nothing to design")
+    return designs.plan(scenario)
 
 
 def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Report) -> Done:
@@ -141,18 +164,77 @@ def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Repo
             measured, models, scenario.judge.folds, scenario.run.seed,
             lambda part, total, text: report(part, total, text),
         )  # fmt: skip
+    if measured and scenario.design.factor and done.methods:
+        done.learning = _learn(scenario, measured, done.notes, report)
     traces = sorted((folder / "traces").glob("*.otlp"))
     if traces:
         done.trace = tracing.profile(traces)
     return done
 
 
-def reopen(folder: Path) -> Done:
-    """A run folder read back. InputError when it is none."""
+def _learn(scenario: Scenario, measured: Sequence[Result], notes: list[str], report: Report) -> Any:
+    """What a designed sweep teaches; a note where it was too small for that."""
+    # Statistics take seconds to import: only who asks for them waits.
+    from dfslab.studies.learning import learn as study
+
+    try:
+        return study(scenario, measured, report)
+    except RunFailed as error:
+        notes.append(f"nothing was learnt from the factors: {error}")
+        return None
+
+
+def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> Done:
+    """Study runs that are there already: a run folder, or a table of runs."""
+    if not scenario.design.factor:
+        raise InputError("design.factor", None, "is empty: there is nothing to learn about")
+    if data.is_dir():
+        results = [r for r in reopen_results(data) if r.method == "measure"]
+    else:
+        results = table.read(data, scenario)
+    done = Done(scenario, data, results)
+    done.comparison = compare(results)
+    done.learning = _learn(scenario, results, done.notes, report)
+    if page is not None:
+        study = pages.ReportInput(scenario=scenario, results=results, comparison=None,
+                                  learning=done.learning)  # fmt: skip
+        pages.write(study, page)
+    return done
+
+
+def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Any]:
+    """The runs that tell most about a question, for each hour."""
+    from dfslab.models.learnt import rows_of
+    from dfslab.studies.legal import legal
+    from dfslab.studies.next import propose
+
+    allowed = legal(scenario)
+    for key in about:
+        known = [one for factor in allowed.factors for one in factor.keys]
+        if key not in known:
+            raise InputError("--about", key, unknown(key, known))
+    results = reopen_results(data) if data.is_dir() else table.read(data, scenario)
+    return propose(scenario, allowed, rows_of(results), about)
+
+
+def export(folder: Path, output: Path) -> int:
+    """Write a run's measurements as a table of runs; how many there were."""
+    if output.exists():
+        raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
+    return table.write(reopen_results(folder), output)
+
+
+def reopen_results(folder: Path) -> list[Result]:
+    """The results of a run folder. InputError when it is none."""
     if not (folder / "scenario.toml").exists():
         raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
+    return store.load_results(folder)
+
+
+def reopen(folder: Path) -> Done:
+    """A run folder read back. InputError when it is none."""
+    results = reopen_results(folder)
     scenario = read(folder / "scenario.toml")
-    results = store.load_results(folder)
     return _weigh(scenario, folder, results, lambda *_: None)
 
 
@@ -208,6 +290,7 @@ def write_page(done: Done) -> Path:
         crossval=done.crossval or None,
         trace=done.trace,
         advice=advice(done),
+        learning=done.learning,
     )
     pages.write(study, done.page)
     return done.page

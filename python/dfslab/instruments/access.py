@@ -18,8 +18,10 @@ from typing import Any
 from urllib.parse import urlparse
 
 from dfslab import discover
+from dfslab.beds.errors import BedError
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place, directly
 from dfslab.fleet.workers import ClusterFailed, opened
+from dfslab.method import RunFailed
 from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
@@ -40,6 +42,7 @@ class Session:
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
     _bed: tuple[str, Any] | None = None
+    _failed: dict[str, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -137,7 +140,14 @@ class Session:
         if self._bed is None or self._bed[0] != key:
             if self._bed is not None:
                 self.close()
-            self._bed = (key, self._start(scenario))
+            # What did not start once costs every other run on it no second wait.
+            if key in self._failed:
+                raise RunFailed(self._failed[key])
+            try:
+                self._bed = (key, self._start(scenario))
+            except BedError as error:
+                self._failed[key] = str(error)
+                raise RunFailed(str(error)) from error
         bed = self._bed[1]
         # Where clients mount it, the bed says where; a directory that is asked for goes before.
         asked = scenario.file_system.access.directory

@@ -85,7 +85,8 @@ def _warm_up(scenario: Scenario, target: Mapping[str, Any], session: access.Sess
     name = f"dfslab-{uuid.uuid4().hex[:12]}"
     plan = {
         "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
-        "run_directory": name, "time_limit_s": WARM_UP_LIMIT_S, "max_errors": 10,
+        "run_directory": name, "max_errors": 10,
+        "time_limit_s": getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S),
     }  # fmt: skip
     try:
         fleet.run_load(plan, session.places(scenario), session.progress)

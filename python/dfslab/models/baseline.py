@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations, operations_key
@@ -14,14 +14,14 @@ from dfslab.models.regression import metrics_of
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
 
-NAMES = ("mean", "ideal")
+NAMES = ("mean", "ideal", "serial")
 # The spread of a single value is not known; it is taken to be a factor of three either way.
 UNKNOWN_SD = 1.1
 
 
-def make(name: str) -> Mean | Ideal:
+def make(name: str) -> Mean | Ideal | Serial:
     """The method of that name."""
-    return Mean() if name == "mean" else Ideal()
+    return Mean() if name == "mean" else Ideal() if name == "ideal" else Serial()
 
 
 def _t_reach(values: Sequence[float]) -> float:
@@ -106,6 +106,46 @@ class Ideal:
             high=bound * max(1.0, float(np.exp(middle + reach))),
         )
         return _result(self.name, point, rate, notes)
+
+
+class Serial:
+    """Amdahl's serial fit, clients / rate = u + v clients, by operation; all else is ignored."""
+
+    name = "serial"
+
+    def __init__(self) -> None:
+        self._lines: dict[str, tuple[float, float, float]] = {}
+
+    def fit(self, results: Sequence[Result]) -> Serial:
+        """Fit u and v, neither negative, in bytes a second; remember how far off that is."""
+        groups: dict[str, list[tuple[float, float]]] = {}
+        for one in observations(results):
+            clients = float(one.situation.scenario.workload.clients)
+            rate = one.rate_per_s * (one.situation.environment["file_size"] or 1.0)
+            groups.setdefault("+".join(one.operations), []).append((clients, rate))
+        if not groups:
+            raise RunFailed("serial: no measured result to learn from")
+        for key, pairs in groups.items():
+            clients, rates = np.array(pairs).T
+            columns = np.column_stack([np.ones_like(clients), clients])
+            # Relative errors count, as they do when a prediction is judged.
+            weights = rates / clients
+            (u, v), _ = optimize.nnls(columns * weights[:, None], np.ones_like(clients))
+            errors = np.log(rates * (u + v * clients) / clients)
+            self._lines[key] = (u, v, _t_reach(errors.tolist()))
+        return self
+
+    def run(self, point: Point) -> Result:
+        """The rate for as many clients, whatever the configuration. RunFailed when never fitted."""
+        situation = Situation(point.scenario)
+        key = operations_key(situation)
+        if key not in self._lines:
+            raise RunFailed(f"serial: {key} was never measured")
+        u, v, reach = self._lines[key]
+        clients = float(point.scenario.workload.clients)
+        value = clients / (u + v * clients) / (situation.environment["file_size"] or 1.0)
+        rate = Metric(value=value, low=value * np.exp(-reach), high=value * np.exp(reach))
+        return _result(self.name, point, rate, [])
 
 
 def _bound(situation: Situation) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
@@ -21,6 +21,10 @@ from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.store import write_atomically
 
+if TYPE_CHECKING:
+    # Statistics take seconds to import, and most pages have none.
+    from dfslab.studies.learning import Learning
+
 Name = Callable[[Mapping[str, Any]], str]
 
 
@@ -34,6 +38,7 @@ class ReportInput:
     crossval: dict[str, Score] | None = None
     trace: dict[str, Any] | None = None
     advice: list[Advice] = field(default_factory=list)
+    learning: Learning | None = None
 
     @property
     def methods(self) -> list[str]:

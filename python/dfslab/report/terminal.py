@@ -13,6 +13,7 @@ from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Row, Score
+from dfslab.studies.design import Plan, labels
 
 WIDE = 180
 MOST_PATH = 100
@@ -211,4 +212,73 @@ def features_table(features: Sequence[dict[str, Any]]) -> Table:
     for feature in features:
         lack = "" if feature["present"] else f"disables {feature['disables']}"
         table.add_row(feature["name"], "yes" if feature["present"] else "no", lack)
+    return table
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """A design as plain data: the legal set, the runs by bed, the bill in seconds."""
+    bill = plan.bill
+    return {
+        "kind": plan.scenario.design.kind,
+        "legal": plan.legal.size,
+        "box": plan.legal.box,
+        "factors": [factor.name for factor in plan.legal.factors],
+        "beds": [[labels(plan.legal, row) for row in bed] for bed in plan.beds],
+        "bill": {"beds": bill.beds, "runs": bill.runs, "bed_s": float(bill.bed_s),
+                 "run_s": float(bill.run_s), "longest_run_s": float(bill.longest_run_s),
+                 "total_s": float(bill.total_s)},
+    }  # fmt: skip
+
+
+def plan_tables(document: dict[str, Any]) -> list[Any]:
+    """The same for people: how much is legal, what the beds are, what it all costs."""
+    table = Table(title=f"{document['kind']} design over {len(document['factors'])} factors",
+                  caption="what all runs of a bed have in common")  # fmt: skip
+    for name in ("bed", "runs", "deployment and layout"):
+        table.add_column(name)
+    for number, rows in enumerate(document["beds"], 1):
+        same = {k: v for k, v in rows[0].items() if all(row[k] == v for row in rows)}
+        shown = ", ".join(f"{key} {value}" for key, value in same.items())
+        table.add_row(str(number), str(len(rows)), shown)
+    bill = document["bill"]
+    return [
+        table,
+        f"{document['legal']:,} of {document['box']:,} combinations are legal",
+        f"{bill['runs']} runs on {bill['beds']} beds: about {bill['total_s'] / 60:.0f} min, of "
+        f"which {bill['bed_s'] / 60:.0f} min start beds; the longest run takes about "
+        f"{bill['longest_run_s']:.0f} s",
+    ]
+
+
+def learning_tables(learning: Any) -> list[Any]:
+    """What a designed sweep teaches, in short: validation, importance, signs, the next runs."""
+    tables: list[Any] = [
+        score_table(f"Errors on what was left out: {what}", scores)
+        for what, scores in learning.validation.scores.items()
+    ]
+    ranked = Table(title="Importance over the legal set (grey-box model, log rate)")
+    for name in ("factor", "first order", "total", "verdict"):
+        ranked.add_column(name)
+    for one in sorted(learning.importance, key=lambda one: -one.total.value):
+        ranked.add_row(one.factor, _bounds(one.first_order), _bounds(one.total), one.verdict)
+    signs = Table(title="The paper's directions (slope of log2 rate)")
+    for name in ("claim", "operation", "slope", "verdict"):
+        signs.add_column(name)
+    for sign in learning.signs:
+        signs.add_row(sign.claim, sign.operation, _bounds(sign.slope), sign.verdict)
+    return [*tables, ranked, signs, proposals_table(learning.proposals)]
+
+
+def _bounds(metric: Metric) -> str:
+    return f"{metric.value:.2f} ({metric.low:.2f} to {metric.high:.2f})"
+
+
+def proposals_table(proposals: Sequence[Any]) -> Table:
+    """The next experiments: what to set, what it costs, what it gains."""
+    table = Table(title="The next runs, by what they tell for each hour")
+    for name in ("run", "seconds", "sd of log rate before", "after"):
+        table.add_column(name)
+    for one in proposals:
+        shown = ", ".join(f"{key} {value}" for key, value in one.labels.items())
+        table.add_row(shown, f"{one.seconds:.0f}", f"{one.sd_before:.3f}", f"{one.sd_after:.3f}")
     return table

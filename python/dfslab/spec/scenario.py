@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,10 +14,9 @@ import tomlkit
 from pydantic import ConfigDict, Field, model_serializer, model_validator
 
 from dfslab.spec.deployment import Deployment
+from dfslab.spec.design import Design, Value
 from dfslab.spec.model import InputError, Model, build
 from dfslab.spec.units import Seconds, quantity
-
-Value = str | int | float | bool
 
 
 class Access(Model):
@@ -119,6 +118,7 @@ class Scenario(Model):
     sweep: list[dict[str, list[Value]]] = Field(
         default_factory=list, description="Grids: dotted key = list of values; their union is run"
     )
+    design: Design = Field(default_factory=Design, description="Factors, instead of grids")
     judge: Judge = Field(default_factory=Judge, description="What is held out")
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True,
@@ -178,6 +178,10 @@ class Scenario(Model):
             {key: [values[key]] if key in values else options for key, options in grid.items()}
             for grid in self.sweep
         ]
+        # A factor one of whose keys is set stays where it is set.
+        table["design"]["factor"] = [
+            factor for factor in table["design"]["factor"] if not set(factor["keys"]) & set(values)
+        ]
         table["judge"]["hold_out"] = [
             match for match in table["judge"]["hold_out"] if not set(match) & set(values)
         ]
@@ -191,10 +195,21 @@ class Scenario(Model):
 
     def with_values(self, values: dict[str, Value]) -> Scenario:
         """The scenario of one configuration: dotted keys set, no sweep left."""
-        table = self.model_dump(mode="json")
-        table["sweep"] = []
+        table = self.model_dump(mode="json", exclude={"sweep"})
         for key, value in values.items():
             _set(table, key, value)
+        return build(Scenario, table)
+
+    def with_rows(self, rows: Sequence[dict[str, Value]]) -> Scenario:
+        """The scenario that runs just these configurations, in this order."""
+        table = self.model_dump(mode="json")
+        table["sweep"] = [{key: [value] for key, value in row.items()} for row in rows]
+        return build(Scenario, table)
+
+    def with_budget(self, seconds: float) -> Scenario:
+        """The scenario whose design keeps within a time."""
+        table = self.model_dump(mode="json")
+        table["design"]["budget"] = f"{seconds!r} s"
         return build(Scenario, table)
 
 

@@ -1,17 +1,45 @@
-"""Cross-validation over whole configurations: replicates never split, every model refitted."""
+"""Cross-validation over whole configurations: replicates never split, every model refitted.
+
+Rows of one bed resemble each other, so a model is asked for beds, rates and scales that it never
+saw. Random rows are judged, too, only to print how much that flatters (the leakage gap).
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+from pydantic import BaseModel
 
 from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.result import Result
+from dfslab.spec.design import number
+from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Row, Score, compare, scores
+from dfslab.studies.legal import shapes
 
 Report = Callable[..., Any]
+# Result number -> fold; a result with fold None is never judged (it is always learnt from).
+Folds = list[set[int]]
+LEAVE_OUT = 5
+
+
+class Validation(BaseModel):
+    """Scores of each model by what was left out; `errors` of the rows, by method."""
+
+    scores: dict[str, dict[str, Score]]
+    rows: dict[str, list[Row]]
+
+
+class Learnt(BaseModel):
+    """One step of a learning curve: errors on beds never seen, after so much measuring."""
+
+    seconds: float
+    beds: int
+    configurations: int
+    median_abs_error: dict[str, float]
 
 
 def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]:
@@ -40,28 +68,131 @@ def crossval(
     parts = folds_of(measured, folds, seed)
     if len(parts) < 2:
         return {}
-    found = {}
-    for number, name in enumerate(models):
-        report(number, len(models), f"cross-validating {name}")
+    numbered = [{i for i, r in enumerate(measured) if r.point_id in part} for part in parts]
+    return scored(measured, models, numbered, "configurations", report)[0]
+
+
+def scored(
+    measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Report
+) -> tuple[dict[str, Score], list[Row]]:
+    """Scores of each model over the folds, and the rows of all."""
+    found: dict[str, Score] = {}
+    rows: list[Row] = []
+    for place, name in enumerate(models):
+        report(place, len(models), f"cross-validating {name}: {what}")
         try:
-            found[name] = _one(measured, name, parts)
+            own = _one(measured, name, folds)
         except RunFailed as error:
             # Too few configurations in a fold for this model: no score is better than a wrong one.
-            report(number, len(models), f"{name} is not cross-validated: {error}")
+            report(place, len(models), f"{name} is not cross-validated: {error}")
+            continue
+        found |= scores(own)
+        rows += own
+    return found, rows
+
+
+def _one(measured: Sequence[Result], name: str, folds: Folds) -> list[Row]:
+    rows: list[Row] = []
+    for fold in folds:
+        training = [result for i, result in enumerate(measured) if i not in fold]
+        left_out = [measured[i] for i in sorted(fold)]
+        model: Any = discover.method(name)
+        model.fit(training)
+        points = list({result.point_id: result.point for result in left_out}.values())
+        rows += compare([*left_out, *predictions(model, points)]).rows
+    if not any(name in row.errors for row in rows):
+        raise RunFailed(f"{name}: predicted none of the left-out configurations")
+    return rows
+
+
+def predictions(model: Any, points: Sequence[Point]) -> list[Result]:
+    """A model's answers; at once where it can."""
+    if hasattr(model, "run_many"):
+        return model.run_many(points)
+    return [model.run(point) for point in points]
+
+
+def validate(
+    results: Sequence[Result], models: Sequence[str], seed: int, report: Report
+) -> Validation:
+    """Each model judged on random rows, then on layouts, rates and scales it never saw."""
+    measured = [result for result in results if result.method == "measure" and result.complete]
+    found = Validation(scores={}, rows={})
+    for what, folds in splits(measured, seed):
+        if folds:
+            found.scores[what], found.rows[what] = scored(measured, models, folds, what, report)
     return found
 
 
-def _one(measured: Sequence[Result], name: str, parts: Sequence[set[str]]) -> Score:
-    rows: list[Row] = []
-    for fold in parts:
-        training = [result for result in measured if result.point_id not in fold]
-        left_out = [result for result in measured if result.point_id in fold]
-        model: Any = discover.method(name)
-        model.fit(training)
-        points = {result.point_id: result.point for result in left_out}
-        predicted = [model.run(point) for point in points.values()]
-        rows += compare([*left_out, *predicted]).rows
-    found = scores(rows)
-    if name not in found:
-        raise RunFailed(f"{name}: predicted none of the left-out configurations")
-    return found[name]
+def splits(measured: Sequence[Result], seed: int) -> Iterator[tuple[str, Folds]]:
+    """(what is left out, folds) of every way that the data allow."""
+    order = list(range(len(measured)))
+    random.Random(seed).shuffle(order)
+    yield "random rows", [set(order[start::LEAVE_OUT]) for start in range(LEAVE_OUT)]
+    yield "layout", _grouped([_layout(result.point) for result in measured], seed)
+    yield "rate", _grouped([_rates(result.point) for result in measured], seed)
+    for what, suffix in (("servers", "server.count"), ("clients", "workload.clients")):
+        yield f"more {what}", _larger(measured, suffix)
+
+
+def _layout(point: Point) -> str:
+    told = {p.key for p in discover.file_system(point.scenario.file_system.name).parameters
+            if p.daemons_only}  # fmt: skip
+    return str(sorted((k, str(v)) for k, v in point.labels.items() if shapes(k, told)))
+
+
+def _rates(point: Point) -> str:
+    kinds = ("bandwidth", "read_rate", "write_rate")
+    return str(sorted((k, str(v)) for k, v in point.labels.items() if k.endswith(kinds)))
+
+
+def _grouped(keys: Sequence[str], seed: int) -> Folds:
+    """Whole groups dealt to folds, at least two; nothing where there is one group only."""
+    groups = sorted(set(keys))
+    random.Random(seed).shuffle(groups)
+    count = min(LEAVE_OUT, len(groups))
+    if count < 2:
+        return []
+    fold_of = {group: place % count for place, group in enumerate(groups)}
+    return [{i for i, key in enumerate(keys) if fold_of[key] == f} for f in range(count)]
+
+
+def _larger(measured: Sequence[Result], suffix: str) -> Folds:
+    """One fold: all with more than half of the largest number, learnt from the others."""
+    sizes = [
+        max((float(number(v)) for k, v in r.labels.items() if k.endswith(suffix)
+             and not isinstance(number(v), str)), default=0.0)
+        for r in measured
+    ]  # fmt: skip
+    half = max(sizes, default=0.0) / 2
+    fold = {i for i, size in enumerate(sizes) if size > half}
+    return [fold] if 0 < len(fold) < len(measured) else []
+
+
+def learning_curve(
+    results: Sequence[Result], models: Sequence[str], cost_s: Callable[[Sequence[Result]], float],
+    seed: int, report: Report, steps: int = 4,
+) -> list[Learnt]:  # fmt: skip
+    """Errors on beds that are never learnt from, as more beds are, in the order they were run."""
+    measured = [result for result in results if result.method == "measure" and result.complete]
+    measured.sort(key=lambda result: result.provenance.started)
+    beds = list(dict.fromkeys(_bed(result.point) for result in measured))
+    judged = set(random.Random(seed).sample(beds, max(1, len(beds) // 4)))
+    left = [bed for bed in beds if bed not in judged]
+    found = []
+    for step in range(1, steps + 1):
+        known = set(left[: max(2, len(left) * step // steps)])
+        training = [r for r in measured if _bed(r.point) in known]
+        kept = [r for r in measured if _bed(r.point) in known | judged]
+        fold = {i for i, r in enumerate(kept) if _bed(r.point) in judged}
+        named, _ = scored(kept, models, [fold], f"{len(known)} beds", report)
+        found.append(Learnt(
+            seconds=cost_s(training), beds=len(known),
+            configurations=len({r.point_id for r in training}),
+            median_abs_error={name: score.median_abs_error for name, score in named.items()},
+        ))  # fmt: skip
+    return found
+
+
+def _bed(point: Point) -> str:
+    return point.scenario.model_dump_json(include={"deployment", "file_system"})

@@ -6,9 +6,11 @@ results.parquet, and `complete` at the end. `<root>/<name>/latest` points to the
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +20,7 @@ import duckdb
 import pyarrow as pa
 from pydantic import ValidationError
 
+from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -53,6 +56,26 @@ class Store:
         """Keep a result."""
         path = self._path(result.method, result.point_id, result.repetition)
         write_atomically(path, result.model_dump_json())
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else runs into this folder meanwhile; RunFailed naming the process that does.
+
+        The kernel gives the lock back when its holder ends, however it ends.
+        """
+        with (self.folder / ".lock").open("a+", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.seek(0)
+                holder = f"process {file.read().strip() or 'unknown'}"
+                raise RunFailed(f"{self.folder}: {holder} is running it (--fresh: a new run)"
+                                ) from None  # fmt: skip
+            file.seek(0)
+            file.truncate()
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
 
     def finish(self, document: dict[str, Any]) -> None:
         """Write the summary and the table, and mark the folder complete."""

@@ -71,9 +71,11 @@ def _jobs(points: Sequence[Point], instruments: Sequence[Any], scenario: Scenari
             shuffled = list(points)
             order.shuffle(shuffled)
             jobs += [(instrument, point, repetition) for point in shuffled]
-    # Points that need another deployment or file system stay together: a bed is started once.
+    # Points that need another deployment or file system stay together: a bed is started once a
+    # block, and blocks come one after the other, so that a drift of the machine shows between them.
     place = {_bed_key(point): number for number, point in enumerate(points)}
-    return sorted(jobs, key=lambda job: place[_bed_key(job[1])])
+    blocks = scenario.design.blocks
+    return sorted(jobs, key=lambda job: (job[2] % blocks, place[_bed_key(job[1])]))
 
 
 def _bed_key(point: Point) -> str:

@@ -27,6 +27,8 @@ class Bed(MountedBed):
     SYSTEM = "glusterfs"
     PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
     OPTIONS = {"profile": True}
+    # Nothing here is compiled while it runs: connections are all that a first load has to make.
+    WARM_UP_LIMIT_S = 3.0
 
     def start_servers(self) -> None:
         """glusterd everywhere, peers, the volume with its options."""

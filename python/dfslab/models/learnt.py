@@ -1,0 +1,224 @@
+"""Methods that learn from many runs: one unified model of hardware, layout and workload each.
+
+All of them learn bytes a second (operations a second where files are empty) over an Encoding, and
+give 90 % intervals by cross-conformal prediction over whole beds (CV+, Barber et al. 2021).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mapie.regression import CrossConformalRegressor
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.demand import Calibration, calibrate, uncalibrated
+from dfslab.models.encoding import Encoding, factors_of, line_rate, size_bytes
+from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
+from dfslab.models.prediction import Situation
+from dfslab.models.regression import metrics_of
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.scenario import Point
+
+NAMES = ("greybox", "boosting", "gaussian", "linear")
+CONFORMAL_FOLDS = 6
+FEWEST = 8
+MOST_CALIBRATED = 48
+# Columns by which the grey-box model has slopes of its own: what is done, and by which cache.
+CELLS = ("workload.name", "workload.cache")
+
+
+def make(name: str) -> Learnt:
+    """The method of that name."""
+    assert name in NAMES
+    return Learnt(name)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is learnt from: one row a configuration, replicates averaged in logarithms.
+
+    `rates` in bytes a second; `groups` numbers the beds (deployment and layout) of the rows.
+    """
+
+    points: list[Point]
+    rates: np.ndarray
+    groups: np.ndarray
+
+
+def rows_of(results: Sequence[Result]) -> Rows:
+    """The rows of measured results. RunFailed when there are too few."""
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        if result.method == "measure" and result.complete and result.value() > 0:
+            found.setdefault(result.point_id, []).append(result)
+    if len(found) < FEWEST:
+        raise RunFailed(f"needs at least {FEWEST} measured configurations")
+    points = [group[0].point for group in found.values()]
+    sizes = np.array([size_bytes(Situation(point.scenario)) for point in points])
+    rates = [np.exp(np.mean([np.log(r.value()) for r in group])) for group in found.values()]
+    beds = [bed_key(point) for point in points]
+    return Rows(points, sizes * np.array(rates), np.unique(beds, return_inverse=True)[1])
+
+
+def bed_key(point: Point) -> str:
+    """What names a bed: the deployment and the file system's parameters."""
+    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+
+
+class Priors:
+    """The sequence model's rate and the line rate of configurations, as logarithms of bytes/s."""
+
+    def __init__(self, calibration: Calibration | None) -> None:
+        self._calibration = calibration
+        self._known: dict[str, tuple[float, float]] = {}
+
+    def matrix(self, points: Sequence[Point]) -> np.ndarray:
+        """Shape (points, 2)."""
+        return np.array([self._of(point) for point in points]).reshape(len(points), 2)
+
+    def _of(self, point: Point) -> tuple[float, float]:
+        if point.id not in self._known:
+            situation = Situation(point.scenario)
+            chosen = self._calibration or uncalibrated(situation)
+            rate = situation.predict({**situation.constants, **chosen.values}).rate_per_s
+            size = size_bytes(situation)
+            self._known[point.id] = (
+                float(np.log(rate * size)), float(np.log(line_rate(situation) * size)))  # fmt: skip
+        return self._known[point.id]
+
+
+class Learnt:
+    """One estimator, what it sees, and its intervals."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seed = 1
+        self.encoding: Encoding | None = None
+        self.priors = Priors(None)
+        self._estimator: Any = None
+        self._conformal: Any = None
+
+    @property
+    def is_log(self) -> bool:
+        """Whether logarithms are learnt; the paper's own form is linear in MB/s."""
+        return self.name != "linear"
+
+    def fit(self, results: Sequence[Result]) -> Learnt:
+        """Learn from measured results. RunFailed when there are too few configurations."""
+        try:
+            rows = rows_of(results)
+        except RunFailed as error:
+            raise RunFailed(f"{self.name}: {error}") from error
+        calibration = calibrate(_some(results)) if self.name == "greybox" else None
+        return self.fit_rows(rows, calibration)
+
+    def fit_rows(
+        self, rows: Rows, calibration: Calibration | None, conformal: bool = True
+    ) -> Learnt:
+        """Learn from rows; without `conformal` only points are predicted, which is quicker."""
+        self.seed = rows.points[0].scenario.run.seed
+        self.encoding = Encoding(factors_of(rows.points), "log" if self.is_log else "linear")
+        if not self.encoding.factors:
+            raise RunFailed(f"{self.name}: nothing varies between the configurations")
+        self.priors = Priors(calibration)
+        matrix, target = self.matrix(rows.points), self._target(rows.rates)
+        self._estimator = self.estimator()
+        # Few beds cannot be dealt out by bed: then rows are.
+        groups = rows.groups if len(set(rows.groups)) >= 4 else np.arange(len(rows.points))
+        if conformal and self.name != "gaussian":
+            folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
+            self._conformal = CrossConformalRegressor(
+                clone(self._estimator), confidence_level=CONFIDENCE, cv=folds, method="plus"
+            )
+            self._conformal.fit_conformalize(_finite(matrix), target, groups=groups)
+        self._estimator.fit(matrix, target)
+        return self
+
+    def estimator(self) -> Any:
+        """A fresh estimator of this method's kind."""
+        assert self.encoding is not None
+        match self.name:
+            case "greybox":
+                owners = self.encoding.owner
+                wanted = [i for i, one in enumerate(self.encoding.factors)
+                          if set(one.keys) & set(CELLS)]  # fmt: skip
+                cells = [i for i, owner in enumerate(owners) if owner in wanted]
+                return GreyBox(self.encoding.signs.tolist(), cells, seed=self.seed)
+            case "boosting":
+                return boosting(self.encoding.signs.tolist(), self.seed)
+            case "gaussian":
+                return Gaussian(self.seed)
+        return PaperLinear()
+
+    def matrix(self, points: Sequence[Point]) -> np.ndarray:
+        """What the estimator sees of configurations."""
+        assert self.encoding is not None
+        own = self.encoding.matrix([point.labels for point in points])
+        if self.name != "greybox":
+            return own
+        return np.hstack([self.priors.matrix(points), own])
+
+    def _target(self, rates: np.ndarray) -> np.ndarray:
+        return np.log(rates) if self.is_log else rates / 1e6
+
+    def predict(self, points: Sequence[Point]) -> np.ndarray:
+        """Rates in bytes a second; nothing is fitted above the line rate but by the linear form."""
+        shown = self._estimator.predict(self.matrix(points))
+        return np.exp(shown) if self.is_log else shown * 1e6
+
+    def intervals(self, points: Sequence[Point]) -> np.ndarray:
+        """Shape (points, 2): 90 % prediction intervals, bytes a second; a process has its own."""
+        if self.name == "gaussian":
+            middle, sd = self._estimator.predict(self.matrix(points), return_std=True)
+            reach = float(stats.norm.ppf(0.5 + CONFIDENCE / 2)) * sd
+            return np.exp(np.column_stack([middle - reach, middle + reach]))
+        bounds = self._conformal.predict_interval(_finite(self.matrix(points)))[1][:, :, 0]
+        return np.exp(bounds) if self.is_log else bounds * 1e6
+
+    def run(self, point: Point) -> Result:
+        """Predict one configuration."""
+        return self.run_many([point])[0]
+
+    def run_many(self, points: Sequence[Point]) -> list[Result]:
+        """Predict several at once, which is quicker."""
+        if self._estimator is None:
+            raise RunFailed(f"{self.name}: needs measured results to learn from (--from RUN)")
+        bounds = self.intervals(points)
+        if self.name == "greybox":
+            bounds = np.minimum(bounds, np.exp(self.priors.matrix(points)[:, 1:2]))
+        return [
+            self._result(point, value, *bound)
+            for point, value, bound in zip(points, self.predict(points), bounds, strict=True)
+        ]
+
+    def _result(self, point: Point, rate: float, lowest: float, highest: float) -> Result:
+        size = size_bytes(Situation(point.scenario))
+        value, low, high = (float(one) / size for one in (rate, lowest, highest))
+        notes = []
+        if value <= 0:
+            notes.append("linear: predicts a negative rate here")
+        return Result(
+            method=self.name, point_id=point.id, point=point,
+            metrics=metrics_of(point, Metric(value=value, low=min(low, value),
+                                             high=max(high, value))),
+            notes=notes, provenance=provenance(point.scenario.run.seed),
+        )  # fmt: skip
+
+
+def _some(results: Sequence[Result]) -> list[Result]:
+    """Results of some configurations: a few constants need no more, and each costs time."""
+    ids = sorted({result.point_id for result in results})
+    kept = set(random.Random(len(ids)).sample(ids, min(MOST_CALIBRATED, len(ids))))
+    return [result for result in results if result.point_id in kept]
+
+
+def _finite(matrix: np.ndarray) -> np.ndarray:
+    """MAPIE takes no infinities: a line rate that is none becomes one that never binds."""
+    return np.where(np.isfinite(matrix), matrix, 700.0)

@@ -1,0 +1,199 @@
+"""What a scenario varies: factors with levels, what may be combined, and how much may be run."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from dfslab.spec import units
+from dfslab.spec.model import InputError, Model, unknown
+from dfslab.spec.units import Seconds, quantity
+
+Value = str | int | float | bool
+Level = Value | list[Value]
+KINDS = ("full", "latin", "d-optimal", "screening")
+# Keys of these tables need another bed (or mount); those of the workload do not.
+HARD = ("deployment", "file_system")
+UNITS = ("B", "s", "B/s", "Hz", "1/s")
+
+
+class Factor(Model):
+    """One thing that is varied; it may set several keys at once (both ends of a link).
+
+    A level is one value for all keys, or a list with one value for each.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = Field(
+        description="Short name, used in constraints and tables"
+    )
+    keys: Annotated[list[str], Field(min_length=1)] = Field(description="Dotted keys it sets")
+    levels: Annotated[list[Level], Field(min_length=1)] = Field(description="Its values")
+    effect: Literal["", "+", "-"] = Field(
+        "", description="Direction in which it is known to move the rate; models keep to it"
+    )
+
+    @model_validator(mode="after")
+    def _levels_fit_keys(self) -> Factor:
+        for level in self.levels:
+            if isinstance(level, list) and len(level) != len(self.keys):
+                wanted = f"needs one value for each of the {len(self.keys)} keys"
+                raise InputError(f"design.factor.{self.name}.levels", level, wanted)
+        if len({str(level) for level in self.levels}) < len(self.levels):
+            raise InputError(f"design.factor.{self.name}.levels", None, "names a level twice")
+        for key in self.keys:
+            if key.split(".")[0] not in (*HARD, "workload"):
+                allowed = "only deployment, file_system and workload keys vary"
+                raise InputError(f"design.factor.{self.name}.keys", key, allowed)
+        return self
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether a change of it needs another bed."""
+        return any(key.split(".")[0] in HARD for key in self.keys)
+
+    def values(self, level: Level) -> dict[str, Value]:
+        """Key -> value at one level."""
+        each = level if isinstance(level, list) else [level] * len(self.keys)
+        return dict(zip(self.keys, each, strict=True))
+
+    def level_of(self, labels: Mapping[str, Any]) -> Level | None:
+        """The level that a configuration's labels are at; None where they are at none."""
+        for level in self.levels:
+            if all(labels.get(key) == value for key, value in self.values(level).items()):
+                return level
+        return None
+
+    @property
+    def numbers(self) -> list[float] | None:
+        """Every level as a number (a list by its first value); None where one is a name."""
+        found = [number(level) for level in self.levels]
+        return None if any(isinstance(one, str) for one in found) else [float(x) for x in found]
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str) -> float | str:
+    for unit in UNITS:
+        try:
+            return units.parse(text, unit)
+        except ValueError:
+            continue
+    return text
+
+
+def number(level: Level) -> float | str:
+    """A level in SI units, or its name."""
+    first = level[0] if isinstance(level, list) else level
+    return _number(first) if isinstance(first, str) else float(first)
+
+
+class Design(Model):
+    """Which configurations are run; without a factor there is no design and grids are swept."""
+
+    kind: Literal["full", "latin", "d-optimal", "screening"] = Field(
+        "d-optimal", description="How configurations are chosen from the legal ones"
+    )
+    beds: Annotated[int, Field(ge=0)] = Field(
+        0, description="Different deployments and layouts; 0: as many as the budget allows"
+    )
+    per_bed: Annotated[int, Field(ge=1)] = Field(
+        6, description="Workloads run on each of them"
+    )  # fmt: skip
+    blocks: Annotated[int, Field(ge=1)] = Field(
+        1, description="Passes over all beds that the repetitions are dealt to"
+    )
+    budget: Seconds = quantity("0 s", description="Longest time of all runs; 0: no limit")
+    constraints: list[str] = Field(
+        default_factory=list, description="What must hold between factors, such as copies <= 3"
+    )
+    factor: list[Factor] = Field(default_factory=list, description="What is varied")
+
+    @field_validator("factor")
+    @classmethod
+    def _names_differ(cls, factors: list[Factor]) -> list[Factor]:
+        for what in ("name", "key"):
+            seen: set[str] = set()
+            for factor in factors:
+                names = [factor.name] if what == "name" else factor.keys
+                if seen & set(names):
+                    raise InputError(f"design.factor.{factor.name}", None, f"{what} used twice")
+                seen |= set(names)
+        return factors
+
+    @model_validator(mode="after")
+    def _constraints_read(self) -> Design:
+        names = [factor.name for factor in self.factor]
+        for text in self.constraints:
+            for name in names_in(text):
+                if name not in names:
+                    raise InputError("design.constraints", text, unknown(name, names))
+        return self
+
+
+_BINARY: dict[type, Callable] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
+}  # fmt: skip
+_COMPARE: dict[type, Callable] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+ALLOWED = "a comparison of factors by + - * / // % and or not, such as servers % copies == 0"
+
+
+@lru_cache(maxsize=256)
+def _tree(text: str) -> ast.expr:
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise InputError("design.constraints", text, f"must be {ALLOWED}") from error
+    for node in ast.walk(tree):
+        known = (ast.BoolOp, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant,
+                 ast.boolop, ast.operator, ast.cmpop, ast.unaryop, ast.expr_context)  # fmt: skip
+        if not isinstance(node, known):
+            raise InputError("design.constraints", text, f"must be {ALLOWED}")
+        parts = [node.op] if isinstance(node, ast.BinOp) else []
+        if any(type(part) not in _BINARY for part in parts) or (
+            isinstance(node, ast.Compare) and any(type(op) not in _COMPARE for op in node.ops)
+        ):
+            raise InputError("design.constraints", text, f"must be {ALLOWED}")
+    return tree
+
+
+def names_in(text: str) -> set[str]:
+    """The factors that a constraint names."""
+    return {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)}
+
+
+def holds(text: str, values: Mapping[str, float | str]) -> bool:
+    """Whether a constraint holds for these values of factors."""
+    return bool(_value(_tree(text), values))
+
+
+def _value(node: ast.expr, values: Mapping[str, float | str]) -> Any:
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Name():
+            return values[node.id]
+        case ast.BinOp():
+            return _BINARY[type(node.op)](_value(node.left, values), _value(node.right, values))
+        case ast.UnaryOp():
+            inner = _value(node.operand, values)
+            return not inner if isinstance(node.op, ast.Not) else -inner
+        case ast.BoolOp():
+            parts = (_value(part, values) for part in node.values)
+            return all(parts) if isinstance(node.op, ast.And) else any(parts)
+        case ast.Compare():
+            left = _value(node.left, values)
+            for op, right_node in zip(node.ops, node.comparators, strict=True):
+                right = _value(right_node, values)
+                if not _COMPARE[type(op)](left, right):
+                    return False
+                left = right
+            return True
+    raise AssertionError(f"{ast.dump(node)} passed the check of its form")

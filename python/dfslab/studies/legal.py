@@ -1,0 +1,212 @@
+"""The legal combinations of a design's factors: what the file system can be, not the whole box."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from dfslab import discover
+from dfslab.spec.check import check
+from dfslab.spec.design import Design, Factor, Level, holds, names_in, number
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario, Value
+
+Row = tuple[int, ...]
+# May these levels (factor name -> level) stand together? Asked for factors that may conflict.
+Judge = Callable[[Mapping[str, Level]], bool]
+MOST_LISTED = 200_000
+
+
+class Legal:
+    """The legal rows of a design; a row holds the number of each factor's level.
+
+    Factors that some rule ties together form a block; blocks are independent of each other, so
+    the legal set is the product of the blocks' own legal sets and need not be listed.
+    """
+
+    def __init__(
+        self, design: Design, judged: Sequence[tuple[Sequence[str], Judge]] = ()
+    ) -> None:  # fmt: skip
+        self.factors = tuple(design.factor)
+        self._rules = [(names_in(text), _rule(text)) for text in design.constraints]
+        self._rules += [(set(names), judge) for names, judge in judged]
+        self._place = {factor.name: index for index, factor in enumerate(self.factors)}
+
+    @cached_property
+    def blocks(self) -> list[tuple[tuple[int, ...], list[Row]]]:
+        """(factors, their legal rows) of every block, in the order of the factors."""
+        groups: list[set[int]] = [{index} for index in range(len(self.factors))]
+        for names, _ in self._rules:
+            tied = {self._place[name] for name in names}
+            touched = [group for group in groups if group & tied]
+            groups = [g for g in groups if not g & tied] + ([set().union(*touched)] * bool(touched))
+        found = []
+        for group in sorted(groups, key=min):
+            members = tuple(sorted(group))
+            rows = list(self._block(members))
+            if not rows:
+                tied_names = ", ".join(self.factors[i].name for i in members)
+                raise InputError("design.factor", None, f"no combination of {tied_names} is legal")
+            found += [(part, list(dict.fromkeys(r))) for part, r in _parts(members, rows)]
+        return sorted(found)
+
+    def _block(self, members: Sequence[int]) -> Iterator[Row]:
+        own = {self.factors[index].name for index in members}
+        rules = [rule for rule in self._rules if rule[0] <= own]
+        known: dict[tuple[int, tuple[int, ...]], bool] = {}
+        names = [self.factors[index].name for index in members]
+        for row in itertools.product(*(range(len(self.factors[i].levels)) for i in members)):
+            levels = dict(zip(names, row, strict=True))
+            if all(self._holds(k, rule, levels, known) for k, rule in enumerate(rules)):
+                yield row
+
+    def _holds(self, index: int, rule, levels: Mapping[str, int], known: dict) -> bool:
+        """A rule's verdict, asked once for each combination of the factors it looks at."""
+        names, judge = rule
+        chosen = tuple(levels[name] for name in sorted(names))
+        if (index, chosen) not in known:
+            shown = {name: self.factors[self._place[name]].levels[levels[name]] for name in names}
+            known[index, chosen] = judge(shown)
+        return known[index, chosen]
+
+    @property
+    def size(self) -> int:
+        """How many combinations are legal."""
+        return math.prod(len(rows) for _, rows in self.blocks)
+
+    @property
+    def box(self) -> int:
+        """How many there would be if everything could be combined."""
+        return math.prod(len(factor.levels) for factor in self.factors)
+
+    def _assembled(self, choice: Sequence[int]) -> Row:
+        row = [0] * len(self.factors)
+        for (members, rows), chosen in zip(self.blocks, choice, strict=True):
+            for member, level in zip(members, rows[chosen], strict=True):
+                row[member] = level
+        return tuple(row)
+
+    def rows(self) -> list[Row]:
+        """Every legal row. InputError when there are too many to list."""
+        if self.size > MOST_LISTED:
+            raise InputError("design.kind", "full", f"has {self.size} configurations; choose "
+                             "latin, d-optimal or screening")  # fmt: skip
+        ranges = [range(len(rows)) for _, rows in self.blocks]
+        return [self._assembled(choice) for choice in itertools.product(*ranges)]
+
+    def sample(self, count: int, random: np.random.Generator) -> list[Row]:
+        """Rows drawn from the legal set, all equally likely."""
+        sizes = [len(rows) for _, rows in self.blocks]
+        return [self._assembled([int(random.integers(s)) for s in sizes]) for _ in range(count)]
+
+    def at(self, shares: np.ndarray) -> Row:
+        """The row at numbers in [0, 1), one for each block: equal stretches of the legal rows."""
+        pairs = zip(shares, self.blocks, strict=True)
+        return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
+
+    def values(self, row: Row) -> dict[str, Value]:
+        """The keys that a row sets."""
+        found: dict[str, Value] = {}
+        for factor, level in zip(self.factors, row, strict=True):
+            found |= factor.values(factor.levels[level])
+        return found
+
+    def part(self, hard: bool) -> tuple[int, ...]:
+        """The factors that need another bed, or those that do not."""
+        return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
+
+
+def _parts(members: tuple[int, ...], rows: list[Row]) -> Iterator[tuple[tuple[int, ...], list]]:
+    """A block's factors that turn out to be free of the others stand alone."""
+    tied, free = list(members), []
+    for index in members:
+        place = tied.index(index)
+        own = {row[place] for row in rows}
+        rest = {row[:place] + row[place + 1 :] for row in rows}
+        if len(own) * len(rest) == len(rows) and len(tied) > 1:
+            free.append(((index,), [(level,) for level in sorted(own)]))
+            tied.remove(index)
+            rows = sorted(rest)
+    yield tuple(tied), rows
+    yield from free
+
+
+def _rule(text: str) -> Judge:
+    return lambda levels: holds(text, {name: number(level) for name, level in levels.items()})
+
+
+def legal(scenario: Scenario) -> Legal:
+    """The legal set of a scenario's design: its constraints, and what its file system allows."""
+    structural, working, single = [], [], []
+    told = {p.key for p in discover.file_system(scenario.file_system.name).parameters
+            if p.daemons_only}  # fmt: skip
+    for factor in scenario.design.factor:
+        if any(shapes(key, told) for key in factor.keys):
+            structural.append(factor)
+        elif any(key.startswith("workload.") for key in factor.keys):
+            working.append(factor)
+        else:
+            single.append(factor)
+    base = _base(scenario, [working, structural])
+    groups = [group for group in (structural, working, *([one] for one in single)) if group]
+    judges = [([f.name for f in group], _judge(scenario, group, base)) for group in groups]
+    return Legal(scenario.design, judges)
+
+
+def shapes(key: str, told: set[str]) -> bool:
+    """Whether a key decides which layouts there can be."""
+    parts = key.split(".")
+    if parts[0] == "deployment":
+        return parts[-1] == "count" or "roles" in parts
+    return parts[0] == "file_system" and parts[-1] not in told
+
+
+def _judge(scenario: Scenario, group: Sequence[Factor], base: Mapping[str, Value]) -> Judge:
+    by_name = {factor.name: factor for factor in group}
+
+    def judge(levels: Mapping[str, Level]) -> bool:
+        values = dict(base)
+        for name, level in levels.items():
+            values |= by_name[name].values(level)
+        return is_legal(scenario, values)
+
+    return judge
+
+
+def is_legal(scenario: Scenario, values: Mapping[str, Value]) -> bool:
+    """Whether the configuration passes every check. InputError when a value cannot be read."""
+    return _refused(scenario, values) == ""
+
+
+def _refused(scenario: Scenario, values: Mapping[str, Value]) -> str:
+    """The key that makes a combination illegal; empty where none does."""
+    try:
+        check(scenario.with_values(dict(values)))
+    except InputError as error:
+        if error.allowed.startswith(("must be", "direct I/O")):
+            return error.key
+        raise
+    return ""
+
+
+def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, Value]:
+    """Some legal values of all factors, so that one group can be judged by itself."""
+    values: dict[str, Value] = {}
+    for factor in scenario.design.factor:
+        values |= factor.values(factor.levels[0])
+    # A workload is judged before a layout is, so its values are settled first.
+    for group in groups:
+        own = "workload." if all(not factor.is_hard for factor in group) else ""
+        for levels in itertools.product(*(factor.levels for factor in group)):
+            tried = dict(values)
+            for factor, level in zip(group, levels, strict=True):
+                tried |= factor.values(level)
+            refused = _refused(scenario, tried)
+            if not refused or (own and not refused.startswith(own)):
+                values = tried
+                break
+    return values

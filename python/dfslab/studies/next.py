@@ -1,0 +1,101 @@
+"""The next experiment: which runs take most off the uncertainty of a question, for each hour.
+
+A Gaussian process knows how a run at x would shrink the variance at the asked configurations q:
+by cov(q, x)² / (var(x) + noise), whatever the run would say (Krause and Guestrin 2008). Divided by
+what the run costs, the best is taken, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab.models.learnt import Learnt, Rows
+from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.studies import design
+from dfslab.studies.legal import Legal
+
+CANDIDATES = 160
+ASKED = 60
+
+
+class Proposal(BaseModel):
+    """One run: what to set, its cost, and the standard deviation of log rate at the question."""
+
+    labels: dict[str, Value]
+    seconds: float
+    sd_before: float
+    sd_after: float
+
+
+def propose(
+    scenario: Scenario, allowed: Legal, rows: Rows, question: Mapping[str, Value] | None = None,
+    count: int = 3,
+) -> list[Proposal]:  # fmt: skip
+    """The best runs, one after the other. The question: every legal configuration, or those
+    that have the values given (dotted keys).
+    """
+    random = np.random.default_rng(scenario.run.seed)
+    model = Learnt("gaussian").fit_rows(rows, None, conformal=False)
+    asked = _matching(allowed, question or {}, random)
+    candidates = allowed.sample(CANDIDATES, random)
+    points = [_point(scenario, allowed, row) for row in [*asked, *candidates]]
+    covariance, noise = posterior(model, points)
+    costs = [
+        design.bed_cost_s(point.scenario) + design.run_cost_s(point.scenario)
+        for point in points[len(asked) :]
+    ]
+    found = []
+    for best, before, after in shrink(covariance, noise, len(asked), costs, count):
+        labels = design.labels(allowed, candidates[best])
+        found.append(Proposal(labels=labels, seconds=costs[best], sd_before=before,
+                              sd_after=after))  # fmt: skip
+    return found
+
+
+def _matching(allowed: Legal, question: Mapping[str, Value], random: np.random.Generator) -> list:
+    drawn = allowed.sample(ASKED if not question else 40 * ASKED, random)
+    kept = [
+        row for row in drawn
+        if all(allowed.values(row).get(key) == value for key, value in question.items())
+    ]  # fmt: skip
+    return (kept or drawn)[:ASKED]
+
+
+def _point(scenario: Scenario, allowed: Legal, row) -> Point:
+    values = allowed.values(row)
+    return Point(scenario=scenario.with_values(values), labels=values)
+
+
+def posterior(model: Learnt, points: Sequence[Point]) -> tuple[np.ndarray, float]:
+    """Covariance of log rate between points given all runs, and the noise of one run."""
+    estimator = model._estimator
+    process = estimator.process_
+    shown = (model.matrix(points) - estimator.mean_) / estimator.scale_
+    covariance = process.predict(shown, return_cov=True)[1]
+    scale = float(np.ravel(process._y_train_std)[0]) ** 2
+    noise = float(process.kernel_.k2.noise_level) * scale
+    # The process counts its noise as part of every variance; only what can be learnt stays.
+    return covariance - noise * np.eye(len(points)), max(noise, 1e-9)
+
+
+def shrink(
+    covariance: np.ndarray, noise: float, asked: int, costs: Sequence[float], count: int
+) -> list[tuple[int, float, float]]:
+    """(candidate, sd before, sd after) of the runs that take most off the mean variance of the
+    first `asked` points for each second, each given those before.
+    """
+    covariance = covariance.copy()
+    found = []
+    for _ in range(count):
+        own = np.maximum(np.diag(covariance)[asked:], 0.0) + noise
+        taken = (covariance[:asked, asked:] ** 2).mean(axis=0) / own
+        best = int(np.argmax(taken / np.asarray(costs)))
+        before = float(np.sqrt(max(np.diag(covariance)[:asked].mean(), 0.0)))
+        column = covariance[:, asked + best]
+        covariance -= np.outer(column, column) / own[best]
+        after = float(np.sqrt(max(np.diag(covariance)[:asked].mean(), 0.0)))
+        found.append((best, before, after))
+    return found

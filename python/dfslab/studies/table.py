@@ -1,0 +1,76 @@
+"""Runs as rows of a CSV file, and back: data that can be kept beside a scenario and read anywhere.
+
+One row a run: every varied key as written, what was measured, and where it comes from. A file named
+like it with `.json` holds the scenario it belongs to and the host.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dfslab.result import Metric, Provenance, Result
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.studies.store import write_atomically
+
+OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
+LATENCY = "latency_s_"
+
+
+def write(results: Sequence[Result], path: Path) -> int:
+    """Write the complete measurements; how many there were."""
+    measured = [r for r in results if r.method == "measure" and r.complete]
+    measured.sort(key=lambda result: (result.provenance.started, result.point_id))
+    keys = list(dict.fromkeys(key for result in measured for key in result.labels))
+    latencies = sorted({m for r in measured for m in r.metrics if m.startswith(LATENCY)})
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*keys, *OWN, *latencies])
+    for result in measured:
+        own = [result.repetition, result.provenance.started, result.detail.get("wall_s"),
+               *(_number(result, name) for name in OWN[3:])]  # fmt: skip
+        labels = [json.dumps(result.labels.get(key)) for key in keys]
+        rows.writerow([*labels, *own, *(_number(result, name) for name in latencies)])
+    write_atomically(path, text.getvalue())
+    if measured:
+        provenance = measured[0].provenance.model_dump(mode="json")
+        about = {"rows": len(measured), "provenance": provenance,
+                 "configurations": len({r.point_id for r in measured})}  # fmt: skip
+        write_atomically(path.with_suffix(".json"), json.dumps(about, indent=1) + "\n")
+    return len(measured)
+
+
+def _number(result: Result, name: str) -> Any:
+    return f"{result.metrics[name].value:.9g}" if name in result.metrics else ""
+
+
+def read(path: Path, scenario: Scenario) -> list[Result]:
+    """The runs of a file as results of the scenario. InputError when it is not such a file."""
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        provenance = Provenance.model_validate(about["provenance"])
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
+    if not rows or "rate_per_s" not in rows[0]:
+        raise InputError("DATA", str(path), "is no table of runs: it has no rate_per_s")
+    return [_result(row, scenario, provenance) for row in rows]
+
+
+def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> Result:
+    labels: dict[str, Value] = {key: json.loads(row[key]) for key in row if "." in key
+                                and not key.startswith(LATENCY)}  # fmt: skip
+    labels = {key: value for key, value in labels.items() if value is not None}
+    point = Point(scenario=scenario.with_values(labels), labels=labels)
+    names = [*OWN[3:], *(key for key in row if key.startswith(LATENCY))]
+    return Result(
+        method="measure", point_id=point.id, point=point, repetition=int(row["repetition"]),
+        metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
+        detail={"wall_s": float(row["wall_s"] or 0.0)},
+        provenance=provenance.model_copy(update={"started": row["started"]}),
+    )  # fmt: skip
