@@ -28,12 +28,8 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.standard import delay, rate, standard
-<<<<<<< HEAD
-from dfslab.studies import cohort, crossval, gain, store
-=======
-from dfslab.studies import crossval, store, table
+from dfslab.studies import cohort, crossval, gain, store, table
 from dfslab.studies import design as designs
->>>>>>> kumar8
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.sweep import sweep
