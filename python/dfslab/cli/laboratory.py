@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dfslab import discover
-from dfslab.beds import kernel, registry
 from dfslab.fleet import run as fleet
-from dfslab.instruments import access, callprofile
-from dfslab.instruments import existing as looking
+from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.models import metadata_server
@@ -27,8 +22,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.spec.standard import delay, rate, standard
-from dfslab.studies import cohort, crossval, gain, store, table
+from dfslab.studies import crossval, store, table
 from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
@@ -213,7 +207,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
     return propose(scenario, allowed, rows_of(results), about)
 
 
-def export(folder: Path, output: Path) -> int:
+def export_runs(folder: Path, output: Path) -> int:
     """Write a run's measurements as a table of runs; how many there were."""
     if output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
@@ -340,163 +334,3 @@ def metadata_limits(
         answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
         found.setdefault(json.dumps(answer.document(), sort_keys=True), (point, answer))
     return list(found.values())
-
-
-def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
-    """Trace the first configuration into an OTLP file of its own."""
-    point = check(scenario)[0]
-    if output.exists():
-        raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    if not output.parent.is_dir():
-        raise InputError("--output", str(output), "its directory does not exist")
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
-        tracing.record(point, 0, session, output)
-    return tracing.profile([output])
-
-
-def record_command(
-    name: str, values: dict[str, str], command: Sequence[str], folder: Path,
-    notify: Callable[[str], None],
-) -> dict[str, Any]:  # fmt: skip
-    """Run a client command against a bed whose daemons, and the command's JVMs, are traced."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("--output", str(folder), "must be a new or an empty folder")
-    if not folder.parent.is_dir():
-        raise InputError("--output", str(folder), "its directory does not exist")
-    module = _bed_module(name, "--on")
-    if not hasattr(module.Bed, "client_environment"):
-        raise InputError("--on", name, "its processes cannot be traced; hdfs can")
-    told = module.parse_parameters(values)
-    folder.mkdir(exist_ok=True)
-    traced = {**told, "trace": True, "trace_directory": str(folder)}
-    with module.Bed.up(traced, notify=notify) as bed:
-        try:
-            # Standard output is for the profile.
-            done = subprocess.run(command, env=bed.client_environment(), stdout=sys.stderr)
-        except OSError as error:
-            raise InputError("COMMAND", command[0], str(error.strerror)) from error
-    if done.returncode:
-        raise RunFailed(f"{shlex.join(command)} ended with {done.returncode}; traced in {folder}")
-    return profile([folder])
-
-
-def profile(files: Sequence[Path]) -> dict[str, Any]:
-    """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
-    found = _existing(files)
-    if not _of_jvms(found):
-        return tracing.profile(found)
-    top = callprofile.merge((str(path), callprofile.read(path)) for path in found)
-    return {**callprofile.profile(found), "savings": gain.savings(top)}
-
-
-def against(found: dict[str, Any], files: Sequence[Path]) -> dict[str, Any]:
-    """A profile beside an earlier one: which steps changed for sure."""
-    return {**found, "compared": cohort.compare(profile(files), found)}
-
-
-def write_trace_page(found: dict[str, Any], path: Path) -> None:
-    """The page of traces alone."""
-    if not path.parent.is_dir():
-        raise InputError("--page", str(path), "its directory does not exist")
-    title = f"{found['spans']:,} calls in {found['trees']:,} call trees"
-    store.write_atomically(path, pages.render_trace(found, "Trace", title))
-
-
-def folded(files: Sequence[Path]) -> str:
-    """The same as folded stacks."""
-    found = _existing(files)
-    return (callprofile if _of_jvms(found) else tracing).folded(found)
-
-
-def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
-    """The profile of OTLP files, kept as JSON."""
-    found = profile(files)
-    store.write_atomically(output, json.dumps(found))
-    return found
-
-
-def _of_jvms(files: Sequence[Path]) -> bool:
-    """Whether the files are profiles of traced JVMs. InputError when only some are."""
-    profiles = [path for path in files if callprofile.is_profile(path)]
-    if profiles and len(profiles) < len(files):
-        other = next(path for path in files if path not in profiles)
-        raise InputError("trace", str(other), "spans and profiles are reported apart")
-    return bool(profiles)
-
-
-def _existing(files: Sequence[Path]) -> list[Path]:
-    found = callprofile.expand(files)
-    if not found:
-        raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")
-    for path in found:
-        if not path.is_file():
-            raise InputError("trace", str(path), "no such file")
-    return found
-
-
-def _bed_module(name: str, key: str) -> Any:
-    """The module that has the bed of a file system. InputError when it has none."""
-    system = discover.file_system(name)
-    if not system.has_bed:
-        with_beds = [n for n in discover.members("filesystems", folders=True)
-                     if discover.file_system(n).has_bed]  # fmt: skip
-        raise InputError(key, name, f"has none; there are beds for {', '.join(with_beds)}")
-    return discover.load(system.folder / "bed.py")
-
-
-def bed_up(
-    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
-) -> dict[str, Any]:
-    """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
-    module = _bed_module(name, "bed")
-    system = discover.file_system(name)
-    if hasattr(module, "parse_parameters"):
-        values = module.parse_parameters(values)
-    deployment = None
-    if any(asked.values()):
-        deployment = standard(
-            system, asked["servers"], asked["clients"] or 1,
-            rate("--link", asked["link"]), delay("--delay", asked["delay"]),
-            rate("--disk", asked["disk"]),
-        )  # fmt: skip
-        counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
-        values = {**counts, **values}
-    bed = module.Bed.up(values, notify=notify, outlive=True, deployment=deployment)
-    return {
-        "name": bed.name, "uri": bed.uri, "folder": str(bed.folder), "start_s": bed.start_s,
-        "hardware_check_s": bed.hardware_check_s,
-        "hardware": [{**asdict(check), "holds": check.holds} for check in bed.hardware],
-        "hosts": [] if bed.cluster is None else [
-            {"name": host.name, "address": host.address, "pid": host.init.pid,
-             "roles": dict(host.roles)} for host in bed.cluster.hosts],
-    }  # fmt: skip
-
-
-def existing(place: str, web_address: str) -> dict[str, Any]:
-    """What an existing mount or server says of itself."""
-    return looking.existing(place, web_address)
-
-
-def bed_check() -> list[dict[str, Any]]:
-    """Every feature of this machine that beds use."""
-    return [asdict(feature) for feature in kernel.features()]
-
-
-def bed_down(name: str) -> list[str]:
-    """Take down one bed, all of them (--all), or those that nobody needs (--stale)."""
-    known = [bed["name"] for bed in bed_status("")]
-    if name not in (registry.ALL, registry.STALE) and name not in known:
-        allowed = f"no such bed; there are: {', '.join(known) or 'none'}"
-        raise InputError("bed", name, allowed)
-    return registry.take_down(name)
-
-
-def stale_beds() -> list[str]:
-    """Those that only need taking down, with why."""
-    return [f"{bed['name']}: {bed['why']}" for bed in bed_status("") if bed["state"] == "stale"]
-
-
-def bed_status(name: str) -> list[dict[str, Any]]:
-    """The beds of this machine."""
-    beds = registry.list_beds()
-    return [bed for bed in beds if not name or bed["name"] == name]

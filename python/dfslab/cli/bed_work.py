@@ -1,0 +1,86 @@
+"""What the commands on beds and existing file systems do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from dfslab import discover
+from dfslab.beds import kernel, registry
+from dfslab.instruments import existing as looking
+from dfslab.spec.model import InputError
+from dfslab.spec.standard import delay, rate, standard
+
+Report = Callable[..., None]
+VALIDATED = ("sequence", "regression", "mean")
+INSTRUMENTS = ("measure", "trace")
+WHOLE_FILES_FROM_BYTES = 1_000_000
+
+
+def bed_module(name: str, key: str) -> Any:
+    """The module that has the bed of a file system. InputError when it has none."""
+    system = discover.file_system(name)
+    if not system.has_bed:
+        with_beds = [n for n in discover.members("filesystems", folders=True)
+                     if discover.file_system(n).has_bed]  # fmt: skip
+        raise InputError(key, name, f"has none; there are beds for {', '.join(with_beds)}")
+    return discover.load(system.folder / "bed.py")
+
+
+def bed_up(
+    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
+) -> dict[str, Any]:
+    """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
+    module = bed_module(name, "bed")
+    system = discover.file_system(name)
+    if hasattr(module, "parse_parameters"):
+        values = module.parse_parameters(values)
+    deployment = None
+    if any(asked.values()):
+        deployment = standard(
+            system, asked["servers"], asked["clients"] or 1,
+            rate("--link", asked["link"]), delay("--delay", asked["delay"]),
+            rate("--disk", asked["disk"]),
+        )  # fmt: skip
+        counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
+        values = {**counts, **values}
+    bed = module.Bed.up(values, notify=notify, outlive=True, deployment=deployment)
+    return {
+        "name": bed.name, "uri": bed.uri, "folder": str(bed.folder), "start_s": bed.start_s,
+        "hardware_check_s": bed.hardware_check_s,
+        "hardware": [{**asdict(check), "holds": check.holds} for check in bed.hardware],
+        "hosts": [] if bed.cluster is None else [
+            {"name": host.name, "address": host.address, "pid": host.init.pid,
+             "roles": dict(host.roles)} for host in bed.cluster.hosts],
+    }  # fmt: skip
+
+
+def existing(place: str, web_address: str) -> dict[str, Any]:
+    """What an existing mount or server says of itself."""
+    return looking.existing(place, web_address)
+
+
+def bed_check() -> list[dict[str, Any]]:
+    """Every feature of this machine that beds use."""
+    return [asdict(feature) for feature in kernel.features()]
+
+
+def bed_down(name: str) -> list[str]:
+    """Take down one bed, all of them (--all), or those that nobody needs (--stale)."""
+    known = [bed["name"] for bed in bed_status("")]
+    if name not in (registry.ALL, registry.STALE) and name not in known:
+        allowed = f"no such bed; there are: {', '.join(known) or 'none'}"
+        raise InputError("bed", name, allowed)
+    return registry.take_down(name)
+
+
+def stale_beds() -> list[str]:
+    """Those that only need taking down, with why."""
+    return [f"{bed['name']}: {bed['why']}" for bed in bed_status("") if bed["state"] == "stale"]
+
+
+def bed_status(name: str) -> list[dict[str, Any]]:
+    """The beds of this machine."""
+    beds = registry.list_beds()
+    return [bed for bed in beds if not name or bed["name"] == name]

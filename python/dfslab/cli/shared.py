@@ -1,0 +1,124 @@
+"""What all commands share: argument types, lazily imported rooms, progress, printing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from dfslab.spec import units
+from dfslab.spec.check import check, read_checked
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.units import parse
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a scenario key; may be repeated."),
+]
+Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
+Budget = Annotated[
+    str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
+SHOW_FORMS = "table, formula, mermaid, plantuml, net"
+
+
+class Lazy:
+    """A room that is imported when a command needs it: wrong input is refused at once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+laboratory = Lazy("dfslab.cli.laboratory")
+show = Lazy("dfslab.report.show")
+terminal = Lazy("dfslab.report.terminal")
+tables = Lazy("dfslab.report.limits")
+traces = Lazy("dfslab.cli.trace_work")
+beds = Lazy("dfslab.cli.bed_work")
+
+
+def read_scenario(path: Path, sets: list[str] | None, budget: str = "") -> Scenario:
+    scenario = read_checked(path)
+    if budget:
+        try:
+            scenario = scenario.with_budget(units.parse(budget, "s"))
+        except ValueError as error:
+            raise InputError("--budget", budget, str(error)) from error
+    if not sets:
+        return scenario
+    values: dict[str, Any] = {}
+    for text in sets:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError("--set", text, "needs KEY=VALUE, such as workload.clients=4")
+        values[key.strip()] = literal(value.strip())
+    changed = scenario.with_overrides(values)
+    check(changed)
+    return changed
+
+
+def time_s(key: str, text: str) -> float:
+    """A time above nothing, as typed. InputError when it is none."""
+    try:
+        found = parse(text, "s")
+    except ValueError as error:
+        raise InputError(key, text, str(error)) from error
+    if found <= 0:
+        raise InputError(key, text, "must be more than nothing")
+    return found
+
+
+@contextmanager
+def of(path: Path) -> Iterator[None]:
+    """Errors of the input name the scenario they come from."""
+    try:
+        yield
+    except InputError as error:
+        raise error if error.file or error.key.startswith("--") else error.of(str(path)) from error
+
+
+def literal(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
+    """Run `work(report)`; `report(done, total, text)` moves the bar."""
+    console = terminal.console(as_json)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(),
+               TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=1.0)
+
+        def report(done: float, total: float, text: str, *_: Any) -> None:
+            progress.update(task, completed=done, total=total, description=text[:60])
+
+        return work(report)
+
+
+def tell(as_json: bool, document: Any, *tables: Any) -> None:
+    if as_json:
+        print(json.dumps(document, default=str, allow_nan=False))
+        return
+    console = terminal.console(False)
+    for table in tables:
+        if isinstance(table, str):
+            print(table)  # text is for programs, too: never wrapped
+        else:
+            console.print(table)

@@ -1,0 +1,61 @@
+"""The commands that show what is described or found: parsing and printing only."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dfslab.cli.shared import (
+    SHOW_FORMS,
+    AsJson,
+    ScenarioFile,
+    beds,
+    show,
+    tell,
+)
+from dfslab.spec.check import read_checked
+
+show_app = typer.Typer(help="Show what is described.", no_args_is_help=True)
+
+
+@show_app.command("filesystem")
+def show_filesystem(
+    name: str,
+    form: Annotated[str, typer.Option("--as", help=SHOW_FORMS)] = "table",
+    operation: Annotated[str, typer.Option("--operation", help="One operation only.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Parameters, formulas, diagrams or the net, all derived from the description."""
+    document, shown = show.filesystem(name, form, operation)
+    tell(as_json, document, *shown)
+
+
+@show_app.command("mount")
+def show_mount(
+    place: Annotated[
+        str,
+        typer.Argument(help="A directory on a mounted file system, or hdfs://HOST:PORT/DIRECTORY."),
+    ],
+    web_address: Annotated[
+        str,
+        typer.Option(
+            "--web",
+            metavar="HOST:PORT",
+            help="Where a NameNode's web door is, if not at its usual port.",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """What an existing mount or cluster says of itself; nothing is written."""
+    found = beds.existing(place, web_address)
+    tell(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
+
+
+@show_app.command("scenario")
+def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
+    """A scenario with every default written out, and its configurations."""
+    chosen = read_checked(scenario)
+    points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in chosen.points()]
+    document = {"scenario": chosen.model_dump(mode="json"), "points": points}
+    tell(as_json, document, chosen.toml(), f"{len(points)} configurations")
