@@ -52,6 +52,7 @@ beds = Lazy("dfslab.cli.bed_work")
 
 
 def read_scenario(path: Path, sets: list[str] | None, budget: str = "") -> Scenario:
+    """The scenario of a file with `--set` and `--budget` applied, checked; else InputError."""
     scenario = read_checked(path)
     if budget:
         try:
@@ -92,6 +93,7 @@ def of(path: Path) -> Iterator[None]:
 
 
 def literal(text: str) -> Any:
+    """What was typed as a value: a number, a list, or the text itself."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -113,6 +115,7 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
 
 
 def tell(as_json: bool, document: Any, *tables: Any) -> None:
+    """One JSON document, or tables and lines for people."""
     if as_json:
         print(json.dumps(document, default=str, allow_nan=False))
         return
