@@ -55,29 +55,37 @@ def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -
 
 
 _lookup = _ask("lookup", P.lookup_cpu)
-# The parent's layout is locked before a name is made or removed; unlocking is not waited for.
-_lock = _ask("entrylk", P.lookup_cpu)
+# Copies are kept alike by a lock, which is given back without being waited for; a change is only
+# marked where it fails. What is asked, and how often, was counted by the bricks (`volume profile`).
+_copied = Min(1, P.copies - 1)
+_dispersed = Min(1, P.data_fragments - 1)
+_replicated = _copied * (1 - _dispersed)
 _unlock = later(_ask("unlock", P.lookup_cpu))
-# Copies carry a mark of unfinished work while a name changes: set before, cleared after, and only
-# then is the lock given back (seen as three more round trips on a bed with delayed links).
-_marked = Min(1, P.copies - 1)
 
 
-def _changed(name: str) -> Node:
-    """A change of a name: marked on all copies where there are several."""
-    mark = choice((_marked, _ask("xattrop", P.lookup_cpu)))
-    cleared = choice(
-        (_marked, seq(_ask("xattrop", P.lookup_cpu), _ask("unlock", P.lookup_cpu))),
-        (1 - _marked, _unlock),
-    )
-    return seq(mark, _ask(name, P.update_cpu), cleared)
+def _changed(name: str, called: str) -> Node:
+    """A change of a name: replicas lock it; fragments hold the directory's lock for longer."""
+    alone = _ask(called, P.update_cpu)
+    locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
+    return choice((_replicated, locked), (1 - _replicated, alone))
 
 
-_create = seq(_lookup, _lock, _changed("create"), name="create")
+_create = seq(_lookup, _changed("entrylk", "create"), name="create")
 _open_call = _ask("open", P.lookup_cpu)
 _open = seq(_lookup, _open_call, name="open")
 _flush_call = _ask("flush", P.lookup_cpu)
-_flush = seq(_flush_call, name="close")
+_locked = choice((_dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock)))
+_flush = seq(_locked, _flush_call, name="close")
+
+# Sets of bricks lock both directories' layouts, and leave a pointer where the new name belongs
+# to another set than the old, which is the rule with more than two.
+_spread_rename = seq(
+    repeat(3, _ask("inodelk", P.lookup_cpu)),
+    repeat(2, _ask("entrylk", P.lookup_cpu)),
+    _lookup,
+    *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
+)
+_several = Min(1, ceiling(subvolumes - 1))
 
 # The kernels of client and brick read ahead, so disk, network and client overlap.
 _stream = pipeline(
@@ -179,12 +187,13 @@ _listed = call(
     _served(cpu("brick", P.lookup_cpu + _entries * P.entry_cpu)),
     response_bytes=300 * _entries,
 )
+_ended = call("brick", "readdirp", _served(cpu("brick", P.lookup_cpu)))
 _list = seq(
     _ask("opendir", P.lookup_cpu),
     cpu("client", P.client_call_cpu),
     choice(
-        (P.parallel_readdir, par(_listed, copies=subvolumes)),
-        (1 - P.parallel_readdir, repeat(subvolumes, _listed)),
+        (P.parallel_readdir, par(seq(_listed, _ended), copies=subvolumes)),
+        (1 - P.parallel_readdir, repeat(subvolumes, _listed, _ended)),
     ),
     name="list",
 )
@@ -196,6 +205,14 @@ OPERATIONS = {
     "create": seq(_create, _flush),
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
     "list": _list,
-    "rename": seq(_lookup, _lock, _changed("rename"), name="rename"),
-    "delete": seq(_lookup, choice((_marked, _lock)), _changed("unlink"), name="delete"),
+    "rename": seq(
+        _lookup,
+        _lookup,
+        choice(
+            (_several, _spread_rename),
+            (1 - _several, _changed("entrylk", "rename")),
+        ),
+        name="rename",
+    ),
+    "delete": seq(_lookup, _changed("entrylk", "unlink"), name="delete"),
 }
