@@ -39,6 +39,10 @@ Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a scenario key; may be repeated."),
 ]
+Scheduler = Annotated[
+    str,
+    typer.Option(metavar="ADDRESS", help="Run the clients on the nodes of this Dask scheduler."),
+]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
 
@@ -90,12 +94,14 @@ def _stop(text: str, code: int) -> None:
     sys.exit(code)
 
 
-def _scenario(path: Path, sets: list[str] | None) -> Scenario:
+def _scenario(path: Path, sets: list[str] | None, scheduler: str = "") -> Scenario:
     scenario = read_checked(path)
-    if not sets:
+    if not sets and not scheduler:
         return scenario
     values: dict[str, Any] = {}
-    for text in sets:
+    if scheduler:
+        values = {"run.fleet": "dask", "run.scheduler": scheduler}
+    for text in sets or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise InputError("--set", text, "needs KEY=VALUE, such as workload.clients=4")
@@ -150,12 +156,15 @@ def _print(as_json: bool, document: Any, *tables: Any) -> None:
 @app.command()
 def run(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
+    scheduler: Scheduler = "",
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Every method the scenario names, compared, one HTML page."""
-    chosen = _scenario(scenario, sets)
+    chosen = _scenario(scenario, sets, scheduler)
     with _of(scenario):
-        done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
+        done = _with_progress(
+            as_json, lambda report: laboratory.run(chosen, out, fresh, report, True)
+        )
     _print(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"page: {done.page}")
@@ -164,10 +173,11 @@ def run(
 @app.command()
 def measure(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
+    scheduler: Scheduler = "",
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure every configuration; no models."""
-    chosen = _scenario(scenario, sets).with_methods(["measure"])
+    chosen = _scenario(scenario, sets, scheduler).with_methods(["measure"])
     with _of(scenario):
         done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
     _print(as_json, done.document(), terminal.result_table(done.results))
@@ -178,10 +188,11 @@ def measure(
 @app.command()
 def sweep(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
+    scheduler: Scheduler = "",
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
-    asked = _scenario(scenario, sets)
+    asked = _scenario(scenario, sets, scheduler)
     chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
     with _of(scenario):
         done = _with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))

@@ -109,8 +109,13 @@ def _file_bytes(result: Result) -> float:
     return throughput.value / result.value() if throughput and result.value() else 0.0
 
 
-def run(scenario: Scenario, out: Path, fresh: bool, report: Report) -> Done:
-    """Run every method of the scenario; nothing is created before the file system answers."""
+def run(
+    scenario: Scenario, out: Path, fresh: bool, report: Report, always_page: bool = False
+) -> Done:
+    """Run every method of the scenario; nothing is created before the file system answers.
+
+    The page is written where there is anything to compare, or always.
+    """
     check(scenario)
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
     with access.session(notify=lambda text: report(0, 1, text)) as session:
@@ -121,7 +126,7 @@ def run(scenario: Scenario, out: Path, fresh: bool, report: Report) -> Done:
         methods = [discover.method(name) for name in scenario.run.methods]
         results = sweep(scenario, methods, run_store, report)
     done = _weigh(scenario, run_store.folder, results, report)
-    if done.comparison is not None:
+    if done.comparison is not None or always_page:
         write_page(done)
     run_store.finish(done.document())
     return done
@@ -206,7 +211,8 @@ def write_page(done: Done) -> Path:
         comparison=done.comparison,
         crossval=done.crossval or None,
         trace=done.trace,
-        advice=advice(done),
+        # Without models there is nothing that could tell what a change would do.
+        advice=advice(done) if done.comparison is not None else [],
     )
     pages.write(study, done.page)
     return done.page
