@@ -1,194 +1,243 @@
-//! One client: prepares its files, does its operations one after the other, checks and cleans up.
+//! One client: prepares its files, keeps account of what it made, checks and cleans up.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
-use dfslab_workload::{prepared_files, Operation, OperationKind};
+use bytes::Bytes;
+use dfslab_workload::{prepared_files, OperationKind, Prepare};
 
-use crate::content::Content;
-use crate::plan::{Plan, Verify};
-use crate::record::{Done, Record, Step};
+use crate::clock::Clock;
+use crate::plan::Verify;
+use crate::record::{Done, Step};
+use crate::setup::Setup;
 use crate::target::{File, Target};
 use crate::{Error, ErrorKind, Result, Status};
 
 /// Buffers are aligned to this, as direct I/O demands.
 const ALIGNMENT: usize = 4096;
 
-/// A pausing client looks this often whether it is to stop.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-
-/// A file this client made.
-#[derive(Clone, Copy)]
-struct Made {
-    bytes: u64,
-    renamed: bool,
-    /// False while a call that changes it is under way, and after one that failed: then its bytes
-    /// and its name may be those of before or after.
-    certain: bool,
+/// What a client knows of a file that it may have made.
+#[derive(Clone, Copy, Default)]
+pub struct Made {
+    pub bytes: u64,
+    /// It is there, or may be.
+    pub there: bool,
+    pub renamed: bool,
+    /// A call that changes it is under way, or one failed: then its bytes and its name may be those
+    /// of before or after.
+    pub doubtful: bool,
 }
 
-/// A client with its connection and the files it made; it touches nothing else.
+/// A client with its connection and the files it made; it changes nothing else.
 pub struct Client<'a> {
     pub number: u32,
-    plan: &'a Plan,
-    content: &'a Content,
-    target: Box<dyn Target>,
-    files: BTreeMap<u64, Made>,
-    directories: Vec<u64>,
-    has_directory: bool,
+    pub(crate) setup: &'a Setup<'a>,
+    pub(crate) target: Box<dyn Target>,
+    /// By number of the file: clients number their files from 0 on without gaps.
+    pub(crate) files: Vec<Made>,
+    pub(crate) directories: Vec<u64>,
+    /// What was made of the client's own directories.
+    own_directories: Vec<String>,
+    prefix: String,
+    pub(crate) path: String,
+    /// Files that are kept open: the client's own by number, and those of others.
+    pub(crate) held: Vec<Option<Box<dyn File>>>,
+    pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     buffer: Vec<u8>,
     buffer_start: usize,
-    done: Vec<Done>,
+    pub(crate) done: Vec<Done>,
+    pub(crate) clock: Clock,
+    /// Check what is read as it is read.
+    pub verifies: bool,
     /// When the last call ended, which is when the next step begins.
-    clock: Instant,
+    pub(crate) now: u64,
 }
 
 impl<'a> Client<'a> {
-    pub fn new(number: u32, plan: &'a Plan, content: &'a Content, target: Box<dyn Target>) -> Self {
-        let buffer = vec![0; plan.stream.transfer_size_bytes as usize + ALIGNMENT];
+    pub fn new(number: u32, setup: &'a Setup<'a>, target: Box<dyn Target>) -> Self {
+        let buffer = vec![0; setup.plan.stream.transfer_size_bytes as usize + ALIGNMENT];
         let buffer_start = buffer.as_ptr().align_offset(ALIGNMENT);
+        let mut clock = Clock::new();
         Client {
             number,
-            plan,
-            content,
+            setup,
             target,
-            files: BTreeMap::new(),
+            files: Vec::new(),
             directories: Vec::new(),
-            has_directory: false,
+            own_directories: Vec::new(),
+            prefix: setup.prefix(number),
+            path: String::with_capacity(256),
+            held: Vec::new(),
+            held_of_others: BTreeMap::new(),
             buffer,
             buffer_start,
             done: Vec::with_capacity(64),
-            clock: Instant::now(),
+            verifies: setup.plan.verify == Verify::Inline,
+            now: clock.now(),
+            clock,
         }
     }
 
-    fn directory(&self) -> String {
-        format!("c{}", self.number)
+    /// What is known of one of the client's own files.
+    #[inline]
+    pub(crate) fn made(&self, file: u64) -> Option<Made> {
+        self.files
+            .get(file as usize)
+            .copied()
+            .filter(|made| made.there)
     }
 
-    fn path(&self, file: u64) -> String {
-        let renamed = self.files.get(&file).is_some_and(|made| made.renamed);
-        self.path_by_name(file, renamed)
-    }
-
-    fn path_by_name(&self, file: u64, renamed: bool) -> String {
-        format!("c{}/{}{file}", self.number, if renamed { 'r' } else { 'f' })
-    }
-
-    /// The path of a file that is to be changed, which this client must have made.
-    fn path_of_own(&self, operation: &'static str, file: u64) -> Result<String> {
-        let path = self.path(file);
-        if self.files.contains_key(&file) {
-            return Ok(path);
+    pub(crate) fn set_made(&mut self, file: u64, made: Made) {
+        let place = file as usize;
+        if place >= self.files.len() {
+            self.files.resize(place + 1, Made::default());
         }
+        self.files[place] = made;
+    }
+
+    /// Set `self.path` to where a file of `owner` is.
+    #[inline]
+    pub(crate) fn go_to(&mut self, owner: u32, file: u64) {
+        if owner == self.number {
+            let renamed = self.made(file).is_some_and(|made| made.renamed);
+            self.go_to_name(file, renamed);
+        } else {
+            let prefix = self.setup.prefix(owner);
+            self.setup.file_path(&mut self.path, &prefix, 'f', file);
+        }
+    }
+
+    pub(crate) fn go_to_name(&mut self, file: u64, renamed: bool) {
+        let letter = if renamed { 'r' } else { 'f' };
+        self.setup
+            .file_path(&mut self.path, &self.prefix, letter, file);
+    }
+
+    /// Set `self.path` to where a directory that an operation makes is.
+    pub(crate) fn go_to_directory(&mut self, directory: u64) {
+        let number = directory.to_string();
+        self.path.clear();
+        self.path.push_str(&self.prefix);
+        self.path.push('d');
+        self.path.push_str(&number);
+    }
+
+    /// The present path is of a file that is to be changed, which this client must have made.
+    pub(crate) fn must_be_own(&self, operation: &'static str, file: u64) -> Result<Made> {
         let reason = "making it failed before";
-        Err(Error::new(ErrorKind::NotFound, operation, &path, reason))
+        self.made(file)
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, operation, &self.path, reason))
     }
 
-    /// Make the client's directory and the files that its stream starts with.
+    /// An error of an open file does not know its path; the present one is it.
+    pub(crate) fn named(&self, mut error: Error) -> Error {
+        if error.path.is_empty() {
+            error.path = self.path.clone();
+        }
+        error
+    }
+
+    /// Make the client's directories and the files that its stream starts with.
     pub fn prepare(&mut self, stop: &dyn Fn() -> bool, prepared: &dyn Fn()) -> Result<()> {
-        let directory = self.directory();
-        self.target.mkdir(&directory)?;
-        self.has_directory = true;
-        for (file, bytes) in prepared_files(&self.plan.stream, self.number) {
+        if self.setup.own_directories() {
+            let own = format!("c{}", self.number);
+            self.make_own_directory(own)?;
+            for below in self.setup.below() {
+                self.make_own_directory(format!("c{}/{below}", self.number))?;
+            }
+        }
+        let empty = self.setup.plan.stream.prepare == Prepare::Empty;
+        for (file, bytes) in prepared_files(&self.setup.plan.stream, self.number) {
             if stop() {
                 return Ok(());
             }
             self.done.clear();
-            self.write_file(file, bytes, false)?;
+            let written = self.write_file(file, if empty { 0 } else { bytes }, false);
+            written.map_err(|error| self.named(error))?;
             prepared();
+        }
+        Ok(())
+    }
+
+    /// Take the prepared files as made without making them, where nothing is kept anyway.
+    pub fn pretend(&mut self) {
+        for (file, bytes) in prepared_files(&self.setup.plan.stream, self.number) {
+            let made = Made {
+                bytes,
+                there: true,
+                ..Made::default()
+            };
+            self.set_made(file, made);
+        }
+    }
+
+    fn make_own_directory(&mut self, path: String) -> Result<()> {
+        self.target.mkdir(&path)?;
+        self.own_directories.push(path);
+        Ok(())
+    }
+
+    /// Open what the stream's first operations expect to be open already: where single transfers go
+    /// to a few files, opening them is no part of the first transfers.
+    pub fn open_held(&mut self) -> Result<()> {
+        let stream = &self.setup.plan.stream;
+        let kinds = stream.kinds();
+        let single = |kind: &OperationKind| {
+            matches!(
+                kind,
+                OperationKind::Pread | OperationKind::Pwrite | OperationKind::Fsync
+            )
+        };
+        let opens = kinds.iter().any(|kind| matches!(kind, OperationKind::Open));
+        if opens || !kinds.iter().all(single) || self.files.len() > MOST_OPENED_BEFORE {
+            return Ok(());
+        }
+        for file in 0..self.files.len() as u64 {
+            self.done.clear();
+            self.ensure_held(self.number, file)?;
         }
         Ok(())
     }
 
     /// Take the prepared files out of the page cache.
     pub fn drop_caches(&mut self) -> Result<()> {
-        for file in self.files.keys().copied().collect::<Vec<_>>() {
-            let path = self.path(file);
-            self.target.drop_cache(&path)?;
+        for file in self.own_files() {
+            self.go_to(self.number, file);
+            self.target.drop_cache(&self.path)?;
         }
         Ok(())
     }
 
-    /// Do one operation and record it; true when it succeeded.
-    pub fn execute(&mut self, operation: &Operation, record: &mut Record) -> bool {
-        self.done.clear();
-        let start = Instant::now();
-        self.clock = start;
-        match self.perform(operation, record) {
-            Ok(()) => {
-                record.succeeded(operation, start, self.clock, &self.done);
-                true
-            }
-            Err(error) => {
-                record.failed(operation, &error);
-                false
-            }
-        }
+    fn own_files(&self) -> Vec<u64> {
+        let files = self.files.iter().zip(0u64..);
+        files
+            .filter(|(made, _)| made.there)
+            .map(|(_, file)| file)
+            .collect()
     }
 
-    /// When the last call or pause ended.
-    pub fn now(&self) -> Instant {
-        self.clock
+    /// The client's buffer of one transfer; put back by `return_buffer`.
+    #[inline]
+    pub(crate) fn take_buffer(&mut self) -> (Vec<u8>, usize) {
+        (std::mem::take(&mut self.buffer), self.buffer_start)
     }
 
-    /// Sleep in short stretches, so that a long pause does not outlive the run.
-    pub fn pause(&mut self, length: Duration, over: &dyn Fn(Instant) -> bool) {
-        self.clock = Instant::now();
-        let until = self.clock + length;
-        while self.clock < until && !over(self.clock) {
-            std::thread::sleep((until - self.clock).min(LONGEST_SLEEP));
-            self.clock = Instant::now();
-        }
-    }
-
-    fn perform(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
-        let file = operation.file;
-        match operation.kind {
-            OperationKind::Read => self.read_file(operation, record),
-            OperationKind::Write => {
-                self.write_file(file, operation.size_bytes, self.plan.target.wants_fsync())
-            }
-            OperationKind::Create => self.write_file(file, 0, false),
-            OperationKind::Append => self.append_file(file, operation.size_bytes),
-            OperationKind::Stat => {
-                let path = self.path(file);
-                self.timed(Step::Stat, 0, |target| target.stat(&path))
-                    .map(|_| ())
-            }
-            OperationKind::List => {
-                let path = self.directory();
-                self.timed(Step::List, 0, |target| target.list(&path))
-                    .map(|_| ())
-            }
-            OperationKind::Rename => self.rename_file(file),
-            OperationKind::Delete => {
-                let path = self.path_of_own("delete", file)?;
-                self.timed(Step::Delete, 0, |target| target.delete(&path))?;
-                self.files.remove(&file);
-                Ok(())
-            }
-            OperationKind::Mkdir => {
-                let path = format!("c{}/d{file}", self.number);
-                self.timed(Step::Mkdir, 0, |target| target.mkdir(&path))?;
-                self.directories.push(file);
-                Ok(())
-            }
-            kind => unreachable!("no target declares {}", kind.name()),
-        }
+    #[inline]
+    pub(crate) fn return_buffer(&mut self, buffer: Vec<u8>) {
+        self.buffer = buffer;
     }
 
     /// Time one call; the end of a step is the start of the next, so a step costs one clock read.
-    fn timed<T>(
+    #[inline]
+    pub(crate) fn timed<T>(
         &mut self,
         step: Step,
         bytes: u64,
-        call: impl FnOnce(&mut dyn Target) -> Result<T>,
+        call: impl FnOnce(&mut dyn Target, &str) -> Result<T>,
     ) -> Result<T> {
-        let start = self.clock;
-        let outcome = call(self.target.as_mut());
-        self.clock = Instant::now();
-        let end = self.clock;
+        let start = self.now;
+        let outcome = call(self.target.as_mut(), &self.path);
+        let end = self.clock.now();
+        self.now = end;
         let value = outcome?;
         self.done.push(Done {
             step,
@@ -199,41 +248,40 @@ impl<'a> Client<'a> {
         Ok(value)
     }
 
-    fn write_file(&mut self, file: u64, bytes: u64, fsync: bool) -> Result<()> {
-        let path = self.path(file);
-        let made = Made {
-            bytes: 0,
-            renamed: false,
-            certain: true,
-        };
+    pub(crate) fn content(&self, owner: u32, file: u64, offset: u64, length: u64) -> Bytes {
+        self.setup
+            .content
+            .slice(owner, file, offset, length as usize)
+    }
+
+    pub(crate) fn write_file(&mut self, file: u64, bytes: u64, fsync: bool) -> Result<()> {
+        self.go_to_name(file, false);
         // Known as ours before it is made, so that a failure half way is cleaned up, too.
-        let doubtful = Made {
-            certain: false,
-            ..made
+        let made = Made {
+            there: true,
+            ..Made::default()
         };
-        self.files.insert(file, doubtful);
-        match self.timed(Step::Create, 0, |target| target.create(&path)) {
+        self.set_made(
+            file,
+            Made {
+                doubtful: true,
+                ..made
+            },
+        );
+        match self.timed(Step::Create, 0, |target, path| target.create(path)) {
             Ok(open) => self.fill(open, file, made, bytes, fsync),
             Err(error) => {
                 if error.kind == ErrorKind::Exists {
                     // Somebody else made it: it is not ours to remove.
-                    self.files.remove(&file);
+                    self.set_made(file, Made::default());
                 }
                 Err(error)
             }
         }
     }
 
-    fn append_file(&mut self, file: u64, bytes: u64) -> Result<()> {
-        let path = self.path_of_own("append", file)?;
-        let open = self.timed(Step::Append, 0, |target| target.append(&path))?;
-        let made = self.files[&file];
-        self.doubt(file);
-        self.fill(open, file, made, bytes, self.plan.target.wants_fsync())
-    }
-
     /// Write `bytes` more to an open file that was `made`, and close it.
-    fn fill(
+    pub(crate) fn fill(
         &mut self,
         mut open: Box<dyn File>,
         file: u64,
@@ -242,128 +290,90 @@ impl<'a> Client<'a> {
         fsync: bool,
     ) -> Result<()> {
         let from = made.bytes;
-        let transfer = self.plan.stream.transfer_size_bytes;
+        let transfer = self.setup.plan.stream.transfer_size_bytes;
+        let every = self.setup.plan.target.wants_fsync_of_writes();
         let mut written = 0;
         while written < bytes {
             let length = transfer.min(bytes - written);
-            let chunk = self
-                .content
-                .slice(self.number, file, from + written, length as usize);
-            self.timed(Step::Write, length, |_| open.write(chunk))?;
+            let chunk = self.content(self.number, file, from + written, length);
+            self.timed(Step::Write, length, |_, _| open.write(chunk))?;
+            if every {
+                self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
+            }
             written += length;
         }
-        if fsync {
-            self.timed(Step::Fsync, 0, |_| open.fsync())?;
+        if fsync && !every {
+            self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
         }
-        self.timed(Step::Close, 0, |_| open.close())?;
-        self.files.insert(
-            file,
-            Made {
-                bytes: made.bytes + bytes,
-                ..made
-            },
-        );
+        self.timed(Step::Close, 0, |_, _| open.close())?;
+        let bytes = made.bytes + bytes;
+        self.set_made(file, Made { bytes, ..made });
         Ok(())
     }
 
-    fn read_file(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
-        let inline = self.plan.verify == Verify::Inline;
-        let path = self.path(operation.file);
-        let mut open = self.timed(Step::Open, 0, |target| target.open(&path))?;
-        let (from, transfer) = (self.buffer_start, operation.transfer_size_bytes as usize);
-        let mut offset = 0;
-        while offset < operation.size_bytes {
-            let wanted = transfer.min((operation.size_bytes - offset) as usize);
-            let mut buffer = std::mem::take(&mut self.buffer);
-            let got = self.timed(Step::Read, wanted as u64, |_| {
-                open.read(&mut buffer[from..from + wanted])
-            });
-            self.buffer = buffer;
-            let got = got?;
-            if let Some(done) = self.done.last_mut() {
-                done.bytes = got as u64;
-            }
-            if got == 0 {
-                let reason = format!("ends at {offset} of {} bytes", operation.size_bytes);
-                return Err(Error::new(ErrorKind::Corruption, "read", &path, reason));
-            }
-            if inline {
-                self.check(operation.file, &path, offset, got)?;
-                record.verified_bytes += got as u64;
-            }
-            offset += got as u64;
-        }
-        self.timed(Step::Close, 0, |_| open.close())
-    }
-
-    fn check(&self, file: u64, path: &str, offset: u64, length: usize) -> Result<()> {
-        let seen = &self.buffer[self.buffer_start..self.buffer_start + length];
-        match self
-            .content
-            .first_difference(self.number, file, offset, seen)
-        {
+    /// What was read must be what was written.
+    pub(crate) fn check(&self, (owner, file): (u32, u64), offset: u64, seen: &[u8]) -> Result<()> {
+        let content = &self.setup.content;
+        match content.first_difference(owner, file, offset, seen) {
             None => Ok(()),
             Some(place) => {
                 let reason = format!("byte {place} is not what was written");
-                Err(Error::new(ErrorKind::Corruption, "read", path, reason))
+                Err(Error::new(
+                    ErrorKind::Corruption,
+                    "read",
+                    &self.path,
+                    reason,
+                ))
             }
         }
     }
 
-    fn rename_file(&mut self, file: u64) -> Result<()> {
-        let from = self.path_of_own("rename", file)?;
-        let made = self.files[&file];
-        let renamed = !made.renamed;
-        let to = self.path_by_name(file, renamed);
-        self.doubt(file);
-        self.timed(Step::Rename, 0, |target| target.rename(&from, &to))?;
-        self.files.insert(file, Made { renamed, ..made });
-        Ok(())
-    }
-
-    /// Mark a file as one whose state is not known until the call at hand has succeeded.
-    fn doubt(&mut self, file: u64) {
-        if let Some(made) = self.files.get_mut(&file) {
-            made.certain = false;
-        }
-    }
-
-    /// Read back every file that is left and compare its content; files that a failed operation
-    /// left half way are skipped.
-    pub fn verify_all(&mut self, stop: &dyn Fn() -> bool, record: &mut Record) -> Result<()> {
-        let files: Vec<(u64, Made)> = self
-            .files
-            .iter()
-            .map(|(file, made)| (*file, *made))
-            .collect();
-        for (file, made) in files.into_iter().filter(|(_, made)| made.certain) {
+    /// Check every file that is left and certain, from its first byte to its last.
+    pub fn verify_all(&mut self, stop: &dyn Fn() -> bool, verified_bytes: &mut u64) -> Result<()> {
+        for file in self.own_files() {
+            let made = self.files[file as usize];
             if stop() {
                 return Ok(());
             }
-            record.verified_bytes += self.verify(file, made.bytes)?;
+            if made.doubtful {
+                continue;
+            }
+            *verified_bytes += self.verify(file, made.bytes)?;
         }
         Ok(())
     }
 
     /// Bytes of one file, all as written and no more or less than `bytes`.
     fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
-        let transfer = self.plan.stream.transfer_size_bytes as usize;
-        let path = self.path(file);
-        let mut open = self.target.open(&path)?;
+        let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
+        self.go_to(self.number, file);
+        let mut open = self.target.open(&self.path)?;
+        let (mut buffer, from) = self.take_buffer();
         let mut offset = 0;
-        loop {
-            let from = self.buffer_start;
-            let got = open.read(&mut self.buffer[from..from + transfer])?;
-            if got == 0 {
-                break;
+        let outcome = loop {
+            match open.read(&mut buffer[from..from + transfer]) {
+                Ok(0) => break Ok(()),
+                Ok(got) => {
+                    let seen = &buffer[from..from + got];
+                    if let Err(error) = self.check((self.number, file), offset, seen) {
+                        break Err(error);
+                    }
+                    offset += got as u64;
+                }
+                Err(error) => break Err(error),
             }
-            self.check(file, &path, offset, got)?;
-            offset += got as u64;
-        }
-        open.close()?;
+        };
+        self.return_buffer(buffer);
+        let closed = outcome.and_then(|()| open.close());
+        closed.map_err(|error| self.named(error))?;
         if offset != bytes {
             let reason = format!("has {offset} bytes, {bytes} were written");
-            return Err(Error::new(ErrorKind::Corruption, "verify", &path, reason));
+            return Err(Error::new(
+                ErrorKind::Corruption,
+                "verify",
+                &self.path,
+                reason,
+            ));
         }
         Ok(offset)
     }
@@ -371,24 +381,32 @@ impl<'a> Client<'a> {
     /// Remove what this client made, and nothing else. The first error is told and the rest tried,
     /// unless nobody answers any more.
     pub fn clean_up(&mut self) -> Result<()> {
+        self.held.clear();
+        self.held_of_others.clear();
         let mut first = Ok(());
-        for (file, made) in std::mem::take(&mut self.files) {
-            let mut outcome = self.target.delete(&self.path_by_name(file, made.renamed));
-            if !made.certain && is_missing(&outcome) {
-                outcome = self.target.delete(&self.path_by_name(file, !made.renamed));
+        for file in self.own_files() {
+            let made = std::mem::take(&mut self.files[file as usize]);
+            self.go_to_name(file, made.renamed);
+            let mut outcome = self.target.delete(&self.path);
+            if made.doubtful && is_missing(&outcome) {
+                self.go_to_name(file, !made.renamed);
+                outcome = self.target.delete(&self.path);
             }
             keep_first(&mut first, outcome)?;
         }
         for directory in std::mem::take(&mut self.directories) {
-            let path = format!("c{}/d{directory}", self.number);
-            keep_first(&mut first, self.target.rmdir(&path))?;
+            self.go_to_directory(directory);
+            keep_first(&mut first, self.target.rmdir(&self.path))?;
         }
-        if self.has_directory {
-            keep_first(&mut first, self.target.rmdir(&self.directory()))?;
+        for directory in std::mem::take(&mut self.own_directories).iter().rev() {
+            keep_first(&mut first, self.target.rmdir(directory))?;
         }
         first
     }
 }
+
+/// More files than this are opened when they are first used: descriptors are few.
+const MOST_OPENED_BEFORE: usize = 256;
 
 fn is_missing(outcome: &Result<()>) -> bool {
     outcome

@@ -22,13 +22,19 @@ pub struct Content {
 }
 
 impl Content {
-    /// A pool for transfers of up to `transfer_bytes`.
-    pub fn new(seed: u64, transfer_bytes: usize) -> Self {
+    /// A pool for transfers of up to `transfer_bytes`; the share `compressible` of every page, at
+    /// its end, is zeros.
+    pub fn new(seed: u64, transfer_bytes: usize, compressible: f64) -> Self {
         let mut pool = vec![0u8; POOL_BYTES + transfer_bytes + PAGE];
         let start = pool.as_ptr().align_offset(PAGE);
         for index in 0..POOL_BYTES / 8 {
             let word = draw(seed, index as u64, 0, 0).to_le_bytes();
             pool[start + index * 8..start + index * 8 + 8].copy_from_slice(&word);
+        }
+        let zeros = (compressible * PAGE as f64) as usize;
+        for page in 0..POOL_PAGES {
+            let end = start + (page + 1) * PAGE;
+            pool[end - zeros..end].fill(0);
         }
         for index in 0..transfer_bytes {
             pool[start + POOL_BYTES + index] = pool[start + index % POOL_BYTES];
@@ -71,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_stretch_is_the_same_however_it_is_cut() {
-        let content = Content::new(5, 1 << 16);
+        let content = Content::new(5, 1 << 16, 0.0);
         let whole = content.slice(1, 2, 10_000, 50_000);
         let (first, rest) = (
             content.slice(1, 2, 10_000, 777),
@@ -83,8 +89,16 @@ mod tests {
     }
 
     #[test]
+    fn a_share_of_every_page_is_zeros() {
+        let content = Content::new(5, 1 << 16, 0.75);
+        let bytes = content.slice(0, 3, 0, 1 << 16);
+        let zeros = bytes.iter().filter(|byte| **byte == 0).count() as f64 / 65536.0;
+        assert!((zeros - 0.751).abs() < 0.005, "{zeros}");
+    }
+
+    #[test]
     fn blocks_that_change_places_are_found() {
-        let content = Content::new(5, 1 << 16);
+        let content = Content::new(5, 1 << 16, 0.0);
         for block in [1u64 << 12, 1 << 20, 4 << 20, 64 << 20, 128 << 20, 256 << 20] {
             let other = content.slice(1, 2, block, 4096);
             assert_eq!(
@@ -97,7 +111,7 @@ mod tests {
 
     #[test]
     fn files_differ_and_a_flipped_byte_is_found() {
-        let content = Content::new(5, 1 << 16);
+        let content = Content::new(5, 1 << 16, 0.0);
         assert_ne!(content.slice(0, 1, 0, 4096), content.slice(0, 2, 0, 4096));
         let mut seen = content.slice(0, 1, 4096, 4096).to_vec();
         assert_eq!(content.first_difference(0, 1, 4096, &seen), None);

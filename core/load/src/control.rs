@@ -81,10 +81,11 @@ impl Control {
         self.start_at(at.unwrap_or(now));
     }
 
-    /// The instant agreed on, once the gate opens; now, without a gate or when the run is stopped.
-    pub(crate) fn pass_gate(&self) -> Instant {
+    /// The instant agreed on, once the gate opens (`again` for a later phase); now, without a gate or when the run is stopped.
+    pub(crate) fn pass_gate(&self, again: bool) -> Instant {
         let mut gate = self.gate();
-        if *gate == Gate::Shut {
+        // Every phase has a start of its own to wait for.
+        if *gate == Gate::Shut || again && *gate != Gate::None {
             *gate = Gate::Waiting;
         }
         while *gate == Gate::Waiting && !self.stopped() {

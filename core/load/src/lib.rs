@@ -1,26 +1,38 @@
 //! The load generator: targets, their capabilities, and the runner that drives them.
 
+mod caches;
 mod client;
+mod clock;
 pub mod content;
 mod control;
 mod error;
+mod generator;
 mod merge;
 mod outcome;
+mod pace;
+mod perform;
 mod plan;
 mod record;
 mod report;
 mod runner;
+mod series;
+mod setup;
 mod target;
 
 pub use control::Control;
 pub use error::{Error, ErrorKind, Result, Status};
 pub use outcome::Outcome;
 pub use plan::{Plan, Spans, Verify};
-pub use report::{ClientReport, ErrorCount, OperationReport, Report, SpanRecord, StepReport};
+pub use report::{
+    ClientReport, ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report, SpanRecord,
+    StepReport,
+};
 pub use runner::run;
+pub use series::{steady, Second, Steady};
 pub use target::{capabilities_of, Capabilities, TargetSpec};
 
 /// The content that a plan's files have, for checks from outside.
 pub fn content_of(plan: &Plan) -> content::Content {
-    content::Content::new(plan.stream.seed, plan.stream.transfer_size_bytes as usize)
+    let transfer = plan.stream.transfer_size_bytes as usize;
+    content::Content::new(plan.stream.seed, transfer, plan.stream.compressible)
 }

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use dfslab_stats::Summary;
+use dfslab_stats::{Histogram, Summary};
 
-use crate::report::{ErrorCount, OperationReport, Report, StepReport};
+use crate::report::{
+    ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report, StepReport,
+};
+use crate::series::{add_seconds, steady};
+
+/// Nobody's scheduler is better than this.
+const BEARABLE_NS: u64 = 100_000;
 
 impl Report {
     /// Add the report of other clients that started at the same instant. The order of merging
@@ -16,11 +22,7 @@ impl Report {
         self.late_s = self.late_s.max(other.late_s);
         self.clients += other.clients;
         self.stonewall_s = earlier(self.stonewall_s, other.stonewall_s);
-        for (name, theirs) in &other.operations {
-            let mine = self.operations.entry(name.clone());
-            mine.and_modify(|mine| mine.merge(theirs))
-                .or_insert_with(|| theirs.clone());
-        }
+        merge_operations(&mut self.operations, &other.operations);
         for (name, theirs) in &other.steps {
             let mine = self.steps.entry(name.clone());
             mine.and_modify(|mine| mine.merge(theirs))
@@ -37,30 +39,112 @@ impl Report {
         self.cpu_s.user += other.cpu_s.user;
         self.cpu_s.system += other.cpu_s.system;
         self.spans_dropped += other.spans_dropped;
+        add_seconds(&mut self.seconds, &other.seconds);
+        for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
+            mine.merge(theirs);
+        }
+        // A part that was cut short did not come to its later phases.
+        let begun = self.phases.len();
+        self.phases.extend(other.phases.iter().skip(begun).cloned());
+        self.generator.merge(&other.generator);
+        for (what, count) in &other.layers {
+            *self.layers.entry(what.clone()).or_default() += count;
+        }
         self.settle();
     }
 
-    /// Work out what follows from the rest: the window and the rates.
+    /// Work out what follows from the rest: the windows and the rates.
     pub(crate) fn settle(&mut self) {
-        let over = |value: f64, seconds: f64| if seconds > 0.0 { value / seconds } else { 0.0 };
         let count: u64 = self.per_client.iter().map(|client| client.count).sum();
         let bytes: u64 = self.per_client.iter().map(|client| client.bytes).sum();
-        let ends = self.per_client.iter().map(|client| client.last_end_s);
-        self.window_s = ends.fold(0.0, f64::max);
+        self.phases.iter_mut().for_each(PhaseReport::settle);
+        let before_wall = match self.phases.is_empty() {
+            true => {
+                let ends = self.per_client.iter().map(|client| client.last_end_s);
+                self.window_s = ends.fold(0.0, f64::max);
+                let first = |client: &&crate::ClientReport| client.last_end_s == self.stonewall_s;
+                let counts = self.per_client.iter().filter(first).map(|c| c.count);
+                let least = counts.max().unwrap_or(0);
+                before_wall(&self.ends, self.stonewall_s).max(least as f64)
+            }
+            false => {
+                self.window_s = self.phases.iter().map(|phase| phase.window_s).sum();
+                self.stonewall_s = self.phases.iter().map(|phase| phase.stonewall_s).sum();
+                let before = |p: &PhaseReport| p.stonewall_rate_per_s * p.stonewall_s;
+                self.phases.iter().map(before).sum()
+            }
+        };
         self.rate_per_s = over(count as f64, self.window_s);
         self.throughput_bytes_per_s = over(bytes as f64, self.window_s);
-        self.stonewall_rate_per_s = over(self.count_before_wall(), self.stonewall_s);
+        self.stonewall_rate_per_s = over(before_wall, self.stonewall_s);
+        self.steady = steady(&self.seconds);
+        self.generator.settle(&self.operations);
+    }
+}
+
+fn over(value: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        value / seconds
+    } else {
+        0.0
+    }
+}
+
+/// Operations that ended until the first client had done all its own, known from a histogram.
+fn before_wall(ends: &Histogram, stonewall_s: f64) -> f64 {
+    ends.count_up_to((stonewall_s * 1e9).round() as u64)
+}
+
+impl PhaseReport {
+    fn merge(&mut self, other: &PhaseReport) {
+        self.window_s = self.window_s.max(other.window_s);
+        self.stonewall_s = earlier(self.stonewall_s, other.stonewall_s);
+        self.count += other.count;
+        self.bytes += other.bytes;
+        merge_operations(&mut self.operations, &other.operations);
+        self.ends.merge(&other.ends);
+        add_seconds(&mut self.seconds, &other.seconds);
     }
 
-    /// Operations that ended until the first client had done all its own: known from a histogram,
-    /// and not less than that client's.
-    fn count_before_wall(&self) -> f64 {
-        let first = |client: &&crate::ClientReport| client.last_end_s == self.stonewall_s;
-        let counts = self.per_client.iter().filter(first).map(|c| c.count);
-        let wall_ns = (self.stonewall_s * 1e9).round() as u64;
-        self.ends
-            .count_up_to(wall_ns)
-            .max(counts.max().unwrap_or(0) as f64)
+    fn settle(&mut self) {
+        self.rate_per_s = over(self.count as f64, self.window_s);
+        self.throughput_bytes_per_s = over(self.bytes as f64, self.window_s);
+        let before = before_wall(&self.ends, self.stonewall_s);
+        self.stonewall_rate_per_s = over(before, self.stonewall_s);
+        self.steady = steady(&self.seconds);
+    }
+}
+
+impl GeneratorReport {
+    fn merge(&mut self, other: &GeneratorReport) {
+        self.own_ns_per_op = self.own_ns_per_op.max(other.own_ns_per_op);
+        self.call_floor_ns = self.call_floor_ns.max(other.call_floor_ns);
+        self.late_histogram.merge(&other.late_histogram);
+    }
+
+    fn settle(&mut self, operations: &BTreeMap<String, OperationReport>) {
+        let count: u64 = operations.values().map(|o| o.latency.count).sum();
+        let spent_s: f64 = operations.values().map(|o| o.latency.sum_s).sum();
+        self.share_of_latency = over(self.own_ns_per_op * 1e-9 * count as f64, spent_s);
+        self.late = Summary::from(&self.late_histogram);
+        let mut responses = Histogram::new();
+        let seen = operations
+            .values()
+            .filter_map(|o| o.response_histogram.as_ref());
+        seen.for_each(|histogram| responses.merge(histogram));
+        let bearable_ns = (responses.quantile_ns(0.5) / 100).max(BEARABLE_NS);
+        self.on_time = self.late_histogram.quantile_ns(0.99) <= bearable_ns;
+    }
+}
+
+fn merge_operations(
+    mine: &mut BTreeMap<String, OperationReport>,
+    theirs: &BTreeMap<String, OperationReport>,
+) {
+    for (name, theirs) in theirs {
+        let mine = mine.entry(name.clone());
+        mine.and_modify(|mine| mine.merge(theirs))
+            .or_insert_with(|| theirs.clone());
     }
 }
 
@@ -79,6 +163,12 @@ impl OperationReport {
         self.bytes += other.bytes;
         self.histogram.merge(&other.histogram);
         self.latency = Summary::from(&self.histogram);
+        if let Some(theirs) = &other.response_histogram {
+            self.response_histogram
+                .get_or_insert_default()
+                .merge(theirs);
+            self.response = self.response_histogram.as_ref().map(Summary::from);
+        }
     }
 }
 

@@ -1,17 +1,17 @@
 //! The clients' records become one report.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
-use dfslab_stats::Histogram;
+use dfslab_stats::{Histogram, Summary};
 use dfslab_workload::encode;
 
-use crate::plan::Plan;
-use crate::record::{nanoseconds, Record};
+use crate::record::{Part, Record};
 use crate::report::{
-    CacheReport, ClientReport, Counted, CpuReport, ErrorCount, OperationReport, Report, SpanRecord,
-    StepReport,
+    CacheReport, ClientReport, Counted, CpuReport, ErrorCount, GeneratorReport, OperationReport,
+    PhaseReport, Report, SpanRecord, StepReport,
 };
+use crate::series::add_seconds;
+use crate::setup::Setup;
 
 /// A report with what is too large for it.
 pub struct Outcome {
@@ -23,41 +23,57 @@ pub struct Outcome {
     pub recorded: Vec<u8>,
 }
 
+/// When a phase was.
+pub struct PhaseTiming {
+    /// Its common start, ns of the monotonic clock.
+    pub zero: u64,
+    /// When the first client had done all its operations, ns after zero; the largest when none did.
+    pub wall_ns: u64,
+}
+
 /// When the timed part was, and what the process spent in it.
 pub struct Timing {
-    pub zero: Instant,
     pub zero_unix_ns: u64,
     pub late_s: f64,
     pub cpu: CpuReport,
-    /// When the first client had done all its operations, ns after zero; the largest when none did.
-    pub wall_ns: u64,
+    pub phases: Vec<PhaseTiming>,
     pub complete: bool,
 }
 
+/// What was found out beside the clients' records.
+pub struct Beside {
+    pub generator: GeneratorReport,
+    pub layers: BTreeMap<String, u64>,
+    pub wall_s: f64,
+}
+
 /// Put the clients' records together.
-pub fn outcome(plan: &Plan, records: &[Record], timing: &Timing, began: Instant) -> Outcome {
-    let (operations, steps) = counted(records);
-    let mut ends = Histogram::new();
-    records.iter().for_each(|record| ends.merge(&record.ends));
+pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Beside) -> Outcome {
+    let plan = setup.plan;
+    let mut generator = beside.generator;
+    for part in records.iter().flat_map(|record| &record.parts) {
+        generator.late_histogram.merge(&part.late);
+    }
+    let phases: Vec<PhaseReport> = (0..timing.phases.len())
+        .map(|number| phase(setup, number, records, timing))
+        .collect();
+    let several = setup.phases.len() > 1;
+    let only = phases.first().filter(|_| !several);
     let mut report = Report {
         complete: timing.complete,
-        wall_s: began.elapsed().as_secs_f64(),
+        wall_s: beside.wall_s,
         start_unix_ns: timing.zero_unix_ns,
         late_s: timing.late_s,
         clients: plan.client_count(),
         window_s: 0.0,
-        // Nobody was first when nobody started.
-        stonewall_s: match timing.wall_ns {
-            u64::MAX => 0.0,
-            wall_ns => wall_ns as f64 * 1e-9,
-        },
+        stonewall_s: only.map_or(0.0, |phase| phase.stonewall_s),
         rate_per_s: 0.0,
         throughput_bytes_per_s: 0.0,
         stonewall_rate_per_s: 0.0,
-        operations,
-        steps,
-        ends,
-        per_client: records.iter().map(|r| per_client(r, timing.zero)).collect(),
+        operations: operations(records.iter().flat_map(|record| &record.parts)),
+        steps: steps(records),
+        ends: only.map_or_else(Histogram::new, |phase| phase.ends.clone()),
+        per_client: records.iter().map(|r| per_client(r, timing)).collect(),
         errors: errors(records),
         verified_bytes: records.iter().map(|record| record.verified_bytes).sum(),
         cache: CacheReport {
@@ -65,6 +81,11 @@ pub fn outcome(plan: &Plan, records: &[Record], timing: &Timing, began: Instant)
         },
         cpu_s: timing.cpu,
         spans_dropped: records.iter().map(|record| record.spans_dropped).sum(),
+        seconds: only.map_or_else(Vec::new, |phase| phase.seconds.clone()),
+        steady: None,
+        phases: if several { phases } else { Vec::new() },
+        generator,
+        layers: beside.layers,
     };
     report.settle();
     let recorded = records
@@ -79,30 +100,78 @@ pub fn outcome(plan: &Plan, records: &[Record], timing: &Timing, began: Instant)
     }
 }
 
-/// What all clients counted together: by operation and by step.
-fn counted(
-    records: &[Record],
-) -> (
-    BTreeMap<String, OperationReport>,
-    BTreeMap<String, StepReport>,
-) {
-    let mut operations: BTreeMap<&str, Counted> = BTreeMap::new();
-    let mut steps: BTreeMap<String, Counted> = BTreeMap::new();
-    for record in records {
-        for (name, counted) in record.operations() {
-            operations.entry(name).or_default().merge(counted);
-        }
-        for (name, counted) in record.steps() {
-            steps.entry(name).or_default().merge(counted);
+/// What all clients did in one phase.
+fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> PhaseReport {
+    let parts: Vec<&Part> = records.iter().filter_map(|r| r.parts.get(number)).collect();
+    let its = &timing.phases[number];
+    let (mut ends, mut seconds) = (Histogram::new(), Vec::new());
+    for part in &parts {
+        ends.merge(&part.ends());
+        add_seconds(&mut seconds, &part.series.seconds());
+    }
+    let last = parts.iter().filter_map(|part| part.last_end).max();
+    PhaseReport {
+        name: setup.phases[number].name.clone(),
+        start_s: seconds_between(timing.phases[0].zero, its.zero),
+        window_s: last.map_or(0.0, |last| seconds_between(its.zero, last)),
+        // Nobody was first when nobody started.
+        stonewall_s: match its.wall_ns {
+            u64::MAX => 0.0,
+            wall_ns => wall_ns as f64 * 1e-9,
+        },
+        count: parts.iter().map(|part| part.count).sum(),
+        bytes: parts
+            .iter()
+            .flat_map(|part| part.kinds())
+            .map(|(_, kind)| kind.bytes())
+            .sum(),
+        rate_per_s: 0.0,
+        throughput_bytes_per_s: 0.0,
+        stonewall_rate_per_s: 0.0,
+        operations: operations(parts.into_iter()),
+        ends,
+        seconds,
+        steady: None,
+    }
+}
+
+fn seconds_between(start: u64, end: u64) -> f64 {
+    end.saturating_sub(start) as f64 * 1e-9
+}
+
+/// What was counted together, by operation.
+fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, OperationReport> {
+    let mut counted: BTreeMap<&str, (Counted, Option<Histogram>)> = BTreeMap::new();
+    for (kind, seen) in parts.flat_map(Part::kinds) {
+        let (all, responses) = counted.entry(kind.name()).or_default();
+        all.merge(&seen.operations());
+        if let Some(response) = &seen.response {
+            responses.get_or_insert_default().merge(response);
         }
     }
-    let operations = operations
+    let report = |(name, (counted, responses)): (&str, (Counted, Option<Histogram>))| {
+        let mut report = counted.operation();
+        report.response = responses.as_ref().map(Summary::from);
+        report.response_histogram = responses;
+        (name.to_string(), report)
+    };
+    counted.into_iter().map(report).collect()
+}
+
+/// What all clients counted together, by step.
+fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
+    let mut found: BTreeMap<String, Counted> = BTreeMap::new();
+    let parts = records.iter().flat_map(|record| &record.parts);
+    for (kind, seen) in parts.flat_map(Part::kinds) {
+        for (step, counted) in seen.steps() {
+            let name = format!("{}/{}", kind.name(), step.name());
+            found.entry(name).or_default().merge(&counted);
+        }
+    }
+    found
         .into_iter()
-        .map(|(name, counted)| (name.to_string(), counted.operation()));
-    let steps = steps
-        .into_iter()
-        .map(|(name, counted)| (name, counted.step()));
-    (operations.collect(), steps.collect())
+        .map(|(name, counted)| (name, counted.step()))
+        .collect()
 }
 
 /// What failed, by operation and kind.
@@ -123,16 +192,21 @@ fn errors(records: &[Record]) -> Vec<ErrorCount> {
     found.into_values().collect()
 }
 
-fn per_client(record: &Record, zero: Instant) -> ClientReport {
-    let since = |at: Option<Instant>| at.map_or(0.0, |at| nanoseconds(zero, at) as f64 * 1e-9);
+fn per_client(record: &Record, timing: &Timing) -> ClientReport {
+    let zero = timing.phases.first().map_or(0, |phase| phase.zero);
+    let since = |at: Option<u64>| at.map_or(0.0, |at| seconds_between(zero, at));
+    let kinds = || {
+        record
+            .parts
+            .iter()
+            .flat_map(Part::kinds)
+            .map(|(_, kind)| kind)
+    };
     ClientReport {
         client: record.client,
-        first_start_s: since(record.first_start),
-        last_end_s: since(record.last_end),
-        count: record
-            .operations()
-            .map(|(_, counted)| counted.histogram.count())
-            .sum(),
-        bytes: record.operations().map(|(_, counted)| counted.bytes).sum(),
+        first_start_s: since(record.parts.iter().find_map(|part| part.first_start)),
+        last_end_s: since(record.last_end()),
+        count: record.count(),
+        bytes: kinds().map(|kind| kind.bytes()).sum(),
     }
 }

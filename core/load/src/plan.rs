@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use dfslab_workload::StreamSpec;
+use dfslab_workload::{Access, Order, Prepare, StreamSpec};
 use serde::Deserialize;
 
+use crate::target::layer::Layer;
 use crate::target::{capabilities_of, TargetSpec};
 use crate::{Error, Result};
 
@@ -70,6 +71,9 @@ pub struct Plan {
     /// Leave the files.
     #[serde(default)]
     pub keep: bool,
+    /// What is put around the target, the outermost first.
+    #[serde(default)]
+    pub layers: Vec<Layer>,
 }
 
 impl Plan {
@@ -97,6 +101,7 @@ impl Plan {
             return Err(Error::input("time_limit_s", reason));
         }
         plan.target.check()?;
+        plan.layers.iter().try_for_each(Layer::check)?;
         plan.check_capabilities()?;
         Ok(plan)
     }
@@ -124,7 +129,9 @@ impl Plan {
         }
         let wants = [
             (self.target.wants_direct(), can.direct_io, "direct I/O"),
-            (self.target.wants_fsync(), can.fsync, "fsync"),
+            (self.wants_fsync(), can.fsync, "fsync"),
+            (self.target.wants_mmap(), can.mmap, "mmap"),
+            (self.wants_places(), can.pread, "read in any order"),
             (self.verify != Verify::None, can.verify, "verify content"),
             (
                 self.target.wants_cold() == Some("files"),
@@ -143,7 +150,30 @@ impl Plan {
         if self.target.wants_direct() {
             self.check_direct()?;
         }
+        if self.verify == Verify::After && self.stream.prepare == Prepare::Empty {
+            let reason =
+                "\"after\" knows nothing of files that begin empty and are written in places";
+            return Err(Error::input("verify", reason));
+        }
         Ok(())
+    }
+
+    fn wants_fsync(&self) -> bool {
+        let phases = self.stream.all_phases();
+        let shares = phases.iter().flat_map(|phase| &phase.mix);
+        let asked = shares.into_iter().any(|share| share.fsync == Some(true));
+        asked || self.target.wants_fsync() || self.target.wants_fsync_of_writes()
+    }
+
+    /// Whether anything is read in another order than front to back.
+    fn wants_places(&self) -> bool {
+        let phases = self.stream.all_phases();
+        let mut accesses = phases.iter().flat_map(|phase| {
+            let own = phase.mix.iter().filter_map(|share| share.access.as_ref());
+            own.chain([&phase.access])
+        });
+        let ordered = |access: &Access| access.order != Order::Sequential;
+        accesses.any(ordered)
     }
 
     fn check_direct(&self) -> Result<()> {

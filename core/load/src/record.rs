@@ -1,13 +1,15 @@
-//! One client's record of what it did: histograms, spans, errors, executed operations.
+//! One client's record of what it did: histograms, seconds, spans, errors, executed operations.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use dfslab_stats::Histogram;
 use dfslab_workload::{Operation, OperationKind};
 
 use crate::report::{Counted, SpanRecord};
+use crate::series::Series;
 use crate::Error;
+
+const KINDS: usize = OperationKind::ALL.len();
 
 /// The primitives of logical operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,123 +26,321 @@ pub enum Step {
     Rename,
     Delete,
     Mkdir,
+    Exists,
+    Rmdir,
+    Truncate,
+    Chmod,
+    SetXattr,
+    GetXattr,
+    Lock,
+    Unlock,
 }
 
 impl Step {
-    const COUNT: usize = 12;
+    const ALL: [Step; 20] = [
+        Step::Create,
+        Step::Open,
+        Step::Append,
+        Step::Read,
+        Step::Write,
+        Step::Fsync,
+        Step::Close,
+        Step::Stat,
+        Step::List,
+        Step::Rename,
+        Step::Delete,
+        Step::Mkdir,
+        Step::Exists,
+        Step::Rmdir,
+        Step::Truncate,
+        Step::Chmod,
+        Step::SetXattr,
+        Step::GetXattr,
+        Step::Lock,
+        Step::Unlock,
+    ];
 
     pub fn name(self) -> &'static str {
-        match self {
-            Step::Create => "create",
-            Step::Open => "open",
-            Step::Append => "append",
-            Step::Read => "read",
-            Step::Write => "write",
-            Step::Fsync => "fsync",
-            Step::Close => "close",
-            Step::Stat => "stat",
-            Step::List => "list",
-            Step::Rename => "rename",
-            Step::Delete => "delete",
-            Step::Mkdir => "mkdir",
-        }
+        const NAMES: [&str; Step::ALL.len()] = [
+            "create",
+            "open",
+            "append",
+            "read",
+            "write",
+            "fsync",
+            "close",
+            "stat",
+            "list",
+            "rename",
+            "delete",
+            "mkdir",
+            "exists",
+            "rmdir",
+            "truncate",
+            "chmod",
+            "set_xattr",
+            "get_xattr",
+            "lock",
+            "unlock",
+        ];
+        NAMES[self as usize]
     }
 }
 
-/// A step that was done: when, how long, how much.
+/// A step that was done: when (ns of the monotonic clock), how much.
 #[derive(Clone, Copy)]
 pub struct Done {
     pub step: Step,
-    pub start: Instant,
-    pub end: Instant,
+    pub start: u64,
+    pub end: u64,
     pub bytes: u64,
 }
 
-type Steps = [Option<Box<Counted>>; Step::COUNT];
+type Steps = [Option<Box<Counted>>; Step::ALL.len()];
 type Errors = BTreeMap<(String, ErrorKindName), (u64, String)>;
 type ErrorKindName = &'static str;
+
+/// What one client saw of one kind of operation in one phase.
+#[derive(Default)]
+pub struct Kind {
+    /// All operations: time from their actual start.
+    pub all: Counted,
+    /// Time from the intended start, where there is one.
+    pub response: Option<Box<Histogram>>,
+    /// Operations of one call that takes all their time are counted once, for both: which call.
+    single: Option<Step>,
+    singles: Counted,
+    steps: Option<Box<Steps>>,
+}
+
+/// What one client saw in one phase.
+pub struct Part {
+    pub zero: u64,
+    kinds: [Option<Box<Kind>>; KINDS],
+    pub series: Series,
+    /// Operations that succeeded; when each of them ended after zero.
+    pub count: u64,
+    ends: Histogram,
+    ends_low: u64,
+    ends_high: u64,
+    ends_pending: u64,
+    /// How much later than it could have an operation with an intended start began.
+    pub late: Histogram,
+    pub first_start: Option<u64>,
+    pub last_end: Option<u64>,
+    /// When the client could have begun its next operation.
+    free_at: u64,
+}
 
 /// Everything one client saw.
 pub struct Record {
     pub client: u32,
-    zero: Instant,
+    zero: u64,
     zero_unix_ns: u64,
-    operations: [Option<Box<Counted>>; OperationKind::ALL.len()],
-    steps: [Option<Box<Steps>>; OperationKind::ALL.len()],
+    pub parts: Vec<Part>,
     spans: Vec<Kept>,
     span_limit: usize,
     pub spans_dropped: u64,
     pub errors: Errors,
     pub executed: Vec<Operation>,
-    pub first_start: Option<Instant>,
-    pub last_end: Option<Instant>,
     pub verified_bytes: u64,
-    /// Operations that succeeded, and when each of them ended after zero.
-    pub count: u64,
-    pub ends: Histogram,
+    pub failures: u64,
 }
 
 /// A span as it is kept while the clock runs: no text, no allocation of its own.
 struct Kept {
     kind: OperationKind,
     step: Option<Step>,
-    start: Instant,
-    end: Instant,
+    start: u64,
+    end: u64,
     parent: u64,
     bytes: u64,
 }
 
+impl Part {
+    /// A part that begins at `zero`.
+    fn new(zero: u64) -> Self {
+        Part {
+            zero,
+            kinds: std::array::from_fn(|_| None),
+            series: Series::new(zero),
+            count: 0,
+            ends: Histogram::new(),
+            ends_low: 0,
+            ends_high: 0,
+            ends_pending: 0,
+            late: Histogram::new(),
+            first_start: None,
+            last_end: None,
+            free_at: zero,
+        }
+    }
+
+    /// Count an end; those of one bucket come one after the other and are stored together.
+    #[inline]
+    fn ended(&mut self, after_ns: u64) {
+        if after_ns >= self.ends_high {
+            self.store_ends();
+            (self.ends_low, self.ends_high) = Histogram::bucket_of(after_ns);
+        }
+        self.ends_pending += 1;
+    }
+
+    #[cold]
+    fn store_ends(&mut self) {
+        self.ends.record_many(self.ends_low, self.ends_pending);
+        self.ends_pending = 0;
+    }
+
+    /// When operations ended; the values are the buckets' lowest.
+    pub fn ends(&self) -> Histogram {
+        let mut ends = self.ends.clone();
+        ends.record_many(self.ends_low, self.ends_pending);
+        if let Some(last) = self.last_end.filter(|_| ends.count() > 0) {
+            ends.raise_maximum(last.saturating_sub(self.zero));
+        }
+        ends
+    }
+
+    /// (kind, what was seen) of every kind of operation seen.
+    pub fn kinds(&self) -> impl Iterator<Item = (OperationKind, &Kind)> {
+        OperationKind::ALL
+            .iter()
+            .filter_map(|kind| Some((*kind, self.kinds[*kind as usize].as_deref()?)))
+    }
+
+    fn kind(&mut self, kind: OperationKind) -> &mut Kind {
+        self.kinds[kind as usize].get_or_insert_default()
+    }
+}
+
+impl Kind {
+    #[inline]
+    fn succeeded(&mut self, bytes: u64, (start, end): (u64, u64), done: &[Done]) {
+        if let [one] = done {
+            if *self.single.get_or_insert(one.step) == one.step {
+                self.singles.histogram.record(end - start);
+                self.singles.bytes += bytes;
+                return;
+            }
+        }
+        self.all.histogram.record(end - start);
+        self.all.bytes += bytes;
+        let steps = self
+            .steps
+            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| None)));
+        for one in done {
+            let counted = steps[one.step as usize].get_or_insert_default();
+            counted.histogram.record(one.end - one.start);
+            counted.bytes += one.bytes;
+        }
+    }
+
+    /// All operations of this kind.
+    pub fn operations(&self) -> Counted {
+        let mut all = self.all.clone();
+        all.merge(&self.singles);
+        all
+    }
+
+    /// (step, what was counted) of every step seen.
+    pub fn steps(&self) -> Vec<(Step, Counted)> {
+        let mut found: BTreeMap<Step, Counted> = BTreeMap::new();
+        for step in Step::ALL {
+            let seen = self
+                .steps
+                .as_ref()
+                .and_then(|steps| steps[step as usize].as_deref());
+            if let Some(counted) = seen {
+                found.entry(step).or_default().merge(counted);
+            }
+        }
+        if let Some(step) = self.single.filter(|_| self.singles.histogram.count() > 0) {
+            found.entry(step).or_default().merge(&self.singles);
+        }
+        found.into_iter().collect()
+    }
+
+    /// Bytes they moved.
+    pub fn bytes(&self) -> u64 {
+        self.all.bytes + self.singles.bytes
+    }
+}
+
 impl Record {
-    pub fn new(client: u32, zero: Instant, zero_unix_ns: u64, span_limit: usize) -> Self {
+    pub fn new(client: u32, zero: u64, zero_unix_ns: u64, span_limit: usize) -> Self {
         Record {
             client,
             zero,
             zero_unix_ns,
-            operations: std::array::from_fn(|_| None),
-            steps: std::array::from_fn(|_| None),
+            parts: Vec::new(),
             spans: Vec::new(),
             span_limit,
             spans_dropped: 0,
             errors: BTreeMap::new(),
             executed: Vec::new(),
-            first_start: None,
-            last_end: None,
             verified_bytes: 0,
-            count: 0,
-            ends: Histogram::new(),
+            failures: 0,
         }
+    }
+
+    /// What comes now belongs to a part that begins at `zero`.
+    pub fn begin_part(&mut self, zero: u64) {
+        self.parts.push(Part::new(zero));
+    }
+
+    /// The part that is under way.
+    pub fn part(&mut self) -> &mut Part {
+        self.parts
+            .last_mut()
+            .expect("begun before anything is recorded")
     }
 
     /// Count one successful operation and its steps.
+    #[inline]
     pub fn succeeded(
         &mut self,
         operation: &Operation,
-        start: Instant,
-        end: Instant,
+        intended: Option<u64>,
+        (start, end): (u64, u64),
         done: &[Done],
     ) {
-        let kind = operation.kind as usize;
-        let counted = self.operations[kind].get_or_insert_default();
-        counted.histogram.record(nanoseconds(start, end));
-        counted.bytes += operation.size_bytes;
-        let steps = self.steps[kind].get_or_insert_with(|| Box::new(std::array::from_fn(|_| None)));
-        for one in done {
-            let counted = steps[one.step as usize].get_or_insert_default();
-            counted.histogram.record(nanoseconds(one.start, one.end));
-            counted.bytes += one.bytes;
+        let part = self
+            .parts
+            .last_mut()
+            .expect("begun before anything is recorded");
+        let moved = if operation.kind.moves_data() {
+            operation.size_bytes
+        } else {
+            0
+        };
+        let kind = part.kind(operation.kind);
+        kind.succeeded(moved, (start, end), done);
+        let mut latency = end - start;
+        if let Some(intended) = intended {
+            latency = end.saturating_sub(intended);
+            kind.response.get_or_insert_default().record(latency);
+            let could = intended.max(part.free_at);
+            part.late.record(start.saturating_sub(could));
         }
-        self.first_start.get_or_insert(start);
-        self.last_end = Some(end);
-        self.count += 1;
-        self.ends.record(nanoseconds(self.zero, end));
-        self.keep_spans(operation, start, end, done);
+        part.first_start.get_or_insert(start);
+        part.last_end = Some(end);
+        part.free_at = end;
+        part.count += 1;
+        part.series.count(end, moved, latency);
+        part.ended(end.saturating_sub(part.zero));
+        if self.span_limit > 0 {
+            self.keep_spans(operation, start, end, done);
+        }
     }
 
     /// Count one failed operation.
-    pub fn failed(&mut self, operation: &Operation, error: &Error) {
-        self.operations[operation.kind as usize]
-            .get_or_insert_default()
-            .errors += 1;
+    pub fn failed(&mut self, operation: &Operation, at: u64, error: &Error) {
+        let part = self.part();
+        part.kind(operation.kind).all.errors += 1;
+        part.series.fail(at);
+        part.free_at = at;
+        self.failures += 1;
         self.note(operation.kind.name(), error);
     }
 
@@ -153,15 +353,17 @@ impl Record {
             .0 += 1;
     }
 
-    /// Errors that count against the run: all of them.
-    pub fn error_count(&self) -> u64 {
-        self.errors.values().map(|(count, _)| count).sum()
+    /// Operations that succeeded.
+    pub fn count(&self) -> u64 {
+        self.parts.iter().map(|part| part.count).sum()
     }
 
-    fn keep_spans(&mut self, operation: &Operation, start: Instant, end: Instant, done: &[Done]) {
-        if self.span_limit == 0 {
-            return;
-        }
+    /// When the last operation that succeeded ended.
+    pub fn last_end(&self) -> Option<u64> {
+        self.parts.iter().filter_map(|part| part.last_end).max()
+    }
+
+    fn keep_spans(&mut self, operation: &Operation, start: u64, end: u64, done: &[Done]) {
         if self.spans.len() + 1 + done.len() > self.span_limit {
             self.spans_dropped += 1 + done.len() as u64;
             return;
@@ -189,7 +391,7 @@ impl Record {
     /// The spans that were kept; their ids are unique over all clients: the client above, a count
     /// from 1 below.
     pub fn spans(&self) -> impl Iterator<Item = SpanRecord> + '_ {
-        let unix = |at: Instant| self.zero_unix_ns + nanoseconds(self.zero, at);
+        let unix = |at: u64| self.zero_unix_ns + at.saturating_sub(self.zero);
         let id = |place: u64| (u64::from(self.client) + 1) << 40 | place;
         self.spans.iter().zip(1u64..).map(move |(span, place)| {
             let name = span.kind.name();
@@ -207,46 +409,4 @@ impl Record {
             }
         })
     }
-
-    /// (name, counted) of every kind of operation seen.
-    pub fn operations(&self) -> impl Iterator<Item = (&'static str, &Counted)> {
-        OperationKind::ALL
-            .iter()
-            .filter_map(|kind| Some((kind.name(), self.operations[*kind as usize].as_deref()?)))
-    }
-
-    /// (kind/step, counted) of every primitive seen.
-    pub fn steps(&self) -> Vec<(String, &Counted)> {
-        const STEPS: [Step; Step::COUNT] = [
-            Step::Create,
-            Step::Open,
-            Step::Append,
-            Step::Read,
-            Step::Write,
-            Step::Fsync,
-            Step::Close,
-            Step::Stat,
-            Step::List,
-            Step::Rename,
-            Step::Delete,
-            Step::Mkdir,
-        ];
-        let mut found = Vec::new();
-        for kind in OperationKind::ALL {
-            let Some(steps) = &self.steps[kind as usize] else {
-                continue;
-            };
-            for step in STEPS {
-                if let Some(counted) = &steps[step as usize] {
-                    found.push((format!("{}/{}", kind.name(), step.name()), &**counted));
-                }
-            }
-        }
-        found
-    }
-}
-
-/// Nanoseconds from `start` to `end`.
-pub fn nanoseconds(start: Instant, end: Instant) -> u64 {
-    end.saturating_duration_since(start).as_nanos() as u64
 }

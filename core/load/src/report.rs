@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use dfslab_stats::{Histogram, Summary};
 use serde::{Deserialize, Serialize};
 
+use crate::series::{Second, Steady};
+
 /// One logical operation kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationReport {
@@ -18,6 +20,12 @@ pub struct OperationReport {
     pub latency: Summary,
     /// The same, without loss.
     pub histogram: Histogram,
+    /// Time from the intended start to the end, where operations have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Summary>,
+    /// The same, without loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_histogram: Option<Histogram>,
 }
 
 /// One primitive inside a logical operation, such as `write/close`.
@@ -77,6 +85,55 @@ pub struct CpuReport {
     pub system: f64,
 }
 
+/// What the generator itself adds, so that nobody takes it for the target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorReport {
+    /// Processor time of one operation of this very stream on a target that does nothing, ns.
+    pub own_ns_per_op: f64,
+    /// Processor time of the cheapest call into the kernel, ns.
+    pub call_floor_ns: f64,
+    /// The generator's own time over the mean time of an operation.
+    pub share_of_latency: f64,
+    /// How much later than they could have operations with an intended start began.
+    pub late: Summary,
+    /// The same, without loss.
+    pub late_histogram: Histogram,
+    /// False when that lateness (99 of 100) is above 1 % of the median response time and above
+    /// 100 µs: then response times hold some of the generator.
+    pub on_time: bool,
+}
+
+/// One phase of a run that has several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// Its name.
+    pub name: String,
+    /// When all clients began it, after the common start.
+    pub start_s: f64,
+    /// From then to the end of its last operation.
+    pub window_s: f64,
+    /// From then to the first client that had finished.
+    pub stonewall_s: f64,
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Successful operations over the window.
+    pub rate_per_s: f64,
+    /// Bytes moved over the window.
+    pub throughput_bytes_per_s: f64,
+    /// Successful operations until the stonewall, over it.
+    pub stonewall_rate_per_s: f64,
+    /// By logical operation.
+    pub operations: BTreeMap<String, OperationReport>,
+    /// When successful operations ended, after the phase's start.
+    pub ends: Histogram,
+    /// Second by second.
+    pub seconds: Vec<Second>,
+    /// When it had settled, by MSER-5; none for fewer than 21 seconds.
+    pub steady: Option<Steady>,
+}
+
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -118,6 +175,21 @@ pub struct Report {
     pub cpu_s: CpuReport,
     /// Spans not kept.
     pub spans_dropped: u64,
+    /// Second by second after the common start; of runs with several phases, these hold it.
+    #[serde(default)]
+    pub seconds: Vec<Second>,
+    /// When it had settled, by MSER-5; none for fewer than 21 seconds.
+    #[serde(default)]
+    pub steady: Option<Steady>,
+    /// The phases, where there are several: all other times are then sums over them.
+    #[serde(default)]
+    pub phases: Vec<PhaseReport>,
+    /// What the generator adds.
+    #[serde(default)]
+    pub generator: GeneratorReport,
+    /// What layers did to calls: "stalled", "failed", …
+    #[serde(default)]
+    pub layers: BTreeMap<String, u64>,
 }
 
 /// One span: a logical operation, or a primitive in it.
@@ -161,6 +233,8 @@ impl Counted {
             bytes: self.bytes,
             latency: Summary::from(&self.histogram),
             histogram: self.histogram.clone(),
+            response: None,
+            response_histogram: None,
         }
     }
 

@@ -1,26 +1,26 @@
-//! Runs a plan: prepare, empty caches, start together, closed loop, check, clean up.
+//! Runs a plan: prepare, empty caches, start each phase together, check, clean up.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dfslab_workload::{prepared_files, Stream};
 
+use crate::caches::{check_system_caches, drop_system_caches};
 use crate::client::Client;
-use crate::content::Content;
+use crate::clock::{monotonic_ns, ns_of};
 use crate::control::{Control, Phase};
-use crate::outcome::{outcome, Outcome, Timing};
+use crate::generator::calibrate;
+use crate::outcome::{outcome, Beside, Outcome, PhaseTiming, Timing};
+use crate::pace::{sleep_until, timed_phase};
 use crate::plan::{Plan, Verify};
-use crate::record::{nanoseconds, Record};
+use crate::record::Record;
 use crate::report::CpuReport;
+use crate::setup::Setup;
+use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
 use crate::{Error, ErrorKind, Result};
-
-const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
-/// A counter that all clients write to with every operation would slow them down.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-const TELL_EVERY: Duration = Duration::from_millis(10);
 
 /// Run a plan. Errors of operations, of checks and of cleaning up are counted in the report; an
 /// error here means that the run could not begin.
@@ -30,9 +30,11 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
         check_system_caches()?;
     }
     let factory = factory(&plan.target, &plan.run_directory)?;
+    let setup = Setup::new(plan);
+    let generator = calibrate(&setup);
+    let layers = Layers::new(&plan.layers, plan.stream.seed);
     factory.begin(plan.shared)?;
-    let content = Content::new(plan.stream.seed, plan.stream.transfer_size_bytes as usize);
-    let ran = run_clients(plan, control, factory.as_ref(), &content);
+    let ran = run_clients(&setup, control, factory.as_ref(), &layers);
     let removed = match plan.keep {
         true => Ok(()),
         false => factory.finish(plan.shared),
@@ -42,7 +44,12 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
         timing.complete = false;
         record.note("clean_up", &error);
     }
-    let outcome = outcome(plan, &records, &timing, began);
+    let beside = Beside {
+        generator,
+        layers: layers.counts(),
+        wall_s: began.elapsed().as_secs_f64(),
+    };
+    let outcome = outcome(&setup, &records, &timing, beside);
     match refused {
         None => Ok(outcome),
         Some(error) => Err(with_what_is_left(error, &outcome)),
@@ -58,65 +65,125 @@ fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
 }
 
 /// The clients' common ground.
-struct Together<'a> {
-    plan: &'a Plan,
-    control: &'a Control,
+pub struct Together<'a> {
+    pub setup: &'a Setup<'a>,
+    pub control: &'a Control,
+    layers: &'a Layers,
     /// Held until every thread is there; false when one could not be had and nothing may begin.
     go: Mutex<bool>,
     prepared: Barrier,
     started: Barrier,
     finished: Barrier,
-    errors: AtomicU64,
+    /// What was around the timed part is away: checking and cleaning up may begin.
+    settled: Barrier,
+    pub errors: AtomicU64,
     /// Preparation failed somewhere: nobody starts.
     broken: AtomicBool,
+    /// A client was stopped before it had done a phase: the phases after it do not begin.
+    pub cut: AtomicBool,
     refused: Mutex<Option<Error>>,
-    zero: OnceLock<(Instant, u64)>,
+    zero_unix_ns: OnceLock<u64>,
     late_s: OnceLock<f64>,
+    phases: Vec<Times>,
+}
+
+/// When a phase was, as it comes to be known.
+struct Times {
+    zero: AtomicU64,
     /// When the first client had done all its operations, ns after zero.
     wall_ns: AtomicU64,
 }
 
 impl<'a> Together<'a> {
-    fn new(plan: &'a Plan, control: &'a Control) -> Self {
-        let parties = plan.client_count() as usize + 1;
+    fn new(setup: &'a Setup<'a>, control: &'a Control, layers: &'a Layers) -> Self {
+        let parties = setup.plan.client_count() as usize + 1;
+        let times = || Times {
+            zero: AtomicU64::new(0),
+            wall_ns: AtomicU64::new(u64::MAX),
+        };
         Together {
-            plan,
+            setup,
             control,
+            layers,
             go: Mutex::new(false),
             prepared: Barrier::new(parties),
             started: Barrier::new(parties),
             finished: Barrier::new(parties),
+            settled: Barrier::new(parties),
             errors: AtomicU64::new(0),
             broken: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
             refused: Mutex::new(None),
-            zero: OnceLock::new(),
+            zero_unix_ns: OnceLock::new(),
             late_s: OnceLock::new(),
-            wall_ns: AtomicU64::new(u64::MAX),
+            phases: setup.phases.iter().map(|_| times()).collect(),
         }
     }
 
-    fn zero(&self) -> (Instant, u64) {
-        *self.zero.get().expect("set before the common start")
+    /// The phase's common start.
+    pub fn zero(&self, phase: usize) -> u64 {
+        self.phases[phase].zero.load(Ordering::Acquire)
+    }
+
+    /// A client has done all its operations of a phase.
+    pub fn reached_wall(&self, phase: usize, at_ns: u64) {
+        let after = at_ns.saturating_sub(self.zero(phase));
+        self.phases[phase]
+            .wall_ns
+            .fetch_min(after, Ordering::Relaxed);
+    }
+
+    /// Whether the clients' work is over: nothing began, or nothing more is to begin. All ask
+    /// between the same two barriers, where nobody changes the answer.
+    fn is_over(&self) -> bool {
+        self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
 
     /// Nobody starts, and this is why.
     fn refuse(&self, error: Error) {
-        self.broken.store(true, Ordering::Relaxed);
+        self.broken.store(true, Ordering::Release);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.get_or_insert(error);
     }
+
+    fn timing(&self, cpu: CpuReport, records: &[Record]) -> Timing {
+        let plan = self.setup.plan;
+        let errors = self.errors.load(Ordering::Relaxed);
+        let begun = self
+            .phases
+            .iter()
+            .filter(|phase| phase.zero.load(Ordering::Relaxed) > 0);
+        let timing = |phase: &Times| PhaseTiming {
+            zero: phase.zero.load(Ordering::Relaxed),
+            wall_ns: phase.wall_ns.load(Ordering::Relaxed),
+        };
+        Timing {
+            zero_unix_ns: self.zero_unix_ns.get().copied().unwrap_or(0),
+            late_s: self.late_s.get().copied().unwrap_or(0.0),
+            cpu,
+            phases: begun.map(timing).collect(),
+            complete: !self.control.stopped()
+                && errors <= plan.max_errors
+                && !self.is_over()
+                && all_done(plan, records),
+        }
+    }
 }
 
+type Ran = (Vec<Record>, Timing, Option<Error>);
+
 fn run_clients(
-    plan: &Plan,
+    setup: &Setup,
     control: &Control,
     factory: &dyn Factory,
-    content: &Content,
-) -> Result<(Vec<Record>, Timing, Option<Error>)> {
-    let together = Together::new(plan, control);
+    layers: &Layers,
+) -> Result<Ran> {
+    let plan = setup.plan;
+    let together = Together::new(setup, control, layers);
     let mut connections = Vec::new();
     for number in plan.clients() {
-        connections.push(Client::new(number, plan, content, factory.connect()?));
+        let target = layers.around(factory.connect()?, number);
+        connections.push(Client::new(number, setup, target));
     }
     control.enter(Phase::Preparing, files_to_prepare(plan));
     let mut cpu = CpuReport::default();
@@ -137,20 +204,9 @@ fn run_clients(
         Ok(threads.into_iter().filter_map(join).collect::<Vec<_>>())
     })?;
     records.sort_by_key(|record| record.client);
-    let (zero, zero_unix_ns) = together.zero();
-    let errors = together.errors.load(Ordering::Relaxed);
-    let timing = Timing {
-        zero,
-        zero_unix_ns,
-        late_s: together.late_s.get().copied().unwrap_or(0.0),
-        cpu,
-        wall_ns: together.wall_ns.load(Ordering::Relaxed),
-        complete: !control.stopped() && errors <= plan.max_errors && all_done(plan, &records),
-    };
-    let refused = together
-        .refused
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let timing = together.timing(cpu, &records);
+    let refused = together.refused;
+    let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((records, timing, refused))
 }
 
@@ -160,50 +216,67 @@ fn files_to_prepare(plan: &Plan) -> u64 {
 }
 
 fn all_done(plan: &Plan, records: &[Record]) -> bool {
-    let wanted = plan.stream.operations_per_client;
-    let failed = |record: &Record| -> u64 { record.operations().map(|(_, c)| c.errors).sum() };
     records
         .iter()
-        .all(|record| record.count + failed(record) == wanted)
+        .all(|record| record.count() + record.failures == plan.stream.operations_of(record.client))
 }
 
-/// The conductor's part: caches emptied once all are prepared, a common zero, the CPU time.
+/// The conductor's part: caches emptied once all are prepared, a common start of every phase, the
+/// CPU time.
 fn conduct(together: &Together) -> CpuReport {
-    let plan = together.plan;
-    together.prepared.wait();
-    if plan.target.wants_cold() == Some("system") {
-        if let Err(error) = drop_system_caches() {
-            // Refused by the kernel: a run that says "cold" and is not is worse than none.
-            together.refuse(error);
+    let plan = together.setup.plan;
+    let mut spent = CpuReport::default();
+    let operations = plan
+        .clients()
+        .map(|client| plan.stream.operations_of(client))
+        .sum();
+    for phase in 0..together.phases.len() {
+        together.prepared.wait();
+        if phase == 0 && plan.target.wants_cold() == Some("system") {
+            if let Err(error) = drop_system_caches() {
+                // Refused by the kernel: a run that says "cold" and is not is worse than none.
+                together.refuse(error);
+            }
+        }
+        if phase == 0 {
+            together.control.enter(Phase::Running, operations);
+        }
+        let zero = match together.is_over() {
+            true => monotonic_ns(),
+            false => await_start(together, phase),
+        };
+        together.phases[phase].zero.store(zero, Ordering::Release);
+        together.layers.begin(zero);
+        let before = cpu_time();
+        together.started.wait();
+        together.finished.wait();
+        let after = cpu_time();
+        together.layers.end();
+        together.settled.wait();
+        spent.user += after.user - before.user;
+        spent.system += after.system - before.system;
+        if together.is_over() {
+            break;
         }
     }
-    let operations = plan.stream.operations_per_client * u64::from(plan.client_count());
-    together.control.enter(Phase::Running, operations);
-    let zero = match together.broken.load(Ordering::Relaxed) {
-        true => Instant::now(),
-        false => await_start(together),
-    };
-    together.zero.set((zero, unix_ns(zero))).expect("set once");
-    let before = cpu_time();
-    together.started.wait();
-    together.finished.wait();
-    let after = cpu_time();
     together.control.enter(Phase::Verifying, 0);
-    CpuReport {
-        user: after.user - before.user,
-        system: after.system - before.system,
-    }
+    spent
 }
 
 /// Wait for the agreed start, which is where everything is timed from, however late it is noticed.
-fn await_start(together: &Together) -> Instant {
-    let zero = together.control.pass_gate();
-    while Instant::now() < zero && !together.control.stopped() {
-        let left = zero.saturating_duration_since(Instant::now());
-        std::thread::sleep(left.min(LONGEST_SLEEP));
+fn await_start(together: &Together, phase: usize) -> u64 {
+    let instant = together.control.pass_gate(phase > 0);
+    let zero = ns_of(instant);
+    let stopped = || together.control.stopped();
+    sleep_until(zero, &stopped);
+    if phase == 0 {
+        let late = monotonic_ns().saturating_sub(zero);
+        together.late_s.set(late as f64 * 1e-9).expect("set once");
+        together
+            .zero_unix_ns
+            .set(unix_ns(instant))
+            .expect("set once");
     }
-    let late = Instant::now().saturating_duration_since(zero);
-    together.late_s.set(late.as_secs_f64()).expect("set once");
     zero
 }
 
@@ -237,111 +310,76 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     if !*together.go.lock().unwrap_or_else(PoisonError::into_inner) {
         return None;
     }
-    let (plan, control) = (together.plan, together.control);
+    let (plan, control) = (together.setup.plan, together.control);
     let stop = || control.stopped();
     let prepared = guarded("prepare", || {
         client.prepare(&stop, &|| control.count(1))?;
         if plan.target.wants_cold() == Some("files") {
             client.drop_caches()?;
         }
-        Ok(())
+        client.open_held()
     });
     if let Err(error) = prepared {
         together.refuse(error);
     }
-    together.prepared.wait();
-    together.started.wait();
-    let (zero, unix) = together.zero();
-    let limit = plan.spans.limit / plan.stream.clients as usize;
-    let mut record = Record::new(client.number, zero, unix, limit);
-    let count = |during: &str, outcome: Result<()>, record: &mut Record| {
+    let mut record = run_phases(&mut client, together);
+    let mut count = |during: &str, outcome: Result<()>| {
         if let Err(error) = outcome {
             together.errors.fetch_add(1, Ordering::Relaxed);
             record.note(during, &error);
         }
     };
-    if !together.broken.load(Ordering::Relaxed) {
-        let ran = guarded("run", || timed_part(&mut client, &mut record, together));
-        count("run", ran, &mut record);
-    }
-    together.finished.wait();
     let whole = !together.broken.load(Ordering::Relaxed) && !control.stopped();
     if whole && plan.verify == Verify::After {
-        let verified = guarded("verify", || client.verify_all(&stop, &mut record));
-        count("verify", verified, &mut record);
+        let mut verified = 0;
+        count(
+            "verify",
+            guarded("verify", || client.verify_all(&stop, &mut verified)),
+        );
+        record.verified_bytes += verified;
     }
     control.enter(Phase::CleaningUp, 0);
     if !plan.keep {
-        count(
-            "clean_up",
-            guarded("clean_up", || client.clean_up()),
-            &mut record,
-        );
+        let cleaned = guarded("clean_up", || client.clean_up());
+        if let Err(error) = cleaned {
+            together.errors.fetch_add(1, Ordering::Relaxed);
+            record.note("clean_up", &error);
+        }
     }
     Some(record)
 }
 
-/// The closed loop: the next operation starts when the last has ended and the pause is over.
-fn timed_part(client: &mut Client, record: &mut Record, together: &Together) -> Result<()> {
-    let plan = together.plan;
-    let zero = together.zero().0;
-    let deadline = plan
-        .time_limit_s
-        .map(|limit| zero + Duration::from_secs_f64(limit));
-    let think = Duration::from_secs_f64(plan.stream.think_time_s);
-    let over = |now: Instant| {
-        together.control.stopped()
-            || together.errors.load(Ordering::Relaxed) > plan.max_errors
-            || deadline.is_some_and(|at| now >= at)
-    };
-    let (mut failed, mut told, mut untold) = (record.error_count(), zero, 0);
-    for operation in Stream::new(&plan.stream, client.number) {
-        if over(client.now()) {
+/// The timed parts of one client, each begun together with all others.
+fn run_phases(client: &mut Client, together: &Together) -> Record {
+    let plan = together.setup.plan;
+    let limit = plan.spans.limit / plan.stream.clients as usize;
+    let mut record: Option<Record> = None;
+    let mut stream = Stream::new(&plan.stream, client.number);
+    for phase in 0..together.phases.len() {
+        together.prepared.wait();
+        together.started.wait();
+        let zero = together.zero(phase);
+        let unix = together.zero_unix_ns.get().copied().unwrap_or(0);
+        let record = record.get_or_insert_with(|| Record::new(client.number, zero, unix, limit));
+        if !together.is_over() {
+            record.begin_part(zero);
+            stream.next_phase();
+            let ran = guarded("run", || {
+                timed_phase(client, &mut stream, phase, record, together);
+                Ok(())
+            });
+            if let Err(error) = ran {
+                together.errors.fetch_add(1, Ordering::Relaxed);
+                record.note("run", &error);
+            }
+        }
+        together.finished.wait();
+        together.settled.wait();
+        if together.is_over() {
             break;
         }
-        if plan.record {
-            record.executed.push(operation);
-        }
-        if !client.execute(&operation, record) {
-            let now = record.error_count();
-            together.errors.fetch_add(now - failed, Ordering::Relaxed);
-            failed = now;
-        }
-        untold += 1;
-        if client.now().saturating_duration_since(told) >= TELL_EVERY {
-            together.control.count(untold);
-            (told, untold) = (client.now(), 0);
-        }
-        if !think.is_zero() {
-            client.pause(think, &over);
-        }
     }
-    together.control.count(untold);
-    let last_end = record.last_end.unwrap_or_else(Instant::now);
-    together
-        .wall_ns
-        .fetch_min(nanoseconds(zero, last_end), Ordering::Relaxed);
-    Ok(())
-}
-
-fn check_system_caches() -> Result<()> {
-    std::fs::OpenOptions::new()
-        .write(true)
-        .open(DROP_CACHES)
-        .map_or_else(
-            |error| {
-                let reason =
-                    format!("\"system\" needs {DROP_CACHES} to be writable (root): {error}");
-                Err(Error::input("target.drop_caches", reason))
-            },
-            |_| Ok(()),
-        )
-}
-
-fn drop_system_caches() -> Result<()> {
-    // SAFETY: sync takes no arguments and cannot fail.
-    unsafe { libc::sync() };
-    std::fs::write(DROP_CACHES, "3").map_err(|error| Error::io("drop_caches", DROP_CACHES, &error))
+    record.expect("there is at least one phase")
 }
 
 fn cpu_time() -> CpuReport {

@@ -1,15 +1,16 @@
 //! What a load runs on: the trait, declared capabilities, and the targets there are.
 
 mod hdfs;
+pub(crate) mod layer;
 mod nfs;
-mod null;
+pub(crate) mod null;
 mod posix;
 
 use bytes::Bytes;
 use dfslab_workload::OperationKind;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// What a target can do, checked before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,8 +33,28 @@ pub struct Capabilities {
     pub delete: bool,
     /// Making directories.
     pub mkdir: bool,
+    /// Whether a name is there.
+    pub exists: bool,
+    /// Removing directories.
+    pub rmdir: bool,
+    /// Reading at a place of a file that is kept open, and in any order.
+    pub pread: bool,
+    /// Writing over what is there, at any place.
+    pub pwrite: bool,
+    /// Cutting files off.
+    pub truncate: bool,
+    /// Permissions.
+    pub chmod: bool,
+    /// Extended attributes.
+    pub xattr: bool,
+    /// Locks on files.
+    pub lock: bool,
     /// Forcing data to disk.
     pub fsync: bool,
+    /// Writes that return when data is on disk.
+    pub sync_io: bool,
+    /// Reading and writing through mapped memory.
+    pub mmap: bool,
     /// Bypassing the page cache.
     pub direct_io: bool,
     /// Dropping one file from the client's page cache.
@@ -53,7 +74,17 @@ impl Capabilities {
         rename: true,
         delete: true,
         mkdir: true,
+        exists: true,
+        rmdir: true,
+        pread: true,
+        pwrite: true,
+        truncate: true,
+        chmod: true,
+        xattr: true,
+        lock: true,
         fsync: true,
+        sync_io: true,
+        mmap: true,
         direct_io: true,
         drop_file_cache: true,
         verify: true,
@@ -71,7 +102,16 @@ impl Capabilities {
             OperationKind::Rename => self.rename,
             OperationKind::Delete => self.delete,
             OperationKind::Mkdir => self.mkdir,
-            _ => false,
+            OperationKind::Open | OperationKind::Close => self.read,
+            OperationKind::Exists => self.exists,
+            OperationKind::Rmdir => self.rmdir,
+            OperationKind::Pread => self.pread,
+            OperationKind::Pwrite | OperationKind::Overwrite => self.pwrite,
+            OperationKind::Fsync => self.fsync && self.pwrite,
+            OperationKind::Truncate => self.truncate,
+            OperationKind::Chmod => self.chmod,
+            OperationKind::SetXattr | OperationKind::GetXattr => self.xattr,
+            OperationKind::Lock => self.lock,
         }
     }
 }
@@ -85,6 +125,21 @@ pub enum Fsync {
     Never,
     /// Before a file is closed.
     Close,
+    /// After every write call.
+    Write,
+}
+
+/// Whether a write returns before its data is on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncIo {
+    /// It may.
+    #[default]
+    None,
+    /// Not before the data is (O_DSYNC).
+    Data,
+    /// Nor before attributes are (O_SYNC).
+    All,
 }
 
 /// Which caches are emptied before the timed part.
@@ -117,6 +172,12 @@ pub enum TargetSpec {
         /// Bypass the page cache.
         #[serde(default)]
         direct: bool,
+        /// Whether writes wait for the disk.
+        #[serde(default)]
+        sync_io: SyncIo,
+        /// Read and write through mapped memory.
+        #[serde(default)]
+        mmap: bool,
         /// When data is forced to disk.
         #[serde(default)]
         fsync: Fsync,
@@ -204,13 +265,26 @@ impl TargetSpec {
 
     /// Whether files are synced before they are closed.
     pub fn wants_fsync(&self) -> bool {
-        let policy = match self {
+        self.fsync() == Fsync::Close
+    }
+
+    /// Whether every write call is synced.
+    pub fn wants_fsync_of_writes(&self) -> bool {
+        self.fsync() == Fsync::Write
+    }
+
+    fn fsync(&self) -> Fsync {
+        match self {
             TargetSpec::Null { fsync }
             | TargetSpec::Posix { fsync, .. }
             | TargetSpec::Hdfs { fsync, .. }
             | TargetSpec::Nfs(nfs::Spec { fsync, .. }) => *fsync,
-        };
-        policy == Fsync::Close
+        }
+    }
+
+    /// Whether files are mapped.
+    pub fn wants_mmap(&self) -> bool {
+        matches!(self, TargetSpec::Posix { mmap: true, .. })
     }
 
     /// "files" or "system" where caches are to be emptied.
@@ -265,6 +339,35 @@ pub trait Target: Send {
     fn rmdir(&mut self, path: &str) -> Result<()>;
     /// Take a file out of the client's page cache.
     fn drop_cache(&mut self, path: &str) -> Result<()>;
+    /// Open an existing file for reading and writing.
+    fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
+        Err(absent("open_write", path))
+    }
+    /// Whether a name is there.
+    fn exists(&mut self, path: &str) -> Result<bool> {
+        Err(absent("exists", path))
+    }
+    /// Cut a file off.
+    fn truncate(&mut self, path: &str, _size_bytes: u64) -> Result<()> {
+        Err(absent("truncate", path))
+    }
+    /// Change a file's permissions.
+    fn chmod(&mut self, path: &str, _mode: u32) -> Result<()> {
+        Err(absent("chmod", path))
+    }
+    /// Set the load's extended attribute.
+    fn set_xattr(&mut self, path: &str, _value: &[u8]) -> Result<()> {
+        Err(absent("set_xattr", path))
+    }
+    /// Bytes of the load's extended attribute.
+    fn get_xattr(&mut self, path: &str) -> Result<usize> {
+        Err(absent("get_xattr", path))
+    }
+}
+
+/// What a target says that was asked for what it declares it cannot do.
+fn absent(operation: &'static str, path: &str) -> Error {
+    Error::new(ErrorKind::Other, operation, path, "not possible here")
 }
 
 /// An open file of a target; dropped unclosed it is given up without a sync.
@@ -277,6 +380,22 @@ pub trait File: Send {
     fn fsync(&mut self) -> Result<()>;
     /// Close, with all that it waits for.
     fn close(self: Box<Self>) -> Result<()>;
+    /// Bytes at a place; fewer only at the end.
+    fn read_at(&mut self, _buffer: &mut [u8], _offset: u64) -> Result<usize> {
+        Err(absent("read", ""))
+    }
+    /// Write at a place.
+    fn write_at(&mut self, _bytes: Bytes, _offset: u64) -> Result<()> {
+        Err(absent("write", ""))
+    }
+    /// Wait for the whole file's exclusive lock and take it.
+    fn lock(&mut self) -> Result<()> {
+        Err(absent("lock", ""))
+    }
+    /// Give the lock back.
+    fn unlock(&mut self) -> Result<()> {
+        Err(absent("unlock", ""))
+    }
 }
 
 /// Makes a target for every client of one run, inside the run's own directory.
@@ -294,11 +413,17 @@ pub trait Factory: Send + Sync {
 pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory>> {
     match spec {
         TargetSpec::Null { .. } => Ok(Box::new(null::NullFactory)),
-        TargetSpec::Posix { root, direct, .. } => Ok(Box::new(posix::PosixFactory::new(
+        TargetSpec::Posix {
             root,
-            run_directory,
-            *direct,
-        )?)),
+            direct,
+            sync_io,
+            mmap,
+            ..
+        } => {
+            let options = posix::Options::new(*direct, *sync_io, *mmap);
+            let factory = posix::PosixFactory::new(root, run_directory, options)?;
+            Ok(Box::new(factory))
+        }
         TargetSpec::Hdfs {
             uri,
             root,

@@ -63,6 +63,31 @@ impl Histogram {
         self.maximum = self.maximum.max(value_ns);
     }
 
+    /// Count one value many times.
+    pub fn record_many(&mut self, value_ns: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.counts[index_of(value_ns)] += times;
+        self.count += times;
+        self.sum += u128::from(value_ns) * u128::from(times);
+        self.sum_of_squares += u128::from(value_ns) * u128::from(value_ns) * u128::from(times);
+        self.minimum = self.minimum.min(value_ns);
+        self.maximum = self.maximum.max(value_ns);
+    }
+
+    /// The values that share a bucket with this one: the lowest, and the first above them.
+    pub fn bucket_of(value_ns: u64) -> (u64, u64) {
+        let index = index_of(value_ns);
+        let low = low_of(index);
+        (low, low.saturating_add(width_of(index)))
+    }
+
+    /// The largest value was this one, where buckets were counted by their lowest.
+    pub fn raise_maximum(&mut self, value_ns: u64) {
+        self.maximum = self.maximum.max(value_ns);
+    }
+
     /// Add everything that `other` counted; the order of merging never matters.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
@@ -310,6 +335,19 @@ mod tests {
             );
             assert_eq!(merged(&a, &Histogram::new()), a, "seed {seed}");
         }
+    }
+
+    #[test]
+    fn many_at_once_are_one_after_the_other() {
+        let (mut at_once, mut singly) = (Histogram::new(), Histogram::new());
+        for value in values(5, 500) {
+            let (low, above) = Histogram::bucket_of(value);
+            assert!(low <= value && value < above, "{low} {value} {above}");
+            at_once.record_many(low, 3);
+            (0..3).for_each(|_| singly.record(low));
+        }
+        at_once.record_many(u64::MAX, 0);
+        assert_eq!(at_once, singly);
     }
 
     #[test]

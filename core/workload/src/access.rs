@@ -84,7 +84,7 @@ impl Access {
     }
 
     /// Whether one operation goes through the whole file from its start.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.order == Order::Sequential && self.transfers_per_operation == 0
     }
 }

@@ -285,7 +285,12 @@ impl Profile {
                 // rate t + (next - rate) t² / (2 span) = left, in the form that stays exact.
                 let slope = (next - rate) / span;
                 let root = (rate * rate + 2.0 * slope * left).max(0.0).sqrt();
-                return start + (2.0 * left / (rate + root)).min(span);
+                let after = if left > 0.0 {
+                    2.0 * left / (rate + root)
+                } else {
+                    0.0
+                };
+                return start + after.min(span);
             }
             self.before += in_piece;
             self.piece += 1;
@@ -360,6 +365,7 @@ mod tests {
         };
         let all = starts(ramp, 4, 5_000);
         let until = |end: f64| all.iter().filter(|time| **time < end).count() as f64;
+        assert!(all[0] < 1e-6, "{}", all[0]);
         assert!((until(5.0) - 1250.0).abs() <= 2.0, "{}", until(5.0));
         assert!((until(10.0) - 5000.0).abs() <= 2.0, "{}", until(10.0));
         assert!((until(14.0) - 9000.0).abs() <= 2.0, "{}", until(14.0));

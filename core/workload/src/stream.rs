@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::access::single;
 use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, StreamSpec};
-use crate::{draw, Access, Operation, OperationKind, Passage, Share, Transfers};
+use crate::{draw, Access, Operation, OperationKind, Passage, Transfers};
 
 /// What a random number is for; part of its key. Others are in `access.rs` and `arrival.rs`.
 #[derive(Clone, Copy)]
@@ -190,7 +190,7 @@ impl<'a> Stream<'a> {
         if client == self.client {
             return self.own.clone();
         }
-        // Phases that take others' files change none, so the other's own stream is all there is.
+        // Phases that take others' files change none and are passed over.
         let mut spec = self.spec.clone();
         spec.phases = self.phases[..=self.phase].to_vec();
         spec.phases.iter_mut().for_each(|p| p.files = Files::Own);
@@ -198,11 +198,15 @@ impl<'a> Stream<'a> {
         spec.mix.clear();
         let mut other = Stream::new(&spec, client);
         while other.phase < self.phase {
-            let _ = other.next();
-            if other.left == 0 {
-                other.phase += 1;
-                other.begin_phase();
+            match self.phases[other.phase].files {
+                Files::Own => {
+                    let left = other.left as usize;
+                    other.by_ref().take(left).for_each(|_| ());
+                }
+                _ => other.index += other.left,
             }
+            other.phase += 1;
+            other.begin_phase();
         }
         other.own
     }
@@ -415,14 +419,27 @@ impl<'a> Stream<'a> {
         Some(operation)
     }
 
-    /// The share of its phase's mix that the operation to come is drawn from; None at the end and
-    /// where operations are given.
-    pub fn next_share(&mut self) -> Option<&Share> {
-        if !self.spec.given.is_empty() || !self.advance() {
-            return None;
+    /// The pause of its own that the operation to come has.
+    pub fn own_pause_s(&self) -> Option<f64> {
+        let phase = self.phases.get(self.phase)?;
+        phase.mix.get(self.share())?.think_time_s
+    }
+
+    /// Whether the operation to come belongs to this phase.
+    #[inline]
+    pub fn is_in(&self, phase: usize) -> bool {
+        if !self.spec.given.is_empty() {
+            let rest = &self.spec.given[self.given..];
+            return phase == 0 && rest.iter().any(|one| one.client == self.client);
         }
-        let place = self.share();
-        self.phases[self.phase].mix.get(place)
+        self.phase == phase && self.left > 0
+    }
+
+    /// Go on to the next phase: now is when others' files are looked at.
+    pub fn next_phase(&mut self) {
+        if self.left == 0 {
+            self.advance();
+        }
     }
 
     /// Whether there is an operation left, in this phase or in a later one that then begins.

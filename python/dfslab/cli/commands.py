@@ -19,6 +19,7 @@ from dfslab.cli.shared import (
     Out,
     RunFolder,
     ScenarioFile,
+    Scheduler,
     Sets,
     laboratory,
     literal,
@@ -79,12 +80,14 @@ def _stop(text: str, code: int) -> None:
 @app.command()
 def run(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    budget: Budget = "", as_json: AsJson = False,
+    scheduler: Scheduler = "", budget: Budget = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Every method the scenario names, compared, one HTML page."""
-    chosen = read_scenario(scenario, sets, budget)
+    chosen = read_scenario(scenario, sets, budget, scheduler)
     with of(scenario):
-        done = with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
+        done = with_progress(
+            as_json, lambda report: laboratory.run(chosen, out, fresh, report, True)
+        )
     tell(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"page: {done.page}")
@@ -105,10 +108,10 @@ def design(
 @app.command()
 def measure(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    as_json: AsJson = False,
+    scheduler: Scheduler = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure every configuration; no models."""
-    chosen = read_scenario(scenario, sets).with_methods(["measure"])
+    chosen = read_scenario(scenario, sets, scheduler=scheduler).with_methods(["measure"])
     with of(scenario):
         done = with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
     tell(as_json, done.document(), terminal.result_table(done.results))
@@ -119,10 +122,10 @@ def measure(
 @app.command()
 def sweep(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    as_json: AsJson = False,
+    scheduler: Scheduler = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
-    asked = read_scenario(scenario, sets)
+    asked = read_scenario(scenario, sets, scheduler=scheduler)
     chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
     with of(scenario):
         done = with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))

@@ -112,8 +112,13 @@ def _file_bytes(result: Result) -> float:
     return throughput.value / result.value() if throughput and result.value() else 0.0
 
 
-def run(scenario: Scenario, out: Path, fresh: bool, report: Report) -> Done:
-    """Run every method of the scenario; nothing is created before the file system answers."""
+def run(
+    scenario: Scenario, out: Path, fresh: bool, report: Report, always_page: bool = False
+) -> Done:
+    """Run every method of the scenario; nothing is created before the file system answers.
+
+    The page is written where there is anything to compare, or always.
+    """
     report(0, 1, "planning")
     scenario = designs.planned(scenario)
     points = check(scenario)
@@ -128,7 +133,7 @@ def run(scenario: Scenario, out: Path, fresh: bool, report: Report) -> Done:
             results = sweep(scenario, methods, run_store, report)
             session.close()
             done = _weigh(scenario, run_store.folder, results, report)
-            if done.comparison is not None:
+            if done.comparison is not None or always_page:
                 write_page(done)
             run_store.finish(done.document())
     return done
@@ -279,7 +284,8 @@ def write_page(done: Done) -> Path:
         comparison=done.comparison,
         crossval=done.crossval or None,
         trace=done.trace,
-        advice=advice(done),
+        # Without models there is nothing that could tell what a change would do.
+        advice=advice(done) if done.comparison is not None else [],
         learning=done.learning,
     )
     pages.write(study, done.page)

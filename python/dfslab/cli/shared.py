@@ -25,6 +25,10 @@ Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a scenario key; may be repeated."),
 ]
+Scheduler = Annotated[
+    str,
+    typer.Option(metavar="ADDRESS", help="Run the clients on the nodes of this Dask scheduler."),
+]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
 Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
@@ -51,22 +55,26 @@ traces = Lazy("dfslab.cli.trace_work")
 beds = Lazy("dfslab.cli.bed_work")
 
 
-def read_scenario(path: Path, sets: list[str] | None, budget: str = "") -> Scenario:
-    """The scenario of a file with `--set` and `--budget` applied, checked; else InputError."""
+def read_scenario(
+    path: Path, sets: list[str] | None, budget: str = "", scheduler: str = ""
+) -> Scenario:
+    """The scenario of a file with what the command line changes, checked; else InputError."""
     scenario = read_checked(path)
     if budget:
         try:
             scenario = scenario.with_budget(units.parse(budget, "s"))
         except ValueError as error:
             raise InputError("--budget", budget, str(error)) from error
-    if not sets:
-        return scenario
     values: dict[str, Any] = {}
-    for text in sets:
+    if scheduler:
+        values = {"run.fleet": "dask", "run.scheduler": scheduler}
+    for text in sets or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise InputError("--set", text, "needs KEY=VALUE, such as workload.clients=4")
         values[key.strip()] = literal(value.strip())
+    if not values:
+        return scenario
     changed = scenario.with_overrides(values)
     check(changed)
     return changed

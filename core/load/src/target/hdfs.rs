@@ -15,6 +15,12 @@ use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 
 pub const CAPABILITIES: Capabilities = Capabilities {
+    pwrite: false,
+    truncate: false,
+    xattr: false,
+    lock: false,
+    sync_io: false,
+    mmap: false,
     direct_io: false,
     drop_file_cache: false,
     ..Capabilities::ALL
@@ -213,7 +219,7 @@ impl Target for Hdfs {
     fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
         let reader = self.wait("open", path, self.client.read(&self.at(path)))?;
         let runtime = Arc::clone(&self.runtime);
-        Ok(Box::new(HdfsReader::new(runtime, &reader, path)))
+        Ok(Box::new(HdfsReader::new(runtime, reader, path)))
     }
 
     fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
@@ -255,6 +261,19 @@ impl Target for Hdfs {
         remove(&self.runtime, &self.client, "rmdir", &self.at(path))
     }
 
+    fn exists(&mut self, path: &str) -> Result<bool> {
+        match self.wait("exists", path, self.client.get_file_info(&self.at(path))) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
+        let at = self.at(path);
+        self.wait("chmod", path, self.client.set_permission(&at, mode))
+    }
+
     fn drop_cache(&mut self, path: &str) -> Result<()> {
         Err(Error::new(
             ErrorKind::Other,
@@ -271,17 +290,19 @@ type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>
 /// request for every call would open every block anew.
 struct HdfsReader {
     runtime: Arc<Runtime>,
-    stream: ByteStream,
+    reader: FileReader,
+    /// Made with the first sequential read: who reads at places needs none.
+    stream: Option<ByteStream>,
     left: Bytes,
     path: String,
 }
 
 impl HdfsReader {
-    fn new(runtime: Arc<Runtime>, reader: &FileReader, path: &str) -> Self {
-        let stream: ByteStream = Box::pin(reader.read_range_stream(0, reader.file_length()));
+    fn new(runtime: Arc<Runtime>, reader: FileReader, path: &str) -> Self {
         HdfsReader {
             runtime,
-            stream,
+            reader,
+            stream: None,
             left: Bytes::new(),
             path: path.to_string(),
         }
@@ -293,7 +314,9 @@ impl File for HdfsReader {
         let mut filled = 0;
         while filled < buffer.len() {
             if self.left.is_empty() {
-                let next = self.stream.try_next();
+                let whole = || self.reader.read_range_stream(0, self.reader.file_length());
+                let stream = self.stream.get_or_insert_with(|| Box::pin(whole()));
+                let next = stream.try_next();
                 match wait(&self.runtime, "read", &self.path, next)? {
                     None => break,
                     Some(bytes) => self.left = bytes,
@@ -326,6 +349,16 @@ impl File for HdfsReader {
 
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
+    }
+
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let left = (self.reader.file_length() as u64).saturating_sub(offset);
+        let length = (buffer.len() as u64).min(left) as usize;
+        let part = self
+            .reader
+            .read_range_buf(&mut buffer[..length], offset as usize);
+        wait(&self.runtime, "read", &self.path, part)?;
+        Ok(length)
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nfs3_client::nfs3_types::nfs3::{
     cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfsstat3, sattr3,
     stable_how, CREATE3args, FSINFO3args, GETATTR3args, LOOKUP3args, MKDIR3args, Nfs3Option,
-    READDIR3args, REMOVE3args, RENAME3args, RMDIR3args,
+    READDIR3args, REMOVE3args, RENAME3args, RMDIR3args, SETATTR3args,
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
 use serde::Deserialize;
@@ -22,6 +22,10 @@ use super::{root_directory, Capabilities, DropCaches, Factory, File, Fsync, Targ
 use crate::{Error, ErrorKind, Result};
 
 pub const CAPABILITIES: Capabilities = Capabilities {
+    xattr: false,
+    lock: false,
+    sync_io: false,
+    mmap: false,
     direct_io: false,
     drop_file_cache: false,
     ..Capabilities::ALL
@@ -351,6 +355,22 @@ impl Nfs {
         )
     }
 
+    fn set_attributes(
+        &mut self,
+        operation: &'static str,
+        path: &str,
+        new_attributes: sattr3,
+    ) -> Result<()> {
+        let (object, _) = self.look(operation, path)?;
+        let asked = SETATTR3args {
+            object,
+            new_attributes,
+            guard: Nfs3Option::None,
+        };
+        let set = lock(&self.connection).call(operation, path, async |c| c.setattr(&asked).await);
+        set.map(drop)
+    }
+
     fn file(&self, path: &str, handle: nfs_fh3, offset: u64) -> Box<dyn File> {
         Box::new(NfsFile::new(
             &self.connection,
@@ -444,6 +464,32 @@ impl Target for Nfs {
         let above = self.above("rmdir", path)?;
         self.directories.remove(path);
         rmdir(&mut lock(&self.connection), &above, path)
+    }
+
+    fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
+        // There is no opening in this protocol: a handle serves both ways.
+        self.open(path)
+    }
+
+    fn exists(&mut self, path: &str) -> Result<bool> {
+        match self.look("exists", path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn truncate(&mut self, path: &str, size_bytes: u64) -> Result<()> {
+        let size = Nfs3Option::Some(size_bytes);
+        let attributes = sattr3 {
+            size,
+            ..sattr3::default()
+        };
+        self.set_attributes("truncate", path, attributes)
+    }
+
+    fn chmod(&mut self, path: &str, bits: u32) -> Result<()> {
+        self.set_attributes("chmod", path, mode(bits))
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {

@@ -7,6 +7,8 @@ use crate::Result;
 
 pub const CAPABILITIES: Capabilities = Capabilities {
     direct_io: false,
+    sync_io: false,
+    mmap: false,
     verify: false,
     ..Capabilities::ALL
 };
@@ -27,7 +29,7 @@ impl Factory for NullFactory {
     }
 }
 
-struct Null;
+pub struct Null;
 
 struct NullFile;
 
@@ -71,6 +73,30 @@ impl Target for Null {
     fn drop_cache(&mut self, _path: &str) -> Result<()> {
         Ok(())
     }
+
+    fn open_write(&mut self, _path: &str) -> Result<Box<dyn File>> {
+        Ok(Box::new(NullFile))
+    }
+
+    fn exists(&mut self, _path: &str) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn truncate(&mut self, _path: &str, _size_bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn chmod(&mut self, _path: &str, _mode: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn set_xattr(&mut self, _path: &str, _value: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn get_xattr(&mut self, _path: &str) -> Result<usize> {
+        Ok(crate::perform::ATTRIBUTE.len())
+    }
 }
 
 impl File for NullFile {
@@ -87,6 +113,22 @@ impl File for NullFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+
+    fn read_at(&mut self, buffer: &mut [u8], _offset: u64) -> Result<usize> {
+        Ok(buffer.len())
+    }
+
+    fn write_at(&mut self, _bytes: Bytes, _offset: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn lock(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn unlock(&mut self) -> Result<()> {
         Ok(())
     }
 }

@@ -1,27 +1,59 @@
 //! POSIX calls under an existing directory: local disks and every mounted file system.
 
+mod calls;
+mod file;
+
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-
-use super::{Capabilities, Factory, File, Target};
+use self::calls::{checked, CPath};
+use self::file::PosixFile;
+use super::{Capabilities, Factory, File, SyncIo, Target};
 use crate::{Error, ErrorKind, Result};
 
 pub const CAPABILITIES: Capabilities = Capabilities::ALL;
 
+/// Of which files the extended attribute is set.
+const ATTRIBUTE: &std::ffi::CStr = c"user.dfslab";
+const FILE_MODE: libc::mode_t = 0o666;
+const DIRECTORY_MODE: libc::mode_t = 0o777;
+
+/// How files are opened.
+#[derive(Clone, Copy)]
+pub struct Options {
+    direct: bool,
+    flags: i32,
+    mmap: bool,
+}
+
+impl Options {
+    /// Links are not followed: what the run writes to is what the run made.
+    pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
+        let synced = match sync_io {
+            SyncIo::None => 0,
+            SyncIo::Data => libc::O_DSYNC,
+            SyncIo::All => libc::O_SYNC,
+        };
+        let direct_flag = if direct { libc::O_DIRECT } else { 0 };
+        Options {
+            direct,
+            flags: libc::O_NOFOLLOW | libc::O_CLOEXEC | synced | direct_flag,
+            mmap,
+        }
+    }
+}
+
 pub struct PosixFactory {
     directory: PathBuf,
-    direct: bool,
+    options: Options,
 }
 
 impl PosixFactory {
     /// Checks the root; makes nothing yet.
-    pub fn new(root: &str, run_directory: &str, direct: bool) -> Result<Self> {
+    pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let seen = fs::metadata(path).map_err(|error| {
             Error::input(
@@ -37,7 +69,7 @@ impl PosixFactory {
         }
         Ok(PosixFactory {
             directory: path.join(run_directory),
-            direct,
+            options,
         })
     }
 
@@ -87,16 +119,24 @@ impl Factory for PosixFactory {
                 _ => Error::input("target.root", reason),
             }
         })?;
-        if self.direct {
+        if self.options.direct {
             self.probe_direct(shared)?;
         }
         Ok(())
     }
 
     fn connect(&self) -> Result<Box<dyn Target>> {
+        let shown = self.directory.display().to_string();
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
+            .open(&self.directory)
+            .map_err(|error| Error::io("open", &shown, &error))?;
         Ok(Box::new(Posix {
-            directory: self.directory.clone(),
-            direct: self.direct,
+            directory: OwnedFd::from(opened),
+            options: self.options,
+            path: CPath::default(),
+            other: CPath::default(),
         }))
     }
 
@@ -116,135 +156,154 @@ impl Factory for PosixFactory {
     }
 }
 
+/// One client: its calls go by way of the open run directory, so that only names below it are
+/// looked up, and paths are built in place.
 struct Posix {
-    directory: PathBuf,
-    direct: bool,
-}
-
-struct PosixFile {
-    file: fs::File,
-    path: String,
+    directory: OwnedFd,
+    options: Options,
+    path: CPath,
+    other: CPath,
 }
 
 impl Posix {
-    fn at(&self, path: &str) -> PathBuf {
-        self.directory.join(path)
+    fn at(&self) -> i32 {
+        self.directory.as_raw_fd()
     }
 
-    fn opened(
-        &self,
-        operation: &'static str,
-        path: &str,
-        options: &mut OpenOptions,
-    ) -> Result<Box<dyn File>> {
-        // Links are not followed: what the run writes to is what the run made.
-        let direct = if self.direct { libc::O_DIRECT } else { 0 };
-        let file = options
-            .custom_flags(libc::O_NOFOLLOW | direct)
-            .open(self.at(path))
-            .map_err(|error| Error::io(operation, path, &error))?;
-        Ok(Box::new(PosixFile {
-            file,
-            path: path.to_string(),
-        }))
+    fn opened(&mut self, operation: &'static str, path: &str, flags: i32) -> Result<Box<dyn File>> {
+        Ok(Box::new(self.plain(operation, path, flags)?))
+    }
+
+    fn plain(&mut self, operation: &'static str, path: &str, flags: i32) -> Result<PosixFile> {
+        let flags = flags | self.options.flags;
+        // What is new or only grows has nothing to map.
+        let mapped = self.options.mmap && flags & (libc::O_CREAT | libc::O_APPEND) == 0;
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
+        let code = unsafe { libc::openat(at, name, flags, FILE_MODE) };
+        let descriptor = checked(operation, path, code)?;
+        let writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
+        Ok(PosixFile::new(descriptor, mapped, writable))
+    }
+
+    /// Where a path is in the file system's own words, for calls that have no form with a directory.
+    fn through_descriptor(&mut self, path: &str) -> *const libc::c_char {
+        let absolute = format!("/proc/self/fd/{}/{path}", self.at());
+        self.path.set(&absolute)
     }
 }
 
 impl Target for Posix {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
-        self.opened(
-            "create",
-            path,
-            OpenOptions::new().write(true).create_new(true),
-        )
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+        self.opened("create", path, flags)
     }
 
     fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
-        self.opened("open", path, OpenOptions::new().read(true))
+        self.opened("open", path, libc::O_RDONLY)
     }
 
     fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
-        self.opened("append", path, OpenOptions::new().append(true))
+        self.opened("append", path, libc::O_WRONLY | libc::O_APPEND)
+    }
+
+    fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
+        self.opened("open_write", path, libc::O_RDWR)
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {
-        let seen = fs::symlink_metadata(self.at(path));
-        seen.map(|m| m.len())
-            .map_err(|error| Error::io("stat", path, &error))
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: as in `opened`; zeroes are a valid structure, which the call fills.
+        let (code, seen) = unsafe {
+            let mut seen: libc::stat = std::mem::zeroed();
+            let code = libc::fstatat(at, name, &mut seen, libc::AT_SYMLINK_NOFOLLOW);
+            (code, seen)
+        };
+        checked("stat", path, code).map(|_| seen.st_size as u64)
+    }
+
+    fn exists(&mut self, path: &str) -> Result<bool> {
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: as in `opened`.
+        let code = unsafe { libc::faccessat(at, name, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) };
+        match checked("exists", path, code) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn list(&mut self, path: &str) -> Result<usize> {
-        let failed = |error: &std::io::Error| Error::io("list", path, error);
-        let mut count = 0;
-        for entry in fs::read_dir(self.at(path)).map_err(|error| failed(&error))? {
-            entry.map_err(|error| failed(&error))?;
-            count += 1;
-        }
-        Ok(count)
+        let path = if path.is_empty() { "." } else { path };
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: as in `opened`.
+        let code = unsafe { libc::openat(at, name, flags) };
+        calls::count_entries(checked("list", path, code)?, path)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        fs::rename(self.at(from), self.at(to)).map_err(|error| Error::io("rename", from, &error))
+        let at = self.at();
+        let (name, new) = (self.path.set(from), self.other.set(to));
+        // SAFETY: as in `opened`, for both paths.
+        checked("rename", from, unsafe { libc::renameat(at, name, at, new) }).map(drop)
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
-        fs::remove_file(self.at(path)).map_err(|error| Error::io("delete", path, &error))
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: as in `opened`.
+        checked("delete", path, unsafe { libc::unlinkat(at, name, 0) }).map(drop)
     }
 
     fn mkdir(&mut self, path: &str) -> Result<()> {
-        fs::create_dir(self.at(path)).map_err(|error| Error::io("mkdir", path, &error))
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: as in `opened`.
+        checked("mkdir", path, unsafe {
+            libc::mkdirat(at, name, DIRECTORY_MODE)
+        })
+        .map(drop)
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
-        fs::remove_dir(self.at(path)).map_err(|error| Error::io("rmdir", path, &error))
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: as in `opened`.
+        let code = unsafe { libc::unlinkat(at, name, libc::AT_REMOVEDIR) };
+        checked("rmdir", path, code).map(drop)
+    }
+
+    fn truncate(&mut self, path: &str, size_bytes: u64) -> Result<()> {
+        let open = self.plain("truncate", path, libc::O_WRONLY)?;
+        open.set_length(size_bytes)?;
+        Box::new(open).close()
+    }
+
+    fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
+        let (at, name) = (self.at(), self.path.set(path));
+        // SAFETY: as in `opened`.
+        checked("chmod", path, unsafe { libc::fchmodat(at, name, mode, 0) }).map(drop)
+    }
+
+    fn set_xattr(&mut self, path: &str, value: &[u8]) -> Result<()> {
+        let (name, data, size) = (self.through_descriptor(path), value.as_ptr(), value.len());
+        // SAFETY: both texts end with a zero; the value is as long as it says.
+        let code = unsafe { libc::lsetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size, 0) };
+        checked("set_xattr", path, code).map(drop)
+    }
+
+    fn get_xattr(&mut self, path: &str) -> Result<usize> {
+        let mut value = [0u8; 256];
+        let name = self.through_descriptor(path);
+        let (data, size) = (value.as_mut_ptr(), value.len());
+        // SAFETY: as in `set_xattr`; no more than the array's length is written.
+        let code = unsafe { libc::lgetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size) };
+        checked("get_xattr", path, code as i32).map(|length| length as usize)
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {
-        let failed = |error: &std::io::Error| Error::io("drop_cache", path, error);
-        let file = fs::File::open(self.at(path)).map_err(|error| failed(&error))?;
+        let mut open = self.plain("drop_cache", path, libc::O_RDONLY)?;
         // Dirty pages stay in the cache, so they are written first.
-        file.sync_data().map_err(|error| failed(&error))?;
-        // SAFETY: the descriptor is open for the length of the call; no memory is involved.
-        let code =
-            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-        match code {
-            0 => Ok(()),
-            code => Err(failed(&std::io::Error::from_raw_os_error(code))),
-        }
-    }
-}
-
-impl File for PosixFile {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        self.file
-            .read(buffer)
-            .map_err(|error| Error::io("read", &self.path, &error))
-    }
-
-    fn write(&mut self, bytes: Bytes) -> Result<()> {
-        self.file
-            .write_all(&bytes)
-            .map_err(|error| Error::io("write", &self.path, &error))
-    }
-
-    fn fsync(&mut self) -> Result<()> {
-        self.file
-            .sync_all()
-            .map_err(|error| Error::io("fsync", &self.path, &error))
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        use std::os::fd::IntoRawFd;
-        let descriptor = self.file.into_raw_fd();
-        // SAFETY: the descriptor was just given up by its owner and is closed once, here; a plain
-        // drop would swallow the error that some file systems report only at close.
-        match unsafe { libc::close(descriptor) } {
-            0 => Ok(()),
-            _ => Err(Error::io(
-                "close",
-                &self.path,
-                &std::io::Error::last_os_error(),
-            )),
-        }
+        open.fsync()?;
+        open.forget()?;
+        Box::new(open).close()
     }
 }

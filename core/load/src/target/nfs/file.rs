@@ -132,6 +132,16 @@ impl File for NfsFile {
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
+
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        (self.offset, self.at_end) = (offset, false);
+        self.read(buffer)
+    }
+
+    fn write_at(&mut self, bytes: Bytes, offset: u64) -> Result<()> {
+        self.offset = offset;
+        self.write(bytes)
+    }
 }
 
 #[cfg(test)]

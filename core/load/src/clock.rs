@@ -1,0 +1,173 @@
+//! The clock of a load: CLOCK_MONOTONIC in nanoseconds, read from the processor where that is sure.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Ticks of the processor's counter after which the kernel's clock is asked again: about 50 ms.
+const ANCHOR_TICKS: u64 = 1 << 27;
+const CALIBRATION: Duration = Duration::from_millis(10);
+/// Fixed-point digits of nanoseconds per tick.
+const FRACTION: u32 = 32;
+
+/// The kernel's CLOCK_MONOTONIC.
+pub fn monotonic_ns() -> u64 {
+    let mut clock = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it fills the structure it is given; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut clock) };
+    clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
+}
+
+/// An instant as a reading of CLOCK_MONOTONIC.
+pub fn ns_of(instant: Instant) -> u64 {
+    let (now, now_ns) = (Instant::now(), monotonic_ns());
+    let ahead = instant.saturating_duration_since(now).as_nanos() as u64;
+    let behind = now.saturating_duration_since(instant).as_nanos() as u64;
+    now_ns.saturating_add(ahead).saturating_sub(behind)
+}
+
+/// Processor time of the calling thread, nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let mut clock = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut clock) };
+    clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
+}
+
+/// One thread's clock. The counter is read where the kernel itself keeps time by it, which it does
+/// only when it runs at one speed on all cores; a reading then costs a third of a call. The two are
+/// brought together again every 50 ms, so they are never further apart than some 100 ns.
+pub struct Clock {
+    /// Nanoseconds per tick, in 2^-32; 0: the kernel is asked every time.
+    scale: u64,
+    base_ticks: u64,
+    base_ns: u64,
+    last_ns: u64,
+    first: (u64, u64),
+}
+
+impl Clock {
+    pub fn new() -> Self {
+        let scale = *scale();
+        let (base_ticks, base_ns) = pair();
+        Clock {
+            scale,
+            base_ticks,
+            base_ns,
+            last_ns: base_ns,
+            first: (base_ticks, base_ns),
+        }
+    }
+
+    /// Now, in nanoseconds of CLOCK_MONOTONIC; it never goes back.
+    #[inline]
+    pub fn now(&mut self) -> u64 {
+        if self.scale == 0 {
+            return monotonic_ns();
+        }
+        let since = ticks().wrapping_sub(self.base_ticks);
+        if since > ANCHOR_TICKS {
+            return self.anchored();
+        }
+        let ns = self.base_ns + (u128::from(since) * u128::from(self.scale) >> FRACTION) as u64;
+        self.last_ns = self.last_ns.max(ns);
+        self.last_ns
+    }
+
+    #[cold]
+    fn anchored(&mut self) -> u64 {
+        (self.base_ticks, self.base_ns) = pair();
+        // The longer the two have run beside each other, the better is their ratio known.
+        self.scale = ratio(self.first, (self.base_ticks, self.base_ns)).unwrap_or(self.scale);
+        self.last_ns = self.last_ns.max(self.base_ns);
+        self.last_ns
+    }
+}
+
+/// Counter and kernel clock read together: of a few tries the closest.
+fn pair() -> (u64, u64) {
+    let attempt = || {
+        let before = ticks();
+        let ns = monotonic_ns();
+        let after = ticks();
+        (
+            after.wrapping_sub(before),
+            before.wrapping_add(after.wrapping_sub(before) / 2),
+            ns,
+        )
+    };
+    let best = (0..5).map(|_| attempt()).min_by_key(|(width, _, _)| *width);
+    best.map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
+}
+
+/// Nanoseconds per tick between two readings, where they are far enough apart to tell.
+fn ratio(from: (u64, u64), to: (u64, u64)) -> Option<u64> {
+    let (ticks, ns) = (to.0.wrapping_sub(from.0), to.1.saturating_sub(from.1));
+    let enough = ns >= CALIBRATION.as_nanos() as u64 && ticks > 0;
+    enough.then(|| ((u128::from(ns) << FRACTION) / u128::from(ticks)) as u64)
+}
+
+/// Measured once in a process; 0 where the counter is not to be trusted.
+fn scale() -> &'static u64 {
+    static SCALE: OnceLock<u64> = OnceLock::new();
+    SCALE.get_or_init(|| {
+        if !is_kernels_own() {
+            return 0;
+        }
+        let from = pair();
+        std::thread::sleep(CALIBRATION);
+        ratio(from, pair()).unwrap_or(0)
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn ticks() -> u64 {
+    // SAFETY: reading the time-stamp counter has no effect; every x86-64 processor can.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ticks() -> u64 {
+    0
+}
+
+/// Whether the kernel keeps time by this counter: it checks that the cores agree.
+fn is_kernels_own() -> bool {
+    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    cfg!(target_arch = "x86_64")
+        && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_agrees_with_the_kernel_and_never_goes_back() {
+        let (mut clock, mut before) = (Clock::new(), 0);
+        let until = Instant::now() + Duration::from_millis(300);
+        while Instant::now() < until {
+            let (low, seen, high) = (monotonic_ns(), clock.now(), monotonic_ns());
+            assert!(seen >= before);
+            before = seen;
+            // 20 µs is far more than the two ever differ, and far less than a wrong scale would.
+            assert!(
+                low < seen + 20_000 && seen < high + 20_000,
+                "{low} {seen} {high}"
+            );
+        }
+    }
+
+    #[test]
+    fn instants_are_readings() {
+        let ahead = ns_of(Instant::now() + Duration::from_secs(3));
+        let apart = ahead.abs_diff(monotonic_ns() + 3_000_000_000);
+        assert!(apart < 50_000_000, "{apart}");
+    }
+}

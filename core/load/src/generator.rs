@@ -1,0 +1,65 @@
+//! What the generator itself costs: this very stream on a target that does nothing.
+
+use std::time::{Duration, Instant};
+
+use dfslab_workload::Stream;
+
+use crate::client::Client;
+use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::record::Record;
+use crate::report::GeneratorReport;
+use crate::setup::Setup;
+use crate::target::null::Null;
+
+/// Enough for three digits, and over before anybody notices.
+const MOST_OPERATIONS: u64 = 20_000;
+const LONGEST: Duration = Duration::from_millis(20);
+const CALLS: u64 = 2_000;
+/// Preparing more files than this, even in pretence, would take longer than all the rest.
+const MOST_FILES: u64 = 100_000;
+
+/// Measure the generator's own processor time of one operation and that of the cheapest call.
+pub fn calibrate(setup: &Setup) -> GeneratorReport {
+    let stream = &setup.plan.stream;
+    let number = setup.plan.clients().start;
+    let mut report = GeneratorReport {
+        call_floor_ns: call_floor_ns(),
+        ..GeneratorReport::default()
+    };
+    if stream.files_per_client > MOST_FILES || stream.files_together.is_some_and(|n| n > MOST_FILES)
+    {
+        return report;
+    }
+    let mut client = Client::new(number, setup, Box::new(Null));
+    client.verifies = false;
+    client.pretend();
+    let mut record = Record::new(number, monotonic_ns(), 0, 0);
+    record.begin_part(monotonic_ns());
+    let until = Instant::now() + LONGEST;
+    let before = thread_cpu_ns();
+    let mut done = 0;
+    let mut operations = Stream::new(stream, number);
+    while done < MOST_OPERATIONS && operations.is_in(0) {
+        // The clock is looked at now and then: it would be a large part of what is measured.
+        if done % 64 == 63 && Instant::now() >= until {
+            break;
+        }
+        let Some(operation) = operations.next() else {
+            break;
+        };
+        client.execute(&operation, None, &mut record);
+        done += 1;
+    }
+    let spent = thread_cpu_ns() - before;
+    report.own_ns_per_op = spent as f64 / done.max(1) as f64;
+    report
+}
+
+fn call_floor_ns() -> f64 {
+    let before = thread_cpu_ns();
+    for _ in 0..CALLS {
+        // SAFETY: it takes nothing and changes nothing; `syscall` goes past any cached answer.
+        unsafe { libc::syscall(libc::SYS_getppid) };
+    }
+    (thread_cpu_ns() - before) as f64 / CALLS as f64
+}

@@ -1,0 +1,438 @@
+//! How a client does each operation: the calls it consists of, each of them timed.
+
+use dfslab_workload::{size_of, Operation, OperationKind, Order, Passage, Transfers};
+
+use crate::client::{Client, Made};
+use crate::record::{Record, Step};
+use crate::target::File;
+use crate::{Error, ErrorKind, Result};
+
+/// Permissions that a file has in turn.
+const MODES: [u32; 2] = [0o600, 0o644];
+/// Value of the extended attribute.
+pub const ATTRIBUTE: [u8; 64] = [0x5a; 64];
+
+impl<'a> Client<'a> {
+    /// Do one operation that was meant to start at `intended` and record it; true when it
+    /// succeeded.
+    #[inline]
+    pub fn execute(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+    ) -> bool {
+        self.done.clear();
+        let start = self.clock.now();
+        self.now = start;
+        match self.perform(operation, record) {
+            Ok(()) => {
+                record.succeeded(operation, intended, (start, self.now), &self.done);
+                true
+            }
+            Err(error) => {
+                if matches!(operation.kind, OperationKind::Pread | OperationKind::Pwrite) {
+                    self.go_to(operation.owner, operation.file);
+                }
+                record.failed(operation, self.now, &self.named(error));
+                false
+            }
+        }
+    }
+
+    #[inline]
+    fn perform(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
+        let (owner, file) = (operation.owner, operation.file);
+        match operation.kind {
+            OperationKind::Pread => self.read_at(operation, record),
+            OperationKind::Pwrite => self.write_at(operation),
+            OperationKind::Stat => {
+                self.go_to(owner, file);
+                self.timed(Step::Stat, 0, |target, path| target.stat(path))
+                    .map(drop)
+            }
+            OperationKind::Read => self.read_file(operation, record),
+            OperationKind::Write => {
+                let fsync = self.setup.rule(operation.phase, operation.kind).fsync;
+                self.write_file(file, operation.size_bytes, fsync)
+            }
+            OperationKind::Create => self.write_file(file, 0, false),
+            OperationKind::Append => self.append_file(operation),
+            OperationKind::Overwrite => self.overwrite_file(operation),
+            OperationKind::Rename => self.rename_file(file),
+            OperationKind::Delete => self.delete_file(file),
+            _ => self.perform_other(operation),
+        }
+    }
+
+    /// The operations that nobody does a million times a second.
+    fn perform_other(&mut self, operation: &Operation) -> Result<()> {
+        let (owner, file) = (operation.owner, operation.file);
+        self.go_to(owner, file);
+        match operation.kind {
+            OperationKind::List => {
+                self.path = self.setup.directory(owner, file);
+                self.timed(Step::List, 0, |target, path| target.list(path))
+                    .map(drop)
+            }
+            OperationKind::Mkdir => {
+                self.go_to_directory(file);
+                self.timed(Step::Mkdir, 0, |target, path| target.mkdir(path))?;
+                self.directories.push(file);
+                Ok(())
+            }
+            OperationKind::Rmdir => self.remove_directory(file),
+            OperationKind::Exists => {
+                let there = self.timed(Step::Exists, 0, |target, path| target.exists(path))?;
+                let missing = || Error::new(ErrorKind::NotFound, "exists", &self.path, "not there");
+                there.then_some(()).ok_or_else(missing)
+            }
+            OperationKind::Open => {
+                let writing = self.setup.holds_for_writing;
+                let open = self.timed(Step::Open, 0, |target, path| match writing {
+                    true => target.open_write(path),
+                    false => target.open(path),
+                })?;
+                self.hold(owner, file, Some(open));
+                Ok(())
+            }
+            OperationKind::Close => match self.hold(owner, file, None) {
+                Some(open) => self.timed(Step::Close, 0, |_, _| open.close()),
+                None => {
+                    let reason = "opening it failed before";
+                    Err(Error::new(ErrorKind::NotFound, "close", &self.path, reason))
+                }
+            },
+            OperationKind::Fsync => {
+                let mut open = self.taken(owner, file)?;
+                let outcome = self.timed(Step::Fsync, 0, |_, _| open.fsync());
+                self.hold(owner, file, Some(open));
+                outcome
+            }
+            OperationKind::Truncate => self.truncate_file(operation),
+            OperationKind::Chmod => {
+                let mode = MODES[(operation.index & 1) as usize];
+                self.timed(Step::Chmod, 0, |target, path| target.chmod(path, mode))
+            }
+            OperationKind::SetXattr => {
+                let value = &ATTRIBUTE;
+                self.timed(Step::SetXattr, 0, |target, path| {
+                    target.set_xattr(path, value)
+                })
+            }
+            OperationKind::GetXattr => {
+                let got = self.timed(Step::GetXattr, 0, |target, path| target.get_xattr(path))?;
+                let reason = format!("{got} bytes, {} were set", ATTRIBUTE.len());
+                let wrong = || Error::new(ErrorKind::Corruption, "get_xattr", &self.path, reason);
+                (got == ATTRIBUTE.len()).then_some(()).ok_or_else(wrong)
+            }
+            OperationKind::Lock => {
+                let mut open = self.timed(Step::Open, 0, |target, path| target.open_write(path))?;
+                self.timed(Step::Lock, 0, |_, _| open.lock())?;
+                self.timed(Step::Unlock, 0, |_, _| open.unlock())?;
+                self.timed(Step::Close, 0, |_, _| open.close())
+            }
+            kind => unreachable!("{} is done elsewhere", kind.name()),
+        }
+    }
+
+    /// Keep a file open, or no longer; what was kept before.
+    fn hold(
+        &mut self,
+        owner: u32,
+        file: u64,
+        open: Option<Box<dyn File>>,
+    ) -> Option<Box<dyn File>> {
+        if owner != self.number {
+            return match open {
+                Some(open) => self.held_of_others.insert((owner, file), open),
+                None => self.held_of_others.remove(&(owner, file)),
+            };
+        }
+        let place = file as usize;
+        if place >= self.held.len() {
+            self.held.resize_with(place + 1, || None);
+        }
+        std::mem::replace(&mut self.held[place], open)
+    }
+
+    /// Take the file that is kept open, opening it first where it is not; to be held again.
+    #[inline]
+    fn taken(&mut self, owner: u32, file: u64) -> Result<Box<dyn File>> {
+        let own = owner == self.number;
+        if let Some(open) = self.held.get_mut(file as usize).filter(|_| own) {
+            if let Some(open) = open.take() {
+                return Ok(open);
+            }
+        }
+        if let Some(open) = self.hold(owner, file, None) {
+            return Ok(open);
+        }
+        self.go_to(owner, file);
+        let writing = self.setup.holds_for_writing;
+        self.timed(Step::Open, 0, |target, path| match writing {
+            true => target.open_write(path),
+            false => target.open(path),
+        })
+    }
+
+    /// Open a file and keep it open.
+    pub(crate) fn ensure_held(&mut self, owner: u32, file: u64) -> Result<()> {
+        let open = self.taken(owner, file)?;
+        self.hold(owner, file, Some(open));
+        Ok(())
+    }
+
+    fn read_at(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
+        let (owner, file, offset) = (operation.owner, operation.file, operation.offset_bytes);
+        let mut open = self.taken(owner, file)?;
+        let (mut buffer, from) = self.take_buffer();
+        let range = from..from + operation.size_bytes as usize;
+        let got = self.timed(Step::Read, operation.size_bytes, |_, _| {
+            open.read_at(&mut buffer[range.clone()], offset)
+        });
+        self.hold(owner, file, Some(open));
+        let outcome = got.and_then(|got| {
+            self.whole(operation, offset, got)?;
+            match self.verifies {
+                true => self.check((owner, file), offset, &buffer[range]),
+                false => Ok(()),
+            }
+        });
+        self.return_buffer(buffer);
+        if self.verifies && outcome.is_ok() {
+            record.verified_bytes += operation.size_bytes;
+        }
+        outcome
+    }
+
+    /// A read that ends before the file should is an error.
+    #[inline]
+    fn whole(&mut self, operation: &Operation, offset: u64, got: usize) -> Result<()> {
+        if got as u64 == operation.size_bytes {
+            return Ok(());
+        }
+        self.go_to(operation.owner, operation.file);
+        let wanted = operation.size_bytes;
+        let reason = format!("{got} of {wanted} bytes at {offset}");
+        Err(Error::new(
+            ErrorKind::Corruption,
+            "read",
+            &self.path,
+            reason,
+        ))
+    }
+
+    fn write_at(&mut self, operation: &Operation) -> Result<()> {
+        let (owner, file, offset) = (operation.owner, operation.file, operation.offset_bytes);
+        let chunk = self.content(owner, file, offset, operation.size_bytes);
+        let mut open = self.taken(owner, file)?;
+        let mut outcome = self.timed(Step::Write, operation.size_bytes, |_, _| {
+            open.write_at(chunk, offset)
+        });
+        let fsync = self.setup.plan.target.wants_fsync_of_writes()
+            || self.setup.rule(operation.phase, operation.kind).fsync;
+        if fsync && outcome.is_ok() {
+            outcome = self.timed(Step::Fsync, 0, |_, _| open.fsync());
+        }
+        self.hold(owner, file, Some(open));
+        if owner == self.number {
+            self.grown(file, offset + operation.size_bytes, outcome.is_ok());
+        }
+        outcome
+    }
+
+    /// After a positional write: the file reaches at least so far, or nobody knows.
+    fn grown(&mut self, file: u64, end: u64, certain: bool) {
+        if let Some(made) = self.made(file) {
+            let bytes = made.bytes.max(end);
+            let doubtful = made.doubtful || !certain;
+            self.set_made(
+                file,
+                Made {
+                    bytes,
+                    doubtful,
+                    ..made
+                },
+            );
+        }
+    }
+
+    fn append_file(&mut self, operation: &Operation) -> Result<()> {
+        let file = operation.file;
+        self.go_to(self.number, file);
+        let made = self.must_be_own("append", file)?;
+        let open = self.timed(Step::Append, 0, |target, path| target.append(path))?;
+        self.doubt(file);
+        let fsync = self.setup.rule(operation.phase, operation.kind).fsync;
+        self.fill(open, file, made, operation.size_bytes, fsync)
+    }
+
+    fn rename_file(&mut self, file: u64) -> Result<()> {
+        self.go_to(self.number, file);
+        let made = self.must_be_own("rename", file)?;
+        self.doubt(file);
+        let from = std::mem::take(&mut self.path);
+        self.go_to_name(file, !made.renamed);
+        let outcome = self.timed(Step::Rename, 0, |target, to| target.rename(&from, to));
+        outcome?;
+        let renamed = !made.renamed;
+        self.set_made(file, Made { renamed, ..made });
+        Ok(())
+    }
+
+    fn delete_file(&mut self, file: u64) -> Result<()> {
+        self.go_to(self.number, file);
+        self.must_be_own("delete", file)?;
+        self.timed(Step::Delete, 0, |target, path| target.delete(path))?;
+        self.set_made(file, Made::default());
+        self.hold(self.number, file, None);
+        Ok(())
+    }
+
+    fn remove_directory(&mut self, directory: u64) -> Result<()> {
+        self.go_to_directory(directory);
+        let Some(place) = self.directories.iter().position(|d| *d == directory) else {
+            let reason = "making it failed before";
+            return Err(Error::new(ErrorKind::NotFound, "rmdir", &self.path, reason));
+        };
+        self.timed(Step::Rmdir, 0, |target, path| target.rmdir(path))?;
+        self.directories.remove(place);
+        Ok(())
+    }
+
+    fn truncate_file(&mut self, operation: &Operation) -> Result<()> {
+        let made = self.must_be_own("truncate", operation.file)?;
+        self.doubt(operation.file);
+        let bytes = operation.size_bytes;
+        self.timed(Step::Truncate, 0, |target, path| {
+            target.truncate(path, bytes)
+        })?;
+        self.set_made(operation.file, Made { bytes, ..made });
+        Ok(())
+    }
+
+    /// Until it is known how a change went, what is known of the file is not certain.
+    fn doubt(&mut self, file: u64) {
+        if let Some(made) = self.made(file) {
+            let doubtful = true;
+            self.set_made(file, Made { doubtful, ..made });
+        }
+    }
+
+    /// The transfers of an operation on a file that is opened for it.
+    fn transfers(&self, operation: &Operation) -> Transfers<'a> {
+        let access = &self.setup.rule(operation.phase, operation.kind).access;
+        let stream = &self.setup.plan.stream;
+        let own = operation.owner == self.number;
+        let made = self
+            .made(operation.file)
+            .filter(|made| own && !made.doubtful);
+        let file_bytes = match made {
+            _ if access.is_whole() || !stream.given.is_empty() => operation.size_bytes,
+            Some(made) => made.bytes,
+            None => size_of(stream, operation.owner, operation.file),
+        };
+        let passage = Passage {
+            seed: stream.seed,
+            client: self.number,
+            clients: stream.clients,
+            file: operation.file,
+            file_bytes,
+            transfer_size_bytes: operation.transfer_size_bytes,
+            index: operation.index,
+        };
+        Transfers::new(access, passage)
+    }
+
+    fn read_file(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
+        let (mut buffer, from) = self.take_buffer();
+        let outcome = self.read_all(operation, &mut buffer[from..], record);
+        self.return_buffer(buffer);
+        outcome
+    }
+
+    fn read_all(
+        &mut self,
+        operation: &Operation,
+        buffer: &mut [u8],
+        record: &mut Record,
+    ) -> Result<()> {
+        let of = (operation.owner, operation.file);
+        self.go_to(of.0, of.1);
+        let access = &self.setup.rule(operation.phase, operation.kind).access;
+        let sequential = access.order == Order::Sequential && !access.reopen;
+        let mut open = self.timed(Step::Open, 0, |target, path| target.open(path))?;
+        for (turn, (offset, length)) in self.transfers(operation).enumerate() {
+            if access.reopen && turn > 0 {
+                self.timed(Step::Close, 0, |_, _| open.close())?;
+                open = self.timed(Step::Open, 0, |target, path| target.open(path))?;
+            }
+            let part = (offset, &mut buffer[..length as usize]);
+            self.read_part(&mut open, of, part, sequential, record)?;
+        }
+        self.timed(Step::Close, 0, |_, _| open.close())
+    }
+
+    /// Fill one part from an open file, in as many calls as the target needs for it.
+    fn read_part(
+        &mut self,
+        open: &mut Box<dyn File>,
+        of: (u32, u64),
+        (offset, part): (u64, &mut [u8]),
+        sequential: bool,
+        record: &mut Record,
+    ) -> Result<()> {
+        let mut filled = 0;
+        while filled < part.len() {
+            let rest = &mut part[filled..];
+            let wanted = rest.len() as u64;
+            let at = offset + filled as u64;
+            let got = self.timed(Step::Read, wanted, |_, _| match sequential {
+                true => open.read(rest),
+                false => open.read_at(rest, at),
+            })?;
+            if let Some(done) = self.done.last_mut() {
+                done.bytes = got as u64;
+            }
+            if got == 0 {
+                let reason = format!("ends at {at}, {wanted} bytes too early");
+                return Err(Error::new(
+                    ErrorKind::Corruption,
+                    "read",
+                    &self.path,
+                    reason,
+                ));
+            }
+            if self.verifies {
+                self.check(of, at, &part[filled..filled + got])?;
+                record.verified_bytes += got as u64;
+            }
+            filled += got;
+        }
+        Ok(())
+    }
+
+    fn overwrite_file(&mut self, operation: &Operation) -> Result<()> {
+        let (owner, file) = (operation.owner, operation.file);
+        self.go_to(owner, file);
+        let rule = self.setup.rule(operation.phase, operation.kind);
+        let every = self.setup.plan.target.wants_fsync_of_writes();
+        let mut open = self.timed(Step::Open, 0, |target, path| target.open_write(path))?;
+        for (turn, (offset, length)) in self.transfers(operation).enumerate() {
+            if rule.access.reopen && turn > 0 {
+                self.timed(Step::Close, 0, |_, _| open.close())?;
+                open = self.timed(Step::Open, 0, |target, path| target.open_write(path))?;
+            }
+            let chunk = self.content(owner, file, offset, length);
+            self.timed(Step::Write, length, |_, _| open.write_at(chunk, offset))?;
+            if every {
+                self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
+            }
+        }
+        if rule.fsync && !every {
+            self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
+        }
+        self.timed(Step::Close, 0, |_, _| open.close())
+    }
+}

@@ -1,0 +1,243 @@
+//! What happened in each second of a load, counted as it ends; and when it had settled.
+
+use serde::{Deserialize, Serialize};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// A day; what ends later is counted in the last one.
+const MOST_SECONDS: u64 = 86_400;
+
+/// Operations that ended within one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Sum of the latencies, ns: response times where operations have an intended start.
+    pub latency_ns_sum: u64,
+    /// The longest, ns.
+    pub latency_ns_max: u64,
+}
+
+/// The seconds of one part of a load, from its start on.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    seconds: Vec<Second>,
+    present: Second,
+    /// Number of the present second, and when it ends.
+    number: u64,
+    end_ns: u64,
+}
+
+impl Series {
+    /// Seconds after `zero_ns`.
+    pub fn new(zero_ns: u64) -> Self {
+        Series {
+            end_ns: zero_ns + SECOND_NS,
+            ..Series::default()
+        }
+    }
+
+    /// Count an operation that ended at `at_ns`; ends come in order.
+    #[inline]
+    pub fn count(&mut self, at_ns: u64, bytes: u64, latency_ns: u64) {
+        if at_ns >= self.end_ns {
+            self.turn(at_ns);
+        }
+        self.present.count += 1;
+        self.present.bytes += bytes;
+        self.present.latency_ns_sum = self.present.latency_ns_sum.saturating_add(latency_ns);
+        self.present.latency_ns_max = self.present.latency_ns_max.max(latency_ns);
+    }
+
+    /// Count an operation that failed at `at_ns`.
+    pub fn fail(&mut self, at_ns: u64) {
+        if at_ns >= self.end_ns {
+            self.turn(at_ns);
+        }
+        self.present.errors += 1;
+    }
+
+    #[cold]
+    fn turn(&mut self, at_ns: u64) {
+        self.store();
+        let seconds = 1 + (at_ns - self.end_ns) / SECOND_NS;
+        self.number += seconds;
+        self.end_ns += seconds * SECOND_NS;
+    }
+
+    fn store(&mut self) {
+        let present = std::mem::take(&mut self.present);
+        if present == Second::default() {
+            return;
+        }
+        let place = self.number.min(MOST_SECONDS) as usize;
+        if place >= self.seconds.len() {
+            self.seconds.resize(place + 1, Second::default());
+        }
+        self.seconds[place].add(&present);
+    }
+
+    /// All seconds until the last one in which anything ended.
+    pub fn seconds(&self) -> Vec<Second> {
+        let mut whole = self.clone();
+        whole.store();
+        whole.seconds
+    }
+}
+
+impl Second {
+    fn add(&mut self, other: &Second) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.bytes += other.bytes;
+        self.latency_ns_sum = self.latency_ns_sum.saturating_add(other.latency_ns_sum);
+        self.latency_ns_max = self.latency_ns_max.max(other.latency_ns_max);
+    }
+}
+
+/// Add the seconds of another client or place, which started at the same instant.
+pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
+    if mine.len() < theirs.len() {
+        mine.resize(theirs.len(), Second::default());
+    }
+    mine.iter_mut()
+        .zip(theirs)
+        .for_each(|(mine, theirs)| mine.add(theirs));
+}
+
+/// From when on a load was steady, and what it then did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Steady {
+    /// Whether it settled in its first half: else nothing here is to be trusted.
+    pub reached: bool,
+    /// Seconds cut off at the start.
+    pub from_s: f64,
+    /// Whole seconds that are left.
+    pub seconds: u64,
+    /// Successful operations over them.
+    pub rate_per_s: f64,
+    /// Half the width of the 95 % interval of that rate, from the means of MSER's batches.
+    pub rate_per_s_half_width: f64,
+}
+
+const BATCH: usize = 5;
+/// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
+const T: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+
+/// MSER-5 (White, Cobb and Spratt 2000): batches of five observations; the start is cut off where
+/// that makes the standard error of what is left the least, at most half. None below four batches.
+pub fn steady(seconds: &[Second]) -> Option<Steady> {
+    // The last second is seldom whole.
+    let whole = &seconds[..seconds.len().saturating_sub(1)];
+    let batches: Vec<f64> = whole
+        .chunks_exact(BATCH)
+        .map(|batch| batch.iter().map(|s| s.count as f64).sum::<f64>() / BATCH as f64)
+        .collect();
+    let count = batches.len();
+    if count < 4 {
+        return None;
+    }
+    let spread = |cut: usize| {
+        let left = &batches[cut..];
+        let mean = left.iter().sum::<f64>() / left.len() as f64;
+        let square = left.iter().map(|batch| (batch - mean).powi(2)).sum::<f64>();
+        (mean, square)
+    };
+    let score = |cut: usize| spread(cut).1 / ((count - cut) as f64).powi(2);
+    // Beyond the half, few batches look steady by chance (Hoad, Robinson and Davies 2010).
+    let most = count / 2;
+    let cut = (0..=most).min_by(|a, b| score(*a).total_cmp(&score(*b)))?;
+    let (mean, square) = spread(cut);
+    let left = (count - cut) as f64;
+    let t = T.get(count - cut - 2).copied().unwrap_or(1.96);
+    Some(Steady {
+        reached: cut < most && !drifts(&batches[cut..]),
+        from_s: (cut * BATCH) as f64,
+        seconds: (BATCH * (count - cut)) as u64,
+        rate_per_s: mean,
+        rate_per_s_half_width: t * (square / (left - 1.0) / left).sqrt(),
+    })
+}
+
+/// Whether the two halves differ by more than chance: three standard errors.
+fn drifts(batches: &[f64]) -> bool {
+    let (first, second) = batches.split_at(batches.len() / 2);
+    let moments = |part: &[f64]| {
+        let count = part.len() as f64;
+        let mean = part.iter().sum::<f64>() / count;
+        let square = part.iter().map(|batch| (batch - mean).powi(2)).sum::<f64>();
+        (mean, square / count / (count - 1.0).max(1.0))
+    };
+    let ((one, of_one), (two, of_two)) = (moments(first), moments(second));
+    (one - two).abs() > 3.0 * (of_one + of_two).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(counts: &[u64]) -> Vec<Second> {
+        let second = |count: &u64| Second {
+            count: *count,
+            ..Second::default()
+        };
+        counts.iter().map(second).collect()
+    }
+
+    #[test]
+    fn seconds_hold_what_ended_in_them() {
+        let mut series = Series::new(5_000);
+        for (at, latency) in [
+            (5_100, 7),
+            (1_000_004_999, 9),
+            (1_000_005_000, 1),
+            (4_000_006_000, 2),
+        ] {
+            series.count(at, 10, latency);
+        }
+        series.fail(4_000_006_001);
+        let seen: Vec<(u64, u64, u64)> = series
+            .seconds()
+            .iter()
+            .map(|s| (s.count, s.latency_ns_sum, s.errors))
+            .collect();
+        assert_eq!(
+            seen,
+            [(2, 16, 0), (1, 1, 0), (0, 0, 0), (0, 0, 0), (1, 2, 1)]
+        );
+        let mut sum = series.seconds();
+        add_seconds(&mut sum, &series.seconds());
+        assert_eq!((sum[0].count, sum[0].latency_ns_max), (4, 9));
+    }
+
+    #[test]
+    fn a_warm_up_is_cut_off() {
+        // A planted warm-up of 20 s: from 100 to 1000 a second, then steady with small noise.
+        let ramp = (0..20u64).map(|s| 100 + 45 * s);
+        let noise = (0..81u64).map(|s| 1000 + dfslab_workload::draw(3, s, 0, 0) % 21 - 10);
+        let found = steady(&of(&ramp.chain(noise).collect::<Vec<_>>())).unwrap();
+        assert!(found.reached);
+        assert!((15.0..=25.0).contains(&found.from_s), "{found:?}");
+        assert!((found.rate_per_s - 1000.0).abs() <= 2.0 * found.rate_per_s_half_width + 1.0);
+        assert!(found.rate_per_s_half_width < 5.0, "{found:?}");
+    }
+
+    #[test]
+    fn what_never_settles_says_so() {
+        let growing: Vec<u64> = (0..101u64).map(|s| 10 * s * s).collect();
+        assert!(!steady(&of(&growing)).unwrap().reached);
+        assert_eq!(steady(&of(&[5; 20])), None);
+        let even = steady(&of(&[5; 21])).unwrap();
+        assert_eq!(
+            (even.from_s, even.rate_per_s, even.rate_per_s_half_width),
+            (0.0, 5.0, 0.0)
+        );
+    }
+}

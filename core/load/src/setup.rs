@@ -1,0 +1,176 @@
+//! What all clients of a run share: the plan, the content, each phase's rules, the names of paths.
+
+use std::fmt::Write;
+
+use dfslab_workload::{Access, OperationKind, Phase, Share};
+
+use crate::content::Content;
+use crate::plan::Plan;
+
+const KINDS: usize = OperationKind::ALL.len();
+
+/// How an operation of one phase is done.
+#[derive(Clone)]
+pub struct Rule {
+    /// The order of its transfers.
+    pub access: Access,
+    /// Whether what it writes is forced to disk at the end.
+    pub fsync: bool,
+}
+
+/// What does not change while a run goes on.
+pub struct Setup<'a> {
+    pub plan: &'a Plan,
+    pub content: Content,
+    pub phases: Vec<Phase>,
+    rules: Vec<Vec<Rule>>,
+    /// Directories below a client's own, by number, each with a slash at its end; the first is "".
+    directories: Vec<String>,
+    /// Whether files that are kept open are opened for writing, too.
+    pub holds_for_writing: bool,
+}
+
+impl<'a> Setup<'a> {
+    pub fn new(plan: &'a Plan) -> Self {
+        let stream = &plan.stream;
+        let transfer = stream.transfer_size_bytes as usize;
+        let phases = stream.all_phases();
+        let rules = phases.iter().map(|phase| rules(plan, phase)).collect();
+        let kinds = stream.kinds();
+        use OperationKind::{Fsync, Pwrite};
+        Setup {
+            plan,
+            content: Content::new(stream.seed, transfer, stream.compressible),
+            phases,
+            rules,
+            directories: directories(plan),
+            holds_for_writing: kinds.iter().any(|kind| matches!(kind, Pwrite | Fsync)),
+        }
+    }
+
+    /// How an operation is done.
+    #[inline]
+    pub fn rule(&self, phase: u32, kind: OperationKind) -> &Rule {
+        &self.rules[phase as usize][kind as usize]
+    }
+
+    /// Directories below a client's own.
+    pub fn below(&self) -> impl Iterator<Item = &str> {
+        self.directories
+            .iter()
+            .skip(1)
+            .map(|name| name.trim_end_matches('/'))
+    }
+
+    /// Whether each client has a directory of its own.
+    pub fn own_directories(&self) -> bool {
+        !self.plan.stream.layout.shared_directory
+    }
+
+    /// What the names of a client's files begin with.
+    pub fn prefix(&self, client: u32) -> String {
+        match self.own_directories() {
+            true => format!("c{client}/"),
+            false => format!("c{client}-"),
+        }
+    }
+
+    /// The directory of a client with this number, as it is listed.
+    pub fn directory(&self, client: u32, number: u64) -> String {
+        match self.own_directories() {
+            true => {
+                let below = &self.directories[number as usize % self.directories.len()];
+                format!("c{client}/{below}")
+                    .trim_end_matches('/')
+                    .to_string()
+            }
+            false => String::new(),
+        }
+    }
+
+    /// Write the path of a file into `path`: nothing is allocated once it is long enough.
+    #[inline]
+    pub fn file_path(&self, path: &mut String, prefix: &str, letter: char, file: u64) {
+        path.clear();
+        path.push_str(prefix);
+        if self.directories.len() > 1 {
+            path.push_str(&self.directories[(file % self.directories.len() as u64) as usize]);
+        }
+        path.push(letter);
+        push_number(path, file);
+    }
+}
+
+/// Decimal digits, without the machinery of formatting.
+#[inline]
+fn push_number(path: &mut String, mut number: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    path.push_str(std::str::from_utf8(&digits[at..]).expect("digits"));
+}
+
+fn rules(plan: &Plan, phase: &Phase) -> Vec<Rule> {
+    let mut rules = vec![
+        Rule {
+            access: phase.access.clone(),
+            fsync: plan.target.wants_fsync(),
+        };
+        KINDS
+    ];
+    for share in &phase.mix {
+        let rule = &mut rules[share.operation as usize];
+        let Share { access, fsync, .. } = share;
+        rule.access = access.clone().unwrap_or_else(|| rule.access.clone());
+        rule.fsync = fsync.unwrap_or(rule.fsync);
+    }
+    // A single call is forced to disk only where that is said of it.
+    let single = OperationKind::Pwrite as usize;
+    let said = |share: &&Share| share.operation == OperationKind::Pwrite;
+    rules[single].fsync = phase
+        .mix
+        .iter()
+        .find(said)
+        .is_some_and(|s| s.fsync == Some(true));
+    rules
+}
+
+fn directories(plan: &Plan) -> Vec<String> {
+    let layout = plan.stream.layout;
+    let mut names = vec![String::new()];
+    for number in 1..layout.directories() {
+        let above = (number - 1) / u64::from(layout.branches.max(1));
+        let mut name = names[above as usize].clone();
+        write!(name, "t{number}/").expect("text grows");
+        names.push(name);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lie_where_the_layout_says() {
+        let text = r#"{"stream":{"seed":1,"clients":1,"operations_per_client":1,
+            "files_per_client":1,"mix":[{"operation":"stat"}],"file_size":{"fixed":0},
+            "transfer_size_bytes":1,"layout":{"depth":2,"branches":2}},
+            "target":{"kind":"null"},"run_directory":"x"}"#;
+        let plan = Plan::parse(text).unwrap();
+        let setup = Setup::new(&plan);
+        let below: Vec<&str> = setup.below().collect();
+        assert_eq!(below, ["t1", "t2", "t1/t3", "t1/t4", "t2/t5", "t2/t6"]);
+        let mut path = String::new();
+        setup.file_path(&mut path, &setup.prefix(7), 'f', 18);
+        assert_eq!(path, "c7/t1/t4/f18");
+        assert_eq!(setup.directory(7, 5), "c7/t2/t5");
+    }
+}

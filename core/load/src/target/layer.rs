@@ -1,0 +1,392 @@
+//! Layers around any target: slower, forgetful, stalling, impatient; for tests of those who measure.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dfslab_workload::{draw, unit};
+use serde::Deserialize;
+
+use super::{File, Target};
+use crate::clock::monotonic_ns;
+use crate::{Error, ErrorKind, Result};
+
+/// One layer, as data. Layers act while operations are timed, and not on preparing, checking and
+/// cleaning up.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Layer {
+    /// All clients of this process together make no more calls and move no more bytes a second.
+    Throttle {
+        /// Calls a second; without: any number.
+        #[serde(default)]
+        calls_per_s: Option<f64>,
+        /// Bytes a second; without: any number.
+        #[serde(default)]
+        bytes_per_s: Option<f64>,
+    },
+    /// A call that takes longer counts as failed; it is not broken off.
+    Timeout {
+        /// Seconds.
+        after_s: f64,
+    },
+    /// Calls fail with this probability before they reach the target.
+    Fault {
+        /// From 0 to 1.
+        probability: f64,
+    },
+    /// Calls that arrive in the last `length_s` of every `period_s` wait until it ends.
+    Stall {
+        /// Seconds, from the common start on.
+        period_s: f64,
+        /// Seconds.
+        length_s: f64,
+    },
+    /// Every call takes so much longer.
+    Delay {
+        /// Seconds.
+        by_s: f64,
+    },
+}
+
+impl Layer {
+    /// Values that make sense.
+    pub fn check(&self) -> Result<()> {
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let right = match *self {
+            Layer::Throttle {
+                calls_per_s,
+                bytes_per_s,
+            } => {
+                calls_per_s.is_none_or(positive)
+                    && bytes_per_s.is_none_or(positive)
+                    && calls_per_s.or(bytes_per_s).is_some()
+            }
+            Layer::Timeout { after_s } => positive(after_s),
+            Layer::Fault { probability } => (0.0..=1.0).contains(&probability),
+            Layer::Stall { period_s, length_s } => {
+                positive(length_s) && length_s <= period_s && period_s <= 1e6
+            }
+            Layer::Delay { by_s } => positive(by_s) && by_s <= 1e6,
+        };
+        let reason = || format!("{self:?}; allowed: positive rates and times, probability 0 to 1");
+        right
+            .then_some(())
+            .ok_or_else(|| Error::input("layers", reason()))
+    }
+}
+
+/// The layers of one run, shared by its clients.
+pub struct Layers(Arc<Shared>);
+
+struct Shared {
+    layers: Vec<Layer>,
+    seed: u64,
+    /// Start of the timed part, ns; 0 while nothing is timed.
+    zero: AtomicU64,
+    /// When the throttled channel is free again, ns.
+    free_at: AtomicU64,
+    counts: [AtomicU64; COUNTED.len()],
+}
+
+/// How long a throttled channel remembers that nobody used it.
+const BURST_NS: u64 = 20_000_000;
+const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
+const STALLED: usize = 0;
+const FAILED: usize = 1;
+const TIMED_OUT: usize = 2;
+const THROTTLED: usize = 3;
+
+impl Layers {
+    pub fn new(layers: &[Layer], seed: u64) -> Self {
+        Layers(Arc::new(Shared {
+            layers: layers.to_vec(),
+            seed,
+            zero: AtomicU64::new(0),
+            free_at: AtomicU64::new(0),
+            counts: Default::default(),
+        }))
+    }
+
+    /// A client's target with these layers around it; itself when there are none.
+    pub fn around(&self, target: Box<dyn Target>, client: u32) -> Box<dyn Target> {
+        if self.0.layers.is_empty() {
+            return target;
+        }
+        let gate = Gate {
+            shared: Arc::clone(&self.0),
+            client,
+            calls: Arc::new(AtomicU64::new(0)),
+        };
+        Box::new(Layered { target, gate })
+    }
+
+    /// From now on calls are timed; the first start of a run is where stalls are counted from.
+    pub fn begin(&self, zero: u64) {
+        self.0.zero.store(zero, Ordering::Release);
+    }
+
+    /// Calls are timed no more.
+    pub fn end(&self) {
+        self.0.zero.store(0, Ordering::Release);
+    }
+
+    /// How often each thing was done to a call.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let counts = COUNTED.iter().zip(&self.0.counts);
+        counts
+            .map(|(name, count)| (name.to_string(), count.load(Ordering::Relaxed)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+/// What every call of one client goes through.
+#[derive(Clone)]
+struct Gate {
+    shared: Arc<Shared>,
+    client: u32,
+    calls: Arc<AtomicU64>,
+}
+
+impl Gate {
+    fn through<T>(
+        &self,
+        operation: &'static str,
+        bytes: u64,
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let zero = self.shared.zero.load(Ordering::Acquire);
+        if zero == 0 {
+            return call();
+        }
+        let arrived = monotonic_ns();
+        for layer in &self.shared.layers {
+            self.before(layer, operation, (zero, bytes))?;
+        }
+        let outcome = call();
+        let took_s = (monotonic_ns() - arrived) as f64 * 1e-9;
+        for layer in &self.shared.layers {
+            if let Layer::Timeout { after_s } = layer {
+                if took_s > *after_s {
+                    self.count(TIMED_OUT);
+                    let reason = format!("took {took_s:.3} s, {after_s} s are allowed");
+                    return Err(Error::new(ErrorKind::Timeout, operation, "", reason));
+                }
+            }
+        }
+        outcome
+    }
+
+    fn before(
+        &self,
+        layer: &Layer,
+        operation: &'static str,
+        (zero, bytes): (u64, u64),
+    ) -> Result<()> {
+        match *layer {
+            Layer::Throttle {
+                calls_per_s,
+                bytes_per_s,
+            } => {
+                let takes_s = calls_per_s.map_or(0.0, |rate| 1.0 / rate)
+                    + bytes_per_s.map_or(0.0, |rate| bytes as f64 / rate);
+                self.throttle((takes_s * 1e9) as u64);
+            }
+            Layer::Fault { probability } => {
+                let call = self.calls.fetch_add(1, Ordering::Relaxed);
+                let client = u64::from(self.client) | 5 << 32;
+                if unit(draw(self.shared.seed, client, call, 48)) < probability {
+                    self.count(FAILED);
+                    return Err(Error::new(
+                        ErrorKind::Other,
+                        operation,
+                        "",
+                        "a planted fault",
+                    ));
+                }
+            }
+            Layer::Stall { period_s, length_s } => {
+                let (period, length) = ((period_s * 1e9) as u64, (length_s * 1e9) as u64);
+                let within = monotonic_ns().saturating_sub(zero) % period;
+                if within >= period - length {
+                    self.count(STALLED);
+                    wait_until(monotonic_ns() + period - within);
+                }
+            }
+            Layer::Delay { by_s } => wait_until(monotonic_ns() + (by_s * 1e9) as u64),
+            Layer::Timeout { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Calls pass one after the other, each for as long as its share of the rate takes; what sleeping
+    /// too long lost is made up for.
+    fn throttle(&self, takes_ns: u64) {
+        let now = monotonic_ns();
+        let earliest = now.saturating_sub(BURST_NS);
+        let take = |free: u64| Some(free.max(earliest) + takes_ns);
+        let order = Ordering::AcqRel;
+        let free = self
+            .shared
+            .free_at
+            .fetch_update(order, Ordering::Acquire, take);
+        let free = free.unwrap_or(now).max(earliest) + takes_ns;
+        if free > now {
+            self.count(THROTTLED);
+            wait_until(free);
+        }
+    }
+
+    fn count(&self, what: usize) {
+        self.shared.counts[what].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn wait_until(due_ns: u64) {
+    while let Some(left) = due_ns.checked_sub(monotonic_ns()).filter(|left| *left > 0) {
+        std::thread::sleep(Duration::from_nanos(left));
+    }
+}
+
+struct Layered {
+    target: Box<dyn Target>,
+    gate: Gate,
+}
+
+struct LayeredFile {
+    file: Box<dyn File>,
+    gate: Gate,
+}
+
+impl Layered {
+    fn file(&self, file: Box<dyn File>) -> Box<dyn File> {
+        let gate = self.gate.clone();
+        Box::new(LayeredFile { file, gate })
+    }
+}
+
+impl Target for Layered {
+    fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let file = self
+            .gate
+            .through("create", 0, || self.target.create(path))?;
+        Ok(self.file(file))
+    }
+
+    fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let file = self.gate.through("open", 0, || self.target.open(path))?;
+        Ok(self.file(file))
+    }
+
+    fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let file = self
+            .gate
+            .through("append", 0, || self.target.append(path))?;
+        Ok(self.file(file))
+    }
+
+    fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let file = self
+            .gate
+            .through("open_write", 0, || self.target.open_write(path))?;
+        Ok(self.file(file))
+    }
+
+    fn stat(&mut self, path: &str) -> Result<u64> {
+        self.gate.through("stat", 0, || self.target.stat(path))
+    }
+
+    fn exists(&mut self, path: &str) -> Result<bool> {
+        self.gate.through("exists", 0, || self.target.exists(path))
+    }
+
+    fn list(&mut self, path: &str) -> Result<usize> {
+        self.gate.through("list", 0, || self.target.list(path))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.gate
+            .through("rename", 0, || self.target.rename(from, to))
+    }
+
+    fn delete(&mut self, path: &str) -> Result<()> {
+        self.gate.through("delete", 0, || self.target.delete(path))
+    }
+
+    fn mkdir(&mut self, path: &str) -> Result<()> {
+        self.gate.through("mkdir", 0, || self.target.mkdir(path))
+    }
+
+    fn rmdir(&mut self, path: &str) -> Result<()> {
+        self.gate.through("rmdir", 0, || self.target.rmdir(path))
+    }
+
+    fn truncate(&mut self, path: &str, bytes: u64) -> Result<()> {
+        self.gate
+            .through("truncate", 0, || self.target.truncate(path, bytes))
+    }
+
+    fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
+        self.gate
+            .through("chmod", 0, || self.target.chmod(path, mode))
+    }
+
+    fn set_xattr(&mut self, path: &str, value: &[u8]) -> Result<()> {
+        self.gate
+            .through("set_xattr", 0, || self.target.set_xattr(path, value))
+    }
+
+    fn get_xattr(&mut self, path: &str) -> Result<usize> {
+        self.gate
+            .through("get_xattr", 0, || self.target.get_xattr(path))
+    }
+
+    fn drop_cache(&mut self, path: &str) -> Result<()> {
+        self.target.drop_cache(path)
+    }
+}
+
+impl File for LayeredFile {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let bytes = buffer.len() as u64;
+        self.gate.through("read", bytes, || self.file.read(buffer))
+    }
+
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let bytes = buffer.len() as u64;
+        self.gate
+            .through("read", bytes, || self.file.read_at(buffer, offset))
+    }
+
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        let length = bytes.len() as u64;
+        self.gate
+            .through("write", length, || self.file.write(bytes))
+    }
+
+    fn write_at(&mut self, bytes: Bytes, offset: u64) -> Result<()> {
+        let length = bytes.len() as u64;
+        self.gate
+            .through("write", length, || self.file.write_at(bytes, offset))
+    }
+
+    fn fsync(&mut self) -> Result<()> {
+        self.gate.through("fsync", 0, || self.file.fsync())
+    }
+
+    fn lock(&mut self) -> Result<()> {
+        self.gate.through("lock", 0, || self.file.lock())
+    }
+
+    fn unlock(&mut self) -> Result<()> {
+        self.gate.through("unlock", 0, || self.file.unlock())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let LayeredFile { file, gate } = *self;
+        gate.through("close", 0, || file.close())
+    }
+}

@@ -1,0 +1,73 @@
+//! Calls into the kernel: paths without allocation, answers checked.
+
+use std::ffi::{c_char, CStr};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A path as the kernel takes it, in memory that is used again.
+#[derive(Default)]
+pub struct CPath(Vec<u8>);
+
+impl CPath {
+    /// The path with a zero at its end; valid until the next one. Paths here are made by the load
+    /// and hold no zero themselves.
+    #[inline]
+    pub fn set(&mut self, path: &str) -> *const c_char {
+        debug_assert!(!path.as_bytes().contains(&0));
+        self.0.clear();
+        self.0.extend_from_slice(path.as_bytes());
+        self.0.push(0);
+        self.0.as_ptr().cast()
+    }
+}
+
+/// The answer of a call, or what the kernel says went wrong.
+#[inline]
+pub fn checked(operation: &'static str, path: &str, code: i32) -> Result<i32> {
+    match code {
+        -1 => Err(failed(operation, path)),
+        code => Ok(code),
+    }
+}
+
+#[cold]
+pub fn failed(operation: &'static str, path: &str) -> Error {
+    Error::io(operation, path, &std::io::Error::last_os_error())
+}
+
+/// Entries of an open directory, itself and the one above left out; closes it.
+pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
+    // SAFETY: the descriptor is open and given up here; every pointer is checked before use, and
+    // an entry's name ends with a zero.
+    unsafe {
+        let directory = libc::fdopendir(descriptor);
+        if directory.is_null() {
+            let error = failed("list", path);
+            libc::close(descriptor);
+            return Err(error);
+        }
+        let mut count = 0;
+        let outcome = loop {
+            *libc::__errno_location() = 0;
+            let entry = libc::readdir64(directory);
+            if entry.is_null() {
+                break match *libc::__errno_location() {
+                    0 => Ok(()),
+                    _ => Err(failed("list", path)),
+                };
+            }
+            let name = CStr::from_ptr((*entry).d_name.as_ptr()).to_bytes();
+            count += usize::from(name != b"." && name != b"..");
+        };
+        match (libc::closedir(directory), outcome) {
+            (_, Err(error)) => Err(error),
+            (0, Ok(())) => Ok(count),
+            _ => Err(failed("list", path)),
+        }
+    }
+}
+
+/// A call that took fewer bytes than it was given and none at all.
+pub fn stuck(operation: &'static str) -> Error {
+    Error::new(ErrorKind::Other, operation, "", "no byte was taken")
+}

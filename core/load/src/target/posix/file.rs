@@ -1,0 +1,210 @@
+//! An open file of a mounted file system; its path is filled in by who knows it.
+
+use bytes::Bytes;
+use memmap2::{MmapOptions, MmapRaw};
+
+use super::calls::{checked, failed, stuck};
+use crate::target::File;
+use crate::{Error, ErrorKind, Result};
+
+pub struct PosixFile {
+    descriptor: i32,
+    /// Where the next sequential read or write of a mapped file is.
+    position: u64,
+    mapped: bool,
+    writable: bool,
+    map: Option<MmapRaw>,
+}
+
+impl PosixFile {
+    /// Takes the descriptor over.
+    pub fn new(descriptor: i32, mapped: bool, writable: bool) -> Self {
+        PosixFile {
+            descriptor,
+            position: 0,
+            mapped,
+            writable,
+            map: None,
+        }
+    }
+
+    /// Make it as long as this.
+    pub fn set_length(&self, bytes: u64) -> Result<()> {
+        // SAFETY: the descriptor is this file's own and open.
+        let code = unsafe { libc::ftruncate(self.descriptor, bytes as libc::off_t) };
+        checked("truncate", "", code).map(drop)
+    }
+
+    /// Take its pages out of the cache.
+    pub fn forget(&self) -> Result<()> {
+        // SAFETY: as above; no memory is involved.
+        match unsafe { libc::posix_fadvise(self.descriptor, 0, 0, libc::POSIX_FADV_DONTNEED) } {
+            0 => Ok(()),
+            code => {
+                let error = std::io::Error::from_raw_os_error(code);
+                Err(Error::io("drop_cache", "", &error))
+            }
+        }
+    }
+
+    /// The whole file as memory, mapped when it is first needed.
+    fn map(&mut self, operation: &'static str) -> Result<&MmapRaw> {
+        if self.map.is_none() {
+            let options = MmapOptions::new();
+            let mapped = match self.writable {
+                true => options.map_raw(self.descriptor),
+                false => options.map_raw_read_only(self.descriptor),
+            };
+            let mapped = mapped.map_err(|error| Error::io(operation, "", &error))?;
+            self.map = Some(mapped);
+        }
+        Ok(self.map.as_ref().expect("mapped just now"))
+    }
+
+    fn copied_out(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let map = self.map("read")?;
+        let offset = map.len().min(offset as usize);
+        let length = buffer.len().min(map.len() - offset);
+        // SAFETY: both ranges are inside what was mapped and what was given, and do not overlap;
+        // the file is the load's own and nobody cuts it off while it is open here.
+        unsafe {
+            let from = map.as_ptr().add(offset);
+            std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), length);
+        }
+        Ok(length)
+    }
+
+    fn copied_in(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
+        let map = self.map("write")?;
+        if offset as usize + bytes.len() > map.len() {
+            let reason = "a mapped file does not grow";
+            return Err(Error::new(ErrorKind::Other, "write", "", reason));
+        }
+        // SAFETY: as above.
+        unsafe {
+            let to = map.as_mut_ptr().add(offset as usize);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        Ok(())
+    }
+
+    /// An open file description's lock on the whole file: the kind that distributed file systems
+    /// take to their servers, and that belongs to this opening alone.
+    fn set_lock(&self, operation: &'static str, kind: i32) -> Result<()> {
+        // SAFETY: zeroes are a valid structure: from the start to the end, wherever that is.
+        let code = unsafe {
+            let mut lock: libc::flock = std::mem::zeroed();
+            lock.l_type = kind as libc::c_short;
+            lock.l_whence = libc::SEEK_SET as libc::c_short;
+            libc::fcntl(self.descriptor, libc::F_OFD_SETLKW, &lock)
+        };
+        checked(operation, "", code).map(drop)
+    }
+}
+
+impl Drop for PosixFile {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is this file's own; -1 says that it was closed.
+        if self.descriptor >= 0 {
+            unsafe { libc::close(self.descriptor) };
+        }
+    }
+}
+
+impl File for PosixFile {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if self.mapped {
+            let got = self.copied_out(buffer, self.position)?;
+            self.position += got as u64;
+            return Ok(got);
+        }
+        let (data, length) = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: no more than the buffer's length is written to it.
+        match unsafe { libc::read(self.descriptor, data.cast(), length) } {
+            -1 => Err(failed("read", "")),
+            got => Ok(got as usize),
+        }
+    }
+
+    #[inline]
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if self.mapped {
+            return self.copied_out(buffer, offset);
+        }
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let rest = &mut buffer[filled..];
+            let (data, length) = (rest.as_mut_ptr(), rest.len());
+            let at = offset + filled as u64;
+            // SAFETY: as in `read`.
+            match unsafe { libc::pread64(self.descriptor, data.cast(), length, at as i64) } {
+                -1 => return Err(failed("read", "")),
+                0 => break,
+                got => filled += got as usize,
+            }
+        }
+        Ok(filled)
+    }
+
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        if self.mapped {
+            self.copied_in(&bytes, self.position)?;
+            self.position += bytes.len() as u64;
+            return Ok(());
+        }
+        let mut left = &bytes[..];
+        while !left.is_empty() {
+            // SAFETY: the kernel reads no more than the slice's length.
+            match unsafe { libc::write(self.descriptor, left.as_ptr().cast(), left.len()) } {
+                -1 => return Err(failed("write", "")),
+                0 => return Err(stuck("write")),
+                taken => left = &left[taken as usize..],
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&mut self, bytes: Bytes, offset: u64) -> Result<()> {
+        if self.mapped {
+            return self.copied_in(&bytes, offset);
+        }
+        let mut done = 0;
+        while done < bytes.len() {
+            let left = &bytes[done..];
+            let at = (offset + done as u64) as i64;
+            let (data, length) = (left.as_ptr(), left.len());
+            // SAFETY: as in `write`.
+            match unsafe { libc::pwrite64(self.descriptor, data.cast(), length, at) } {
+                -1 => return Err(failed("write", "")),
+                0 => return Err(stuck("write")),
+                taken => done += taken as usize,
+            }
+        }
+        Ok(())
+    }
+
+    fn fsync(&mut self) -> Result<()> {
+        if let Some(map) = self.map.as_ref().filter(|_| self.writable) {
+            map.flush()
+                .map_err(|error| Error::io("fsync", "", &error))?;
+        }
+        // SAFETY: the descriptor is this file's own and open.
+        checked("fsync", "", unsafe { libc::fsync(self.descriptor) }).map(drop)
+    }
+
+    fn lock(&mut self) -> Result<()> {
+        self.set_lock("lock", libc::F_WRLCK)
+    }
+
+    fn unlock(&mut self) -> Result<()> {
+        self.set_lock("unlock", libc::F_UNLCK)
+    }
+
+    fn close(mut self: Box<Self>) -> Result<()> {
+        self.map = None;
+        let descriptor = std::mem::replace(&mut self.descriptor, -1);
+        // SAFETY: the descriptor was just given up and is closed once, here; some file systems
+        // report only now that writing failed.
+        checked("close", "", unsafe { libc::close(descriptor) }).map(drop)
+    }
+}

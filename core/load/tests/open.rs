@@ -1,0 +1,187 @@
+//! Open loops, layers, phases, shared files, replays.
+
+use std::fs;
+use std::path::PathBuf;
+
+use dfslab_load::{run, Control, Outcome, Plan};
+use dfslab_stats::Histogram;
+
+fn ran(text: &str) -> Outcome {
+    let outcome = run(&Plan::parse(text).unwrap(), &Control::default()).unwrap();
+    assert!(outcome.report.complete, "{:?}", outcome.report.errors);
+    outcome
+}
+
+#[test]
+fn a_generator_on_time_says_so_and_a_late_one_too() {
+    let report = ran(&NULL.replace("RATE", "1000.0").replace("EACH", "400"));
+    let generator = report.report.generator;
+    assert_eq!(generator.late.count, 400);
+    assert!(generator.own_ns_per_op > 0.0 && generator.call_floor_ns > 0.0);
+    // Two million a second from one worker: nobody can, and the response times show it.
+    let text = NULL.replace("RATE", "2e8").replace("EACH", "200000");
+    let report = ran(&text).report;
+    let response = report.operations["stat"].response.clone().unwrap();
+    assert!(response.p50_s > report.operations["stat"].latency.p50_s);
+}
+
+const NULL: &str = r#"{"stream":{"seed":1,"clients":1,"operations_per_client":EACH,
+    "files_per_client":1,"mix":[{"operation":"stat"}],"file_size":{"fixed":0},
+    "transfer_size_bytes":4096,"arrival":{"open":{"rate_per_s":RATE}}},"target":{"kind":"null"},
+    "run_directory":"x"}"#;
+
+#[test]
+fn sessions_think_and_ramps_climb() {
+    let session =
+        r#""rate_per_s":50.0,"process":"poisson","session":{"requests":4.0,"think_time_s":0.01}"#;
+    let text = NULL
+        .replace(r#""rate_per_s":RATE"#, session)
+        .replace("EACH", "200");
+    let report = ran(&text).report;
+    // 200 requests are about 50 sessions: 1 s of arrivals.
+    assert!((0.4..3.0).contains(&report.window_s), "{}", report.window_s);
+    let ramp = r#""rate_per_s":400.0,"profile":[[0,0],[2,1]]"#;
+    let text = NULL
+        .replace(r#""rate_per_s":RATE"#, ramp)
+        .replace("EACH", "400");
+    let report = ran(&text).report;
+    let counts: Vec<u64> = report.seconds.iter().map(|second| second.count).collect();
+    assert!((95..=105).contains(&counts[0]), "{counts:?}");
+    assert!((290..=310).contains(&counts[1]), "{counts:?}");
+}
+
+#[test]
+fn layers_do_what_they_say() {
+    let closed = NULL.replace(r#","arrival":{"open":{"rate_per_s":RATE}}"#, "");
+    let with = |layers: &str, each: &str| {
+        let more = format!(r#""run_directory":"x","max_errors":100000,"layers":[{layers}]"#);
+        let text = closed
+            .replace(r#""run_directory":"x""#, &more)
+            .replace("EACH", each);
+        run(&Plan::parse(&text).unwrap(), &Control::default())
+            .unwrap()
+            .report
+    };
+    let throttled = with(r#"{"throttle":{"calls_per_s":1000.0}}"#, "300");
+    assert!(
+        (throttled.window_s - 0.3).abs() < 0.03,
+        "{}",
+        throttled.window_s
+    );
+    let faulty = with(r#"{"fault":{"probability":0.25}}"#, "2000");
+    let failed = faulty.operations["stat"].errors as f64;
+    // 2000 draws of a quarter: standard deviation 19.4.
+    assert!((failed - 500.0).abs() < 97.0, "{failed}");
+    assert_eq!(faulty.layers["failed"] as f64, failed);
+    assert!(
+        faulty.errors[0]
+            .first
+            .contains("\"c0/f0\": a planted fault"),
+        "{:?}",
+        faulty.errors
+    );
+    let late = with(
+        r#"{"timeout":{"after_s":0.002}},{"delay":{"by_s":0.005}}"#,
+        "10",
+    );
+    assert_eq!(late.operations["stat"].errors, 10);
+    assert_eq!(late.errors[0].kind, "timeout");
+    let wrong = closed.replace(
+        r#""run_directory":"x""#,
+        r#""run_directory":"x","layers":[{"fault":{"probability":2}}]"#,
+    );
+    assert!(Plan::parse(&wrong.replace("EACH", "1"))
+        .unwrap_err()
+        .to_string()
+        .contains("layers"));
+}
+
+/// A directory of the test's own.
+fn place(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("dfslab-open-{name}-{}", std::process::id()));
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+#[test]
+fn phases_begin_together_and_read_what_neighbours_wrote() {
+    let root = place("phases");
+    let text = format!(
+        r#"{{"stream":{{"seed":3,"clients":3,"file_size":{{"uniform":{{"low":1,"high":50000}}}},
+        "transfer_size_bytes":4096,"layout":{{"depth":1,"branches":2}},"phases":[
+        {{"name":"write","operations_per_client":10,"mix":[{{"operation":"write"}}]}},
+        {{"name":"read","operations_per_client":20,"mix":[{{"operation":"read"}}],
+        "files":{{"neighbour":1}},"access":{{"order":"shuffled"}}}},
+        {{"name":"rewrite","operations_per_client":10,"mix":[{{"operation":"overwrite"}}],
+        "access":{{"order":{{"strided":3}}}}}},
+        {{"name":"remove","operations_per_client":10,"mix":[{{"operation":"delete"}}]}}]}},
+        "target":{{"kind":"posix","root":{:?}}},"run_directory":"r","verify":"inline"}}"#,
+        root.display().to_string()
+    );
+    let report = ran(&text).report;
+    let names: Vec<&str> = report
+        .phases
+        .iter()
+        .map(|phase| phase.name.as_str())
+        .collect();
+    assert_eq!(names, ["write", "read", "rewrite", "remove"]);
+    let counts: Vec<u64> = report.phases.iter().map(|phase| phase.count).collect();
+    assert_eq!(counts, [30, 60, 30, 30]);
+    assert_eq!(report.phases[1].bytes, 2 * report.phases[0].bytes);
+    assert_eq!(report.phases[2].bytes, report.phases[0].bytes);
+    assert_eq!(report.verified_bytes, report.phases[1].bytes);
+    for pair in report.phases.windows(2) {
+        assert!(pair[1].start_s >= pair[0].start_s + pair[0].window_s);
+    }
+    let windows: f64 = report.phases.iter().map(|phase| phase.window_s).sum();
+    assert!((report.window_s - windows).abs() < 1e-9);
+    let mut ends = Histogram::new();
+    report
+        .phases
+        .iter()
+        .for_each(|phase| ends.merge(&phase.ends));
+    assert_eq!(ends.count(), 150);
+    fs::remove_dir(&root).unwrap();
+}
+
+#[test]
+fn a_shared_file_is_written_in_turns_through_every_kind_of_call() {
+    for options in [
+        "",
+        r#","mmap":true"#,
+        r#","sync_io":"data""#,
+        r#","fsync":"write""#,
+    ] {
+        let root = place("shared");
+        let text = format!(
+            r#"{{"stream":{{"seed":3,"clients":4,"file_size":{{"fixed":262144}},"files_together":1,
+            "transfer_size_bytes":4096,"layout":{{"shared_directory":true}},"phases":[
+            {{"operations_per_client":16,"mix":[{{"operation":"pwrite"}}],"files":"shared",
+            "access":{{"order":"interleaved"}}}},
+            {{"operations_per_client":64,"mix":[{{"operation":"pread"}}],"files":"shared",
+            "access":{{"order":"random"}}}}]}},"target":{{"kind":"posix","root":{:?}{options}}},
+            "run_directory":"r","verify":"inline"}}"#,
+            root.display().to_string()
+        );
+        let report = ran(&text).report;
+        assert_eq!(report.operations["pwrite"].bytes, 262_144);
+        assert_eq!(report.verified_bytes, 64 * 4 * 4096);
+        fs::remove_dir(&root).unwrap();
+    }
+}
+
+#[test]
+fn given_operations_run_at_given_times() {
+    let text = r#"{"stream":{"seed":3,"clients":2,"file_size":{"fixed":0},
+        "transfer_size_bytes":4096,"given":[{"operation":"pread","file":3,"size_bytes":100,
+        "offset_bytes":40},{"client":1,"operation":"create","file":0},
+        {"operation":"delete","file":3},{"client":1,"operation":"stat","file":0}],
+        "arrival":{"given":[0.0,0.01,0.05,0.1]}},"target":{"kind":"posix","root":ROOT},
+        "run_directory":"r"}"#;
+    let root = place("given");
+    let report = ran(&text.replace("ROOT", &format!("{:?}", root.display().to_string()))).report;
+    let counts: u64 = report.operations.values().map(|o| o.count).sum();
+    assert_eq!(counts, 4);
+    assert!((0.1..0.2).contains(&report.window_s), "{}", report.window_s);
+    fs::remove_dir(&root).unwrap();
+}

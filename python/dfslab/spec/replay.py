@@ -1,0 +1,166 @@
+"""Traces of what was done to files become the given operations of a stream."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dfslab.spec import strace
+from dfslab.spec.model import InputError
+from dfslab.spec.strace import Done
+from dfslab.spec.vocabulary import OPERATIONS
+
+# The canonical form of core/workload/operation.rs: client, kind, index, file, bytes, bytes of a
+# transfer, offset, owner, phase.
+RECORDED = struct.Struct("<IIQQQQQII")
+DXT_FILE = re.compile(r"^# DXT, file_id: \d+, file_name: (.*)$")
+DXT_LINE = re.compile(r"^\s*X_(?:POSIX|MPIIO)\s+(\d+)\s+(read|write)\s+\d+\s+(\d+)\s+(\d+)"
+                      r"\s+([\d.]+)\s+([\d.]+)")  # fmt: skip
+KEY = "workload.trace"
+
+
+@dataclass
+class Replay:
+    """Operations of core's `given`, and when each began, seconds after the first."""
+
+    given: list[dict[str, Any]] = field(default_factory=list)
+    starts_s: list[float] = field(default_factory=list)
+
+
+def load(path: Path, form: str, under: str, started_in: str, clients: int) -> Replay:
+    """Read a trace; its processes are dealt out to so many clients. InputError when it is none."""
+    try:
+        if form == "recorded":
+            return recorded(path.read_bytes())
+        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+            done = dxt(lines) if form == "dxt" else strace.read(lines, under, started_in)
+            found = replay(done, clients)
+    except OSError as error:
+        raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(KEY, str(path), str(error)) from error
+    if not found.given:
+        raise InputError(KEY, str(path), f"holds no operation on files under {under}")
+    return found
+
+
+def recorded(content: bytes) -> Replay:
+    """A stream as a load recorded it. ValueError when it is none."""
+    if not content or len(content) % RECORDED.size:
+        raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
+    found = Replay()
+    for client, kind, _, file, size, _, offset, owner, _ in RECORDED.iter_unpack(content):
+        if kind >= len(OPERATIONS):
+            raise ValueError(f"is no recorded stream: there is no operation {kind}")
+        found.given.append({
+            "client": client, "operation": OPERATIONS[kind], "file": file, "size_bytes": size,
+            "offset_bytes": offset, "owner": owner,
+        })  # fmt: skip
+    return found
+
+
+def dxt(lines: Iterable[str]) -> list[Done]:
+    """What `darshan-dxt-parser` prints: single reads and writes, by rank and file, with times."""
+    path, found = "", []
+    for line in lines:
+        if named := DXT_FILE.match(line):
+            path = named[1].strip()
+        elif part := DXT_LINE.match(line):
+            operation = "pread" if part[2] == "read" else "pwrite"
+            start_s, offset, size = float(part[5]), int(part[3]), int(part[4])
+            if size:
+                found.append(Done(start_s, int(part[1]), operation, path, offset, size))
+    return sorted(found, key=lambda done: done.start_s)
+
+
+def replay(trace: Iterable[Done], clients: int) -> Replay:
+    """Files by number, processes by client; who first touches a file owns it.
+
+    Only its owner makes, renames, removes and resizes a file; where another process did so, the
+    owner does it in its place. What cannot come (a second create, a close without an open) is left
+    out: the file is as the trace has left it.
+    """
+    return _Replaying(clients).all(trace)
+
+
+class _Replaying:
+    def __init__(self, clients: int) -> None:
+        self._clients = clients
+        self._found = Replay()
+        self._processes: dict[int, int] = {}
+        self._files: dict[str, tuple[int, int]] = {}
+        self._next: dict[int, int] = {}
+        self._held: set[tuple[int, int, int]] = set()
+        self._tagged: set[tuple[int, int]] = set()
+        self._first_s: float | None = None
+
+    def all(self, trace: Iterable[Done]) -> Replay:
+        for done in trace:
+            process = self._processes.setdefault(done.process, len(self._processes))
+            self._one(done, process % self._clients)
+        return self._found
+
+    def _one(self, done: Done, client: int) -> None:
+        is_new = done.path not in self._files
+        if is_new and done.operation == "rmdir":
+            return
+        owner, file = self._file(done.path, client)
+        operation = done.operation
+        if operation == "create" and not is_new:
+            return
+        holds = (client, owner, file)
+        if operation == "open" and holds in self._held:
+            return
+        if operation in ("close", "pread", "pwrite", "fsync") and holds not in self._held:
+            if operation == "close":
+                return
+            # Opened before the trace began, or by another: opened here first.
+            self._say(done, client, "open", owner, file)
+            self._held.add(holds)
+        if operation == "get_xattr" and (owner, file) not in self._tagged:
+            operation = "set_xattr"
+        if operation == "set_xattr":
+            self._tagged.add((owner, file))
+        self._follow(done, operation, holds)
+        self._say(done, client, operation, owner, file)
+
+    def _follow(self, done: Done, operation: str, holds: tuple[int, int, int]) -> None:
+        """What the operation changes of who holds what, and which name is which file."""
+        if operation == "open":
+            self._held.add(holds)
+        elif operation == "close":
+            self._held.discard(holds)
+        elif operation in ("delete", "rmdir"):
+            self._held -= {held for held in self._held if held[1:] == holds[1:]}
+            del self._files[done.path]
+        elif operation == "rename":
+            self._files[done.new_path] = self._files.pop(done.path)
+
+    def _file(self, path: str, client: int) -> tuple[int, int]:
+        if path not in self._files:
+            number = self._next.get(client, 0)
+            self._next[client] = number + 1
+            self._files[path] = (client, number)
+        return self._files[path]
+
+    def _say(self, done: Done, client: int, operation: str, owner: int, file: int) -> None:
+        names = ("create", "rename", "delete", "truncate", "append", "write", "mkdir", "rmdir",
+                 "set_xattr")  # fmt: skip
+        if self._first_s is None:
+            self._first_s = done.start_s
+        moves = operation in ("pread", "pwrite")
+        self._found.given.append({
+            "client": owner if operation in names else client, "operation": operation,
+            "file": file, "owner": owner, "size_bytes": done.size_bytes if moves else 0,
+            "offset_bytes": done.offset_bytes if moves else 0,
+        })  # fmt: skip
+        self._found.starts_s.append(done.start_s - self._first_s)
+
+
+def largest_transfer(given: Sequence[dict[str, Any]]) -> int:
+    """The most bytes that one operation moves at once; at least 1."""
+    return max(1, *(one["size_bytes"] for one in given))

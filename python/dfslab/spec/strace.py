@@ -1,0 +1,268 @@
+"""What processes did to files, read from the text that `strace -f -T -ttt` writes.
+
+Calls become operations of the stream vocabulary: opens and closes, single reads and writes at their
+places, and operations on names. Descriptors, working directories and what a child inherits are
+followed; calls that failed or went elsewhere than under the directory asked for are left out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+LINE = re.compile(r"^(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?(\d+\.\d+)\s+(.*)$")
+CALL = re.compile(r"^(\w+)\((.*)\)\s+=\s+(-?\d+|0x[0-9a-f]+|\?)(?:<[^>]*>)?(.*)$")
+RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
+UNFINISHED = "<unfinished ...>"
+ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
+CLOSING = {"{": "}", "[": "]", "(": ")"}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
+SPAWNING = ("clone", "clone3", "fork", "vfork")
+# Calls on a name: the place of their path among the arguments.
+NAMED = {
+    "stat": ("stat", 0), "lstat": ("stat", 0), "newfstatat": ("stat", 1), "statx": ("stat", 1),
+    "fstatat64": ("stat", 1), "stat64": ("stat", 0), "lstat64": ("stat", 0),
+    "access": ("exists", 0), "faccessat": ("exists", 1), "faccessat2": ("exists", 1),
+    "unlink": ("delete", 0), "unlinkat": ("delete", 1), "mkdir": ("mkdir", 0),
+    "mkdirat": ("mkdir", 1), "rmdir": ("rmdir", 0), "chmod": ("chmod", 0),
+    "fchmodat": ("chmod", 1), "setxattr": ("set_xattr", 0), "getxattr": ("get_xattr", 0),
+    "truncate": ("truncate", 0),
+}  # fmt: skip
+# Calls on a descriptor that move no data.
+HELD = {"fsync": "fsync", "fdatasync": "fsync", "fstat": "stat", "getdents64": "list",
+        "getdents": "list", "flock": "lock", "fchmod": "chmod", "ftruncate": "truncate",
+        "fsetxattr": "set_xattr", "fgetxattr": "get_xattr"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Done:
+    """One operation: when it began (Unix time), by whom, on which path, which bytes."""
+
+    start_s: float
+    process: int
+    operation: str
+    path: str
+    offset_bytes: int = 0
+    size_bytes: int = 0
+    new_path: str = ""
+
+
+@dataclass
+class _Open:
+    """An open file: descriptors that were copied share its place."""
+
+    path: str
+    place: int = 0
+    appends: bool = False
+
+
+@dataclass
+class _Process:
+    """What a process has open, and where relative names begin."""
+
+    directory: str
+    files: dict[int, _Open] = field(default_factory=dict)
+
+
+def read(lines: Iterator[str], under: str, started_in: str) -> Iterator[Done]:
+    """The operations on what lies under a directory, in the order in which the calls began.
+
+    `started_in`: the working directory of the first process. ValueError names the first line that
+    cannot be understood.
+    """
+    return iter(sorted(_Trace(under, started_in).read(lines), key=lambda done: done.start_s))
+
+
+class _Trace:
+    def __init__(self, under: str, started_in: str) -> None:
+        self._under = under.rstrip("/") or "/"
+        self._started_in = started_in
+        self._processes: dict[int, _Process] = {}
+        self._unfinished: dict[int, tuple[float, str]] = {}
+
+    def read(self, lines: Iterator[str]) -> Iterator[Done]:
+        for number, line in enumerate(lines, 1):
+            line = line.rstrip("\n")
+            found = LINE.match(line)
+            if found is None:
+                if line.strip():
+                    raise ValueError(f"line {number}: {line[:60]!r} has no time: use strace -ttt")
+                continue
+            process, time_s, text = int(found[1] or found[2] or 0), float(found[3]), found[4]
+            if text.endswith(UNFINISHED):
+                self._unfinished[process] = (time_s, text.removesuffix(UNFINISHED).rstrip())
+                continue
+            if resumed := RESUMED.match(text):
+                if process not in self._unfinished:
+                    continue
+                time_s, begun = self._unfinished.pop(process)
+                text = begun + resumed[2]
+            # Signals and exits are no calls.
+            if call := CALL.match(text):
+                yield from self._call(time_s, process, call)
+
+    def _call(self, time_s: float, process: int, call: re.Match[str]) -> Iterator[Done]:
+        name, answer = call[1], call[3]
+        state = self._state(process)
+        if answer == "?" or answer.startswith("-"):
+            return
+        arguments, result = list(split(call[2])), int(answer, 0)
+        for done in self._done(state, name, arguments, result):
+            operation, path, offset, size, new_path = done
+            if self._is_under(path):
+                yield Done(time_s, process, operation, path, offset, size, new_path)
+
+    def _state(self, process: int) -> _Process:
+        return self._processes.setdefault(process, _Process(self._started_in))
+
+    def _is_under(self, path: str) -> bool:
+        return path == self._under or path.startswith(f"{self._under.rstrip('/')}/")
+
+    def _done(
+        self, state: _Process, name: str, arguments: list[str], result: int
+    ) -> Iterator[tuple[str, str, int, int, str]]:
+        if name in ("open", "openat", "creat", "openat2"):
+            yield from self._opened(state, name, arguments, result)
+        elif name in SPAWNING:
+            self._spawned(state, arguments, result)
+        elif name in ("chdir", "dup", "dup2", "dup3", "fcntl"):
+            _moved(state, name, arguments, result)
+        elif name in ("rename", "renameat", "renameat2"):
+            old, new = (0, 1) if name == "rename" else (1, 3)
+            paths = [_joined(state, arguments, at, name != "rename") for at in (old, new)]
+            yield "rename", paths[0], 0, 0, paths[1]
+        elif name in NAMED:
+            operation, at = NAMED[name]
+            if name == "unlinkat" and "AT_REMOVEDIR" in arguments[-1]:
+                operation = "rmdir"
+            path = _joined(state, arguments, at, at == 1)
+            if path:
+                yield operation, path, 0, 0, ""
+        elif name in ("copy_file_range", "sendfile"):
+            # The one reads first, the other's first argument is where the bytes go.
+            ends = (0, 2) if name == "copy_file_range" else (1, 0)
+            for at, operation in zip(ends, ("read", "write"), strict=True):
+                copied = _held(state, arguments[at:])
+                if copied is not None:
+                    yield from _on_held(state, operation, arguments, result, copied)
+        elif (held := _held(state, arguments)) is not None:
+            yield from _on_held(state, name, arguments, result, held)
+
+    def _opened(
+        self, state: _Process, name: str, arguments: list[str], result: int
+    ) -> Iterator[tuple[str, str, int, int, str]]:
+        at = 0 if name in ("open", "creat") else 1
+        path = _joined(state, arguments, at, at == 1)
+        flags = "O_CREAT|O_TRUNC" if name == "creat" else arguments[at + 1]
+        state.files[result] = _Open(path, 0, "O_APPEND" in flags)
+        if "O_DIRECTORY" in flags:
+            return
+        if "O_CREAT" in flags:
+            yield "create", path, 0, 0, ""
+        yield "open", path, 0, 0, ""
+
+    def _spawned(self, state: _Process, arguments: list[str], result: int) -> None:
+        """A thread shares what is open, a child process has a copy of the table."""
+        shared = any("CLONE_FILES" in argument for argument in arguments)
+        files = state.files if shared else dict(state.files)
+        self._processes[result] = _Process(state.directory, files)
+
+
+def _on_held(
+    state: _Process, name: str, arguments: list[str], result: int, held: _Open
+) -> Iterator[tuple[str, str, int, int, str]]:
+    if name == "close":
+        del state.files[_number(arguments[0])]
+        yield "close", held.path, 0, 0, ""
+    elif name in ("read", "readv", "write", "writev") and result:
+        yield "pread" if "read" in name else "pwrite", held.path, held.place, result, ""
+        held.place += result
+    elif name in ("pread64", "preadv", "pwrite64", "pwritev") and result:
+        operation = "pread" if "read" in name else "pwrite"
+        yield operation, held.path, _number(arguments[3]), result, ""
+    elif name in ("lseek", "_llseek"):
+        held.place = result
+    elif name in HELD:
+        yield HELD[name], held.path, 0, 0, ""
+
+
+def _moved(state: _Process, name: str, arguments: list[str], result: int) -> None:
+    if name == "chdir":
+        state.directory = _joined(state, arguments, 0, False)
+    elif (held := _held(state, arguments)) is not None and (
+        name != "fcntl" or "F_DUPFD" in arguments[1]
+    ):
+        state.files[result] = held
+
+
+def _held(state: _Process, arguments: list[str]) -> _Open | None:
+    number = arguments[0].partition("<")[0] if arguments else ""
+    return state.files.get(int(number)) if number.isdigit() else None
+
+
+def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool) -> str:
+    """The whole path of an argument; empty where the call is about a descriptor itself."""
+    path = arguments[at]
+    if not path:
+        held = _held(state, arguments)
+        return held.path if held else ""
+    start = state.directory
+    if has_directory and not arguments[at - 1].startswith("AT_FDCWD"):
+        held = _held(state, arguments[at - 1 :])
+        start = held.path if held else start
+    return posixpath.normpath(posixpath.join(start, path))
+
+
+def _number(text: str) -> int:
+    return int(text.partition("<")[0], 0)
+
+
+def split(text: str) -> Iterator[str]:
+    """The arguments of a call; strings without quotes, structures as they are written."""
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        if text[at] == ",":
+            yield "".join(parts)
+            parts, at = [], at + 1
+            continue
+        found = ARGUMENT.match(text, at)
+        if found is None:
+            parts, at = [*parts, text[at]], at + 1
+        elif text[at] in CLOSING:
+            end = _end(text, at)
+            parts, at = [*parts, text[at:end]], end
+        else:
+            # A name may end in spaces; what stands around it may, too, and means nothing.
+            plain = found[1] is None
+            parts, at = [*parts, found[0].strip() if plain else _unescaped(found[1])], found.end()
+    yield "".join(parts)
+
+
+def _end(text: str, at: int) -> int:
+    """Just after the bracket that closes the one here; strings are passed over."""
+    depth = 0
+    while at < len(text):
+        if text[at] == '"':
+            found = ARGUMENT.match(text, at)
+            at = found.end() if found else len(text)
+            continue
+        depth += (text[at] in CLOSING) - (text[at] in CLOSING.values())
+        at += 1
+        if not depth:
+            break
+    return at
+
+
+def _unescaped(text: str) -> str:
+    octal = r"\\([0-7]{1,3}|x[0-9a-f]{2}|.)"
+
+    def plain(found: re.Match[str]) -> str:
+        word = found[1]
+        if word[0] in "01234567":
+            return chr(int(word, 8))
+        return chr(int(word[1:], 16)) if len(word) == 3 else ESCAPES.get(word, word)
+
+    return re.sub(octal, plain, text)

@@ -1,0 +1,73 @@
+"""A trace done again: of strace, of Darshan's DXT module, or of an earlier load.
+
+Closed, every client does its operations one after the other. With a rate factor they are due when
+the trace began them, divided by the factor; that needs one client, whose operations keep their
+order.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dfslab.spec.model import InputError
+from dfslab.spec.replay import Replay, largest_transfer, load
+from dfslab.spec.workload import FileParameters
+
+TITLE = "Replay of a trace (strace, Darshan DXT, a recorded stream)"
+# What a workload does where it is shown without a trace.
+NOTHING = Replay(given=[{"operation": "create", "file": 0}], starts_s=[0.0])
+
+
+class Parameters(FileParameters):
+    """`trace` is what counts; sizes come from it."""
+
+    trace: str = Field("", description="The file that holds the trace")
+    form: Literal["strace", "dxt", "recorded"] = Field(
+        "strace",
+        description="strace -f -T -ttt, the text of darshan-dxt-parser, or a recorded stream",
+    )
+    under: str = Field("/", description="Only what lies under this directory (strace)")
+    started_in: str = Field("/", description="Where the traced command was started (strace)")
+    trace_clients: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        1, description="Clients that the trace's processes are dealt out to; at most `clients`"
+    )
+    rate_factor: Annotated[float, Field(ge=0, le=1e6)] = Field(
+        0.0, description="At the trace's times, so many times as fast; 0: closed"
+    )
+
+    def operations(self) -> int:
+        """Of all clients."""
+        return len(_trace(self).given)
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Exactly the trace's operations."""
+    found = _trace(parameters)
+    spec: dict[str, Any] = {
+        "given": found.given,
+        "file_size": {"fixed": 0},
+        "transfer_size_bytes": min(1 << 30, largest_transfer(found.given)),
+    }
+    if parameters.rate_factor:
+        if parameters.trace_clients > 1 or not found.starts_s:
+            allowed = "needs a trace with times, and trace_clients = 1"
+            raise InputError("workload.rate_factor", parameters.rate_factor, allowed)
+        factor = parameters.rate_factor
+        spec["arrival"] = {"given": [start_s / factor for start_s in found.starts_s]}
+    return spec
+
+
+def _trace(parameters: Parameters) -> Replay:
+    if not parameters.trace:
+        return NOTHING
+    return _read(parameters.trace, parameters.form, parameters.under, parameters.started_in,
+                 parameters.trace_clients)  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def _read(trace: str, form: str, under: str, started_in: str, clients: int) -> Replay:
+    return load(Path(trace), form, under, started_in, clients)

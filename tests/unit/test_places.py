@@ -1,0 +1,87 @@
+"""A scenario says where clients run: threads, processes, nodes, and by whom they are started."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from dfslab.fleet.places import HERE, Nodes
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.report.page import ReportInput
+from dfslab.report.sections import scaling
+from dfslab.spec.model import InputError
+from synthetic import measured, scenario
+
+
+def asked(run=(), **workload):
+    """A scenario of four clients."""
+    keys = {f"workload.{key}": value for key, value in {"clients": 4, **workload}.items()}
+    keys |= {f"run.{key}": value for key, value in dict(run).items()}
+    plain = scenario(sizes=["4 KiB"], clients=(4,), hold_out=())
+    return plain.with_overrides(keys).points()[0]
+
+
+def names(point, hosts=()):
+    with access.session() as session:
+        if hosts:
+            made = [SimpleNamespace(name=name, command=lambda words: ["env", *words])
+                    for name in hosts]  # fmt: skip
+            session._bed = ("made up", SimpleNamespace(clients=made))
+        places = session.places(point.scenario)
+        return places if isinstance(places, Nodes) else [place.name for place in places]
+
+
+def test_threads_processes_and_nodes():
+    assert names(asked()) == [HERE.name]
+    assert names(asked(processes=2)) == ["node-1, process 1", "node-1, process 2"]
+    assert names(asked(nodes=2)) == ["node-1", "node-2"]
+    assert len(names(asked(nodes=2, processes=3))) == 6
+    hosts = ("left", "middle", "right")
+    assert names(asked(), hosts) == list(hosts)
+    assert names(asked(nodes=2), hosts) == ["left", "middle"]
+    assert names(asked(nodes=1, processes=2), hosts) == ["left, process 1", "left, process 2"]
+    with pytest.raises(InputError, match=r"workload.nodes = 4: the deployment has 3 client hosts"):
+        names(asked(nodes=4), hosts)
+
+
+def test_dask_is_joined_or_refused():
+    joined = names(asked({"fleet": "dask", "scheduler": "tcp://head:8786"}, nodes=3, processes=2))
+    assert (joined.scheduler, joined.wanted, joined.processes) == ("tcp://head:8786", 3, 2)
+    with pytest.raises(InputError, match="a bed has a scheduler of its own"):
+        names(asked({"fleet": "dask", "scheduler": "tcp://head:8786"}), ("left",))
+    with pytest.raises(InputError, match="not slurm"):
+        names(asked({"fleet": "slurm"}), ("left",))
+    with pytest.raises(InputError, match="yarn cluster needs the Python package dask-yarn"):
+        names(asked({"fleet": "yarn"}))
+
+
+def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
+    with access.session() as session:
+        result = Measure().run(asked({"fleet": "dask"}, nodes=2))
+        again = Measure().run(asked({"fleet": "dask"}, nodes=1))
+        assert len(session._clusters) == 1, "one cluster serves both"
+    assert result.complete
+    assert [place["name"] for place in result.detail["places"]] == ["node-1", "node-2"]
+    assert [place["name"] for place in again.detail["places"]] == ["node-1"]
+    assert result.detail["fleet"]["kind"] == "dask"
+
+
+def test_the_page_shows_speed_up():
+    """Planted: threads do not scale at all, processes do in full."""
+    results = []
+    for count in (1, 2, 4):
+        threads = scenario(sizes=["4 KiB"], clients=(count,), hold_out=()).points()[0]
+        results.append(measured(threads, 100.0))
+        labels = {**threads.labels, "workload.processes": count}
+        apart = threads.scenario.with_values({"workload.processes": count})
+        point = threads.model_copy(update={"scenario": apart, "labels": labels})
+        results.append(measured(point, 100.0 * count))
+    page = str(scaling.render(ReportInput(scenario=results[0].point.scenario, results=results)))
+    assert "processes of one node" in page
+    cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
+    told = [cell.partition(">")[2].partition("<")[0] for cell in cells]
+    assert told == ["100%"] * 3 + ["100%", "50%", "25%"]
+    alone = ReportInput(scenario=results[0].point.scenario, results=results[:1])
+    assert scaling.render(alone) is None

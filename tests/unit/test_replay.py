@@ -1,0 +1,171 @@
+"""Traces of strace and Darshan become streams, and recorded streams themselves again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from dfslab import _core, discover
+from dfslab.spec import replay, strace
+from dfslab.spec.model import InputError
+from dfslab.spec.stream import checked
+from dfslab.workloads.replay import Parameters
+
+TRACE = r"""
+10 100.000000 execve("/bin/x", ["x"], 0x7ffc /* 9 vars */) = 0 <0.000300>
+10 100.100000 openat(AT_FDCWD, "in", O_RDONLY|O_CLOEXEC) = 3 <0.000010>
+10 100.200000 read(3, "a, \"b\") = 5"..., 4096) = 4096 <0.000010>
+10 100.300000 read(3, "", 4096)       = 0 <0.000010>
+10 100.400000 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD, x=0x7f) = 11 <0.0001>
+11 100.500000 pread64(3, "abc\0\1", 100, 8192) = 5 <0.000010>
+10 100.600000 openat(AT_FDCWD, "/work/o\"ut\n", O_WRONLY|O_CREAT|O_TRUNC, 0666 <unfinished ...>
+11 100.650000 newfstatat(3, "", {st_mode=S_IFREG|0644, st_size=9, ...}, AT_EMPTY_PATH) = 0 <0.0>
+10 100.700000 <... openat resumed>) = 4 <0.110000>
+10 100.800000 dup2(4, 1) = 1 <0.000010>
+10 100.900000 writev(1, [{iov_base="x, y", iov_len=4}, {iov_base="z", iov_len=1}], 2) = 5 <0.0001>
+10 101.000000 write(4, "q", 1) = 1 <0.000010>
+10 101.100000 access("/work/none", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
+10 101.200000 fsync(4) = 0 <0.010000>
+10 101.300000 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=11} ---
+10 101.400000 close(4) = 0 <0.000010>
+10 101.500000 rename("/work/o\"ut\n", "/work/b") = 0 <0.000010>
+10 101.600000 stat("/etc/passwd", {st_mode=S_IFREG|0644, st_size=9, ...}) = 0 <0.000010>
+10 101.700000 chdir("/work/sub") = 0 <0.000010>
+10 101.800000 unlink("../b") = 0 <0.000010>
+11 101.900000 +++ exited with 0 +++
+"""
+DXT = """
+# DXT, file_id: 1515, file_name: /scratch/file with space
+# DXT, rank: 0, hostname: n1
+# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)
+ X_POSIX       0  write        0               0       262144      0.0029      0.0032
+ X_POSIX       1  write        0          262144       262144      0.0031      0.0035
+# DXT, file_id: 99, file_name: /scratch/other
+ X_POSIX       1   read        0            4096        65536      0.0010      0.0020 [OST: 3]
+"""
+
+
+def done(text: str = TRACE, under: str = "/work") -> list[strace.Done]:
+    return list(strace.read(iter(text.splitlines()), under, "/work"))
+
+
+def test_calls_are_followed_through_descriptors_children_and_directories():
+    told = [(one.operation, one.process, one.path, one.offset_bytes, one.size_bytes)
+            for one in done()]  # fmt: skip
+    out = '/work/o"ut\n'
+    assert told == [
+        ("open", 10, "/work/in", 0, 0),
+        ("pread", 10, "/work/in", 0, 4096),
+        ("pread", 11, "/work/in", 8192, 5),
+        ("create", 10, out, 0, 0),
+        ("open", 10, out, 0, 0),
+        ("stat", 11, "/work/in", 0, 0),
+        ("pwrite", 10, out, 0, 5),
+        ("pwrite", 10, out, 5, 1),
+        ("fsync", 10, out, 0, 0),
+        ("close", 10, out, 0, 0),
+        ("rename", 10, out, 0, 0),
+        ("delete", 10, "/work/b", 0, 0),
+    ]
+    assert done()[-2].new_path == "/work/b"
+    # A call that was interrupted by others' began when it began.
+    assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
+
+
+def test_a_trace_becomes_a_stream_that_the_core_takes():
+    found = replay.replay(done(), 2)
+    spec = checked({"seed": 1, "clients": 2, "given": found.given, "file_size": {"fixed": 0},
+                    "transfer_size_bytes": 4096})  # fmt: skip
+    told = [_core.stream_operations(json.dumps(spec), client) for client in (0, 1)]
+    assert [one[2] for one in told[0]] == [
+        "open", "pread", "create", "open", "pwrite", "pwrite", "fsync", "close", "rename", "delete",
+    ]  # fmt: skip
+    # The child reads its parent's file: opened by itself, as it has no descriptors of another.
+    assert [(one[2], one[7]) for one in told[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
+    assert found.starts_s[0] == 0.0
+    assert found.starts_s[-1] == pytest.approx(1.7)
+    # What is read was there before: as long as the reads need it.
+    assert _core.prepared_bytes(json.dumps(spec)) == 8197
+
+
+def test_dxt_and_recorded_streams(tmp_path):
+    found = replay.replay(replay.dxt(DXT.splitlines()), 2)
+    told = [(one["operation"], one["client"], one["offset_bytes"], one["size_bytes"])
+            for one in found.given]  # fmt: skip
+    assert told == [
+        ("open", 0, 0, 0), ("pread", 0, 4096, 65536), ("open", 1, 0, 0),
+        ("pwrite", 1, 0, 262144), ("open", 0, 0, 0), ("pwrite", 0, 262144, 262144),
+    ]  # fmt: skip
+    spec = {
+        "seed": 3, "clients": 2, "operations_per_client": 50, "files_per_client": 4,
+        "mix": [{"operation": kind} for kind in ("read", "write", "stat", "delete")],
+        "file_size": {"uniform": {"low": 1, "high": 9000}}, "transfer_size_bytes": 4096,
+    }  # fmt: skip
+    content = b"".join(_core.stream_bytes(json.dumps(spec), client) for client in (0, 1))
+    again = replay.recorded(content)
+    given = {**spec, "given": again.given}
+    for key in ("mix", "operations_per_client", "files_per_client"):
+        given.pop(key)
+    for client in (0, 1):
+        old = _core.stream_operations(json.dumps(spec), client)
+        new = _core.stream_operations(json.dumps(given), client)
+        assert [one[2:8] for one in new] == [one[2:8] for one in old]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"trace": "missing"}, "cannot be read: No such file"),
+        ({"trace": "empty"}, "holds no operation on files under /"),
+        ({"trace": "untimed"}, "line 1: .* has no time: use strace -ttt"),
+        ({"trace": "untimed", "form": "recorded"}, "is no recorded stream"),
+        ({"trace": "right", "rate_factor": 2.0, "trace_clients": 2}, "trace_clients = 1"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, told, message):
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "untimed").write_text('open("x", O_RDONLY) = 3\n')
+    (tmp_path / "right").write_text(TRACE)
+    given = Parameters(**{**told, "trace": str(tmp_path / told["trace"]), "started_in": "/work"})
+    with pytest.raises(InputError, match=message):
+        discover.workload("replay").stream(given)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_a_real_command_is_traced_and_done_again(tmp_path):
+    """Every byte that the command wrote is written again, in the trace's time and at a tenth."""
+    work, trace = tmp_path / "work", tmp_path / "trace"
+    work.mkdir()
+    script = (
+        "dd if=/dev/zero of=a bs=4096 count=20 status=none; sleep 0.4; dd if=a of=b bs=8192 "
+        "status=none; mv b c; rm a; mkdir d; rmdir d; exec ls -l c"
+    )
+    command = ["strace", "-f", "-T", "-ttt", "-o", str(trace), "sh", "-c", script]
+    traced = subprocess.run(command, cwd=work, capture_output=True, check=False)
+    if traced.returncode:
+        pytest.skip(f"strace may not trace here: {traced.stderr.decode()[:100]}")
+    for factor, least_s in ((0.0, 0.0), (1.0, 0.4), (10.0, 0.04)):
+        told = Parameters(trace=str(trace), under=str(work), started_in=str(work),
+                          rate_factor=factor)  # fmt: skip
+        stream = {**discover.workload("replay").stream(told), "seed": 1, "clients": 1}
+        target = {"kind": "posix", "root": str(_made(tmp_path / f"at-{factor}"))}
+        plan = {"stream": checked(stream), "run_directory": "dfslab-replay", "target": target}
+        report = json.loads(_core.run_load(json.dumps(plan))[0])
+        assert report["errors"] == []
+        assert report["complete"]
+        seen = {name: one["count"] for name, one in report["operations"].items()}
+        wanted = Counter(one["operation"] for one in stream["given"])
+        assert seen == wanted
+        assert report["operations"]["pwrite"]["bytes"] == 2 * 20 * 4096
+        assert report["operations"]["pread"]["bytes"] == 20 * 4096
+        assert (wanted["rename"], wanted["delete"], wanted["mkdir"]) == (1, 1, 1)
+        assert report["window_s"] >= least_s
+
+
+def _made(path: Path) -> Path:
+    path.mkdir()
+    return path
