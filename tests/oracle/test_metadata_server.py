@@ -191,8 +191,10 @@ def test_r2_does_not_identify_x_ln_x():
     x = np.round(np.linspace(10, 99, 12))
     fits = {one.law: one for one in laws.fit(x, 0.00110509 * x * np.log(x))}
     assert fits["power"].r2 > 0.998
-    assert fits["linear"].r2 > 0.99
-    assert all(one.r2 > 0.99 for one in fits.values()), "R2 > 0.99 singles out nothing"
+    assert fits["usl"].r2 > 0.99
+    y = x * np.log(x)
+    left = y - np.polyval(np.polyfit(x, y, 1), x)
+    assert 1 - left.var() / y.var() > 0.997, "even a plain line passes the paper's test"
 
 
 @pytest.mark.parametrize("truth", ["x ln x", "linear", "lock queue", "power"])

@@ -29,6 +29,8 @@ def to_result(
         values["throughput_bytes_per_s"] = prediction.rate_per_s * prediction.mean_size_bytes
     for operation, latency in prediction.latency_s.items():
         values[f"latency_s_mean.{operation}"] = latency
+    for (operation, label), latency in prediction.quantiles_s.items():
+        values[f"latency_s_{label}.{operation}"] = latency
     low, high = prediction.bounds_per_s
     return Result(
         method=method,

@@ -141,6 +141,7 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
         rate_per_s=found.rate_per_s,
         latency_s={**sequence.latency_s, **found.latency_s},
         steps={**sequence.steps, **found.steps},
+        quantiles_s={},
         utilisation={**dict.fromkeys(sequence.utilisation, 0.0), **found.utilisation},
     )
 

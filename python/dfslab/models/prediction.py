@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+
+import numpy as np
 
 from dfslab import discover
 from dfslab.models.cost import Cost, Demands, Reader
 from dfslab.models.lock import Locks, alone
+from dfslab.models.open_queue import open_network, quantile_s
 from dfslab.models.placement import Placement, Station
 from dfslab.models.queueing import Closed, asymptotic_bounds, mean_value_analysis
 from dfslab.spec.environment import environment, parameters, workload_parameters
@@ -19,6 +23,7 @@ from dfslab.spec.scenario import Scenario
 DIRTY_BACKGROUND_SHARE = 0.10
 # A station this busy is what limits; below, more clients would get more done.
 FULL = 0.8
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Prediction:
     utilisation: Mapping[Station, float]
     bounds_per_s: tuple[float, float]
     mean_size_bytes: float
+    quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def binding(self) -> str:
@@ -42,6 +48,17 @@ class Prediction:
         if self.utilisation[busiest] < FULL:
             return f"too few clients: each waits for its own steps, mostly {busiest}"
         return str(busiest)
+
+
+@dataclass(frozen=True)
+class OpenPrediction:
+    """Answer for an open load; latency in seconds, None where more comes than can be done."""
+
+    rate_per_s: float
+    largest_rate_per_s: float
+    latency_s: float | None
+    quantiles_s: Mapping[str, float]
+    binding: str
 
 
 class Situation:
@@ -87,6 +104,11 @@ class Situation:
         reader = self.reader(constants)
         return {name: reader.read(self.system.operations[name]) for name in self.mix}
 
+    def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
+        """Solve the same network for operations that arrive at a rate, whoever waits."""
+        solver = _Solver(self, self.costs(constants))
+        return solver.open(rate_per_s)
+
     def predict(self, constants: Mapping[str, float]) -> Prediction:
         """Solve the closed network of this configuration."""
         return _Solver(self, self.costs(constants)).prediction()
@@ -121,6 +143,24 @@ class _Solver:
             self.mean.latency_s,
             self._vector(self.mean.background),
         )
+
+    def open(self, rate_per_s: float) -> OpenPrediction:
+        """Every station an M/M/c one with this operation's demand, background work included."""
+        fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
+        demands = [d + b for d, b in zip(fore, back, strict=True)]
+        servers = [station.servers for station in self.expanded]
+        each = [d / s for d, s in zip(demands, servers, strict=True)]
+        largest = 1.0 / max(each) if each and max(each) else math.inf
+        found = open_network(rate_per_s, demands, servers, self.mean.latency_s)
+        busiest = str(self.expanded[int(np.argmax(each))]) if each else "nothing"
+        if found.response_s is None:
+            return OpenPrediction(rate_per_s, largest, None, {}, busiest)
+        waits = [float(wait) for wait in found.waiting_s]
+        quantiles = {
+            label: quantile_s(self.mean.latency_s, [], waits, found.utilisation, quantile)
+            for label, quantile in QUANTILES.items()
+        }
+        return OpenPrediction(rate_per_s, largest, found.response_s, quantiles, busiest)
 
     def _loaded_s(self, cost: Cost) -> float:
         """Latency with the waiting that this cost's own visits meet."""
@@ -162,7 +202,29 @@ class _Solver:
                 both, workload.clients, workload.think_time, self.mean.latency_s
             ),
             mean_size_bytes=self.situation.environment["file_size"],
+            quantiles_s=self._quantiles(scale),
         )
+
+    def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
+        """Percentiles of each operation's response: waits and answering processors vary."""
+        shares = self._vector(self.mean.demands)
+        clients = {g.name for g in self.situation.placement.deployment.groups_of(
+            self.situation.client)}  # fmt: skip
+        found = {}
+        for name, cost in self.costs.items():
+            own = self._vector(cost.demands)
+            each = zip(own, shares, self.closed.waiting_s, strict=True)
+            waits = [mine / total * wait if total else 0.0 for mine, total, wait in each]
+            varying = [
+                demand for station, demand in self.locks.merged(cost.demands).items()
+                if station.kind == "cpu" and station.place not in clients
+            ]  # fmt: skip
+            fixed = max(0.0, cost.latency_s - sum(varying))
+            for label, quantile in QUANTILES.items():
+                found[name, label] = scale * quantile_s(
+                    fixed, varying, waits, self.closed.utilisation, quantile
+                )
+        return found
 
 
 def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:

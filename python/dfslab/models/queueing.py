@@ -1,7 +1,7 @@
 """Closed queueing networks: exact mean value analysis, its form for overlapping work, and bounds.
 
-Sources: Reiser & Lavenberg 1980 (exact MVA, several servers by marginal probabilities);
-Denning & Buzen 1978 (asymptotic bounds).
+Sources: Reiser & Lavenberg 1980 (exact MVA, several servers by marginal probabilities); Schweitzer
+1979 (approximate MVA); Denning & Buzen 1978 (asymptotic bounds); Zahorjan et al. 1982 (balanced).
 """
 
 from __future__ import annotations
@@ -101,3 +101,33 @@ def asymptotic_bounds(
         upper = min(upper, 1.0 / largest)
     # Work that nobody waits for can fill a station before the first client does.
     return min(lower, upper), upper
+
+
+def approximate(
+    demands_s: Sequence[float], clients: int, think_s: float = 0.0, tolerance: float = 1e-10
+) -> Closed:
+    """Schweitzer's fixed point for single servers: any number of clients at the same cost."""
+    demand = np.asarray(demands_s, dtype=float)
+    queue = np.full_like(demand, clients / max(1, len(demand)))
+    while True:
+        response = demand * (1 + queue * (clients - 1) / clients)
+        rate = clients / (think_s + float(response.sum()))
+        after = rate * response
+        if np.abs(after - queue).max(initial=0.0) < tolerance * clients:
+            break
+        queue = after
+    return Closed(rate, float(response.sum()), after, response - demand, rate * demand)
+
+
+def balanced_bounds(
+    demands_s: Sequence[float], clients: int, think_s: float = 0.0
+) -> tuple[float, float]:
+    """(lower, upper) bound of the rate of single servers, from the balanced network's rate."""
+    demand = np.asarray(demands_s, dtype=float)
+    total, largest = float(demand.sum()), float(demand.max())
+    mean = total / len(demand)
+    lower = clients / (
+        think_s + total + (clients - 1) * largest / (1 + think_s / (clients * total))
+    )
+    upper = clients / (think_s + total + (clients - 1) * mean / (1 + think_s / total))
+    return lower, min(upper, 1 / largest)

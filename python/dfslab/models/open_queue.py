@@ -1,0 +1,99 @@
+"""Open loads: what arrives at a given rate whatever happens; stations, call queues, quantiles.
+
+Sources: Erlang C and M/M/c/K birth and death chains (Kleinrock 1975); open product-form networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Open:
+    """Mean response of an open network, waiting and load of each station; None when it overflows.
+
+    `full`: the station that has more work than it can do, if there is one.
+    """
+
+    response_s: float | None
+    waiting_s: np.ndarray
+    utilisation: np.ndarray
+    full: int | None
+
+
+@dataclass(frozen=True)
+class FiniteQueue:
+    """A station whose queue has an end: share turned away, mean wait of the others, their rate."""
+
+    refused: float
+    wait_s: float
+    rate_per_s: float
+    utilisation: float
+
+
+def waiting_share(load: float, servers: int) -> float:
+    """Erlang C: the share of arrivals that find all servers busy; `load` is rate * service."""
+    assert load < servers, "an overloaded station has no share"
+    # Erlang B by its recursion, which never overflows.
+    blocked = 1.0
+    for count in range(1, servers + 1):
+        blocked = load * blocked / (count + load * blocked)
+    return blocked / (1 - load / servers * (1 - blocked))
+
+
+def open_network(
+    rate_per_s: float, demands_s: Sequence[float], servers: Sequence[int] | None = None,
+    latency_s: float | None = None,
+) -> Open:  # fmt: skip
+    """M/M/c stations that one operation visits in turn; `latency_s` as in the closed network."""
+    demand = np.asarray(demands_s, float)
+    count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
+    service = float(demand.sum()) if latency_s is None else latency_s
+    overlap = min(1.0, service / demand.sum()) if demand.sum() else 1.0
+    busy = rate_per_s * demand / count
+    waiting = np.zeros_like(demand)
+    if len(busy) and busy.max() >= 1:
+        return Open(None, waiting, busy, int(busy.argmax()))
+    for index, (each, many) in enumerate(zip(demand, count, strict=True)):
+        if each:
+            share = waiting_share(rate_per_s * each, int(many))
+            waiting[index] = overlap * share * each / (many * (1 - busy[index]))
+    return Open(service + float(waiting.sum()), waiting, busy, None)
+
+
+def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
+    """M/M/c/K: `servers` threads and `places` in the call queue; who finds it full is refused."""
+    load = rate_per_s * service_s
+    weights = np.empty(servers + places + 1)
+    weights[0] = 0.0
+    steps = np.log(load) - np.log(np.minimum(np.arange(1, len(weights)), servers))
+    weights[1:] = np.cumsum(steps)
+    chance = np.exp(weights - weights.max())
+    chance /= chance.sum()
+    refused = float(chance[-1])
+    done = rate_per_s * (1 - refused)
+    queued = float((np.maximum(0, np.arange(len(chance)) - servers) * chance).sum())
+    return FiniteQueue(refused, queued / done, done, done * service_s / servers)
+
+
+def quantile_s(
+    fixed_s: float, random_s: Sequence[float], waits_s: Sequence[float], busy: Sequence[float],
+    quantile: float,
+) -> float:  # fmt: skip
+    """Quantile of a response: a fixed part, exponential services, waits at stations so busy.
+
+    Who waits does so for an exponential time, so a mean wait w of a share p has the variance
+    w^2 (2 / p - 1). The sum is taken as a gamma distribution of its mean and variance (exact for
+    one service without waiting, and close to M/M/1).
+    """
+    mean = sum(random_s) + sum(waits_s)
+    variance = sum(one * one for one in random_s)
+    for wait, share in zip(waits_s, busy, strict=True):
+        variance += wait * wait * (2 / min(1.0, max(share, 1e-3)) - 1)
+    if mean <= 0 or variance <= 0:
+        return fixed_s + max(0.0, mean)
+    return fixed_s + float(stats.gamma.ppf(quantile, mean**2 / variance, scale=variance / mean))

@@ -1,0 +1,93 @@
+"""Open loads, finite queues, quantiles and more bounds against closed forms and chains."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dfslab.models.open_queue import finite_queue, open_network, quantile_s, waiting_share
+from dfslab.models.queueing import approximate, balanced_bounds, mean_value_analysis
+from hypothesis import given
+from hypothesis import strategies as st
+
+DEMANDS = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=6)
+
+
+def test_erlang_c_is_the_textbook_one():
+    assert waiting_share(0.7, 1) == pytest.approx(0.7)
+    # Two servers: C = 2 rho^2 / (1 + rho).
+    assert waiting_share(1.2, 2) == pytest.approx(2 * 0.36 / 1.6)
+    assert waiting_share(150.0, 200) < 1e-3
+
+
+def test_an_open_station_is_m_m_1():
+    found = open_network(0.8, [1.0])
+    assert found.response_s == pytest.approx(5.0)
+    assert found.utilisation[0] == pytest.approx(0.8)
+    assert open_network(1.0, [0.2, 1.0]).full == 1
+
+
+def test_a_closed_network_of_very_many_thinkers_is_an_open_one():
+    demands, rate = [0.5, 0.2], 1.2
+    opened = open_network(rate, demands)
+    closed = mean_value_analysis(demands, 4000, 4000 / rate - opened.response_s)
+    assert closed.response_s == pytest.approx(opened.response_s, rel=0.01)
+
+
+def chain(rate, service, servers, places):
+    """M/M/c/K by solving its balance equations."""
+    size = servers + places + 1
+    matrix = np.zeros((size, size))
+    for n in range(size - 1):
+        matrix[n, n + 1] += rate
+        matrix[n + 1, n] += min(n + 1, servers) / service
+    np.fill_diagonal(matrix, -matrix.sum(axis=1))
+    equations = np.vstack([matrix.T, np.ones(size)])
+    return np.linalg.lstsq(equations, np.r_[np.zeros(size), 1.0], rcond=None)[0]
+
+
+@pytest.mark.parametrize(("rate", "servers", "places"), [(0.5, 1, 3), (3.0, 2, 5), (9.0, 10, 20)])
+def test_a_finite_queue_is_its_chain(rate, servers, places):
+    chance = chain(rate, 1.0, servers, places)
+    found = finite_queue(rate, 1.0, servers, places)
+    assert found.refused == pytest.approx(chance[-1], abs=1e-9)
+    queued = sum(max(0, n - servers) * p for n, p in enumerate(chance))
+    assert found.wait_s * found.rate_per_s == pytest.approx(queued)
+
+
+def test_hdfs_call_queue_turns_away_only_what_it_must():
+    calm, full = (finite_queue(rate, 1e-3, 10, 1000) for rate in (8_000, 12_000))
+    assert calm.refused < 1e-50
+    assert full.rate_per_s == pytest.approx(10_000, rel=1e-3)
+    assert full.refused == pytest.approx(1 / 6, rel=0.01)
+    assert full.wait_s == pytest.approx(0.1, rel=0.02)
+
+
+@given(DEMANDS, st.integers(1, 40), st.floats(0.0, 5.0))
+def test_bounds_hold_and_the_approximation_is_near(demands, clients, think):
+    exact = mean_value_analysis(demands, clients, think).rate_per_s
+    low, high = balanced_bounds(demands, clients, think)
+    assert low * (1 - 1e-9) <= exact <= high * (1 + 1e-9)
+    assert approximate(demands, clients, think).rate_per_s == pytest.approx(exact, rel=0.12)
+
+
+def test_the_approximation_is_exact_at_one_client_and_at_very_many():
+    demands = [0.4, 0.3, 0.1]
+    assert approximate(demands, 1, 1.0).rate_per_s == pytest.approx(1 / 1.8)
+    assert approximate(demands, 10**6).rate_per_s == pytest.approx(1 / 0.4, rel=1e-4)
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("busy", [0.3, 0.6, 0.9])
+def test_quantiles_are_near_those_of_m_m_1(busy, quantile):
+    """Response of M/M/1 is exponential with mean 1 / (1 - rho)."""
+    mean = 1 / (1 - busy)
+    exact = -math.log(1 - quantile) * mean
+    found = quantile_s(0.0, [1.0], [mean - 1], [busy], quantile)
+    assert found == pytest.approx(exact, rel=0.15)
+
+
+def test_a_quantile_of_what_never_varies_is_itself():
+    assert quantile_s(0.3, [], [0.0], [0.1], 0.99) == 0.3
+    assert quantile_s(0.0, [2.0], [], [], 0.9) == pytest.approx(2 * math.log(10))
