@@ -27,9 +27,9 @@ from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear")
-CONFORMAL_FOLDS = 6
+CONFORMAL_FOLDS = 5
 FEWEST = 8
-MOST_CALIBRATED = 48
+MOST_CALIBRATED = 20
 # Columns by which the grey-box model has slopes of its own: what is done, and by which cache.
 CELLS = ("workload.name", "workload.cache")
 
@@ -116,7 +116,7 @@ class Learnt:
             rows = rows_of(results)
         except RunFailed as error:
             raise RunFailed(f"{self.name}: {error}") from error
-        calibration = calibrate(_some(results)) if self.name == "greybox" else None
+        calibration = calibrate(some(results)) if self.name == "greybox" else None
         return self.fit_rows(rows, calibration)
 
     def fit_rows(
@@ -212,7 +212,7 @@ class Learnt:
         )  # fmt: skip
 
 
-def _some(results: Sequence[Result]) -> list[Result]:
+def some(results: Sequence[Result]) -> list[Result]:
     """Results of some configurations: a few constants need no more, and each costs time."""
     ids = sorted({result.point_id for result in results})
     kept = set(random.Random(len(ids)).sample(ids, min(MOST_CALIBRATED, len(ids))))

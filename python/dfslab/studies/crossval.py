@@ -23,7 +23,7 @@ from dfslab.studies.legal import shapes
 Report = Callable[..., Any]
 # Result number -> fold; a result with fold None is never judged (it is always learnt from).
 Folds = list[set[int]]
-LEAVE_OUT = 5
+LEAVE_OUT = 4
 
 
 class Validation(BaseModel):

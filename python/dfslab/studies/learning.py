@@ -14,7 +14,7 @@ from dfslab.method import CONFIDENCE
 from dfslab.models.demand import calibrate
 from dfslab.models.encoding import Encoding, factors_of
 from dfslab.models.estimators import PaperLinear, adjusted, r_squared
-from dfslab.models.learnt import Learnt, Rows, rows_of
+from dfslab.models.learnt import Learnt, Rows, rows_of, some
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval, design, sensitivity
@@ -24,9 +24,9 @@ from dfslab.studies.next import Proposal, propose
 from dfslab.studies.sensitivity import Importance, Regime
 
 Report = Callable[..., Any]
-MODELS = ("greybox", "boosting", "gaussian", "linear", "regression", "mean", "serial", "ideal")
+MODELS = ("greybox", "boosting", "gaussian", "linear", "mean", "serial", "ideal")
 CURVES = ("greybox", "boosting", "linear")
-BASE_ROWS = 48
+BASE_ROWS = 32
 REFITS = 6
 TRAINING_SHARE = 0.75
 
@@ -97,7 +97,7 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
     report(2, 6, "learning curve")
     curve = crossval.learning_curve(measured, CURVES, seconds_of, seed, report)
     report(3, 6, "fitting the grey-box model")
-    grey = Learnt("greybox").fit_rows(rows, calibrate(measured[:200]), conformal=False)
+    grey = Learnt("greybox").fit_rows(rows, calibrate(some(measured)), conformal=False)
     report(4, 6, "importance")
     importance, regimes = _importance(scenario, allowed, rows, grey)
     blocks = sensitivity.blocks(allowed, _answers(scenario, allowed, grey), BASE_ROWS // 3 * 2,

@@ -1,0 +1,244 @@
+"""Models that learn from runs: known directions, physical ceilings, honest intervals, fair splits."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import synthetic
+from dfslab.method import RunFailed
+from dfslab.models import baseline
+from dfslab.models.encoding import Encoding, factors_of, line_rate
+from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
+from dfslab.models.learnt import NAMES, Learnt, rows_of
+from dfslab.models.prediction import Situation
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.design import Factor
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import crossval, design, learning, table
+from sklearn.base import clone, is_regressor
+
+SILENT = lambda *_: None  # noqa: E731
+
+
+def factor(name, levels, *keys, effect=""):
+    return {"name": name, "keys": list(keys), "levels": list(levels), "effect": effect}
+
+
+def scenario():
+    """GlusterFS over layout, link, clients, operation and file size."""
+    nodes = [
+        {"name": "server", "roles": {"brick": 1}, "disk": {"latency": "0 s"}},
+        {"name": "client", "roles": {"client": 1}},
+    ]
+    ends = [f"deployment.node.{name}.adapter.bandwidth" for name in ("server", "client")]
+    return build(Scenario, {
+        "name": "learnt", "deployment": {"node": nodes}, "file_system": {"name": "glusterfs"},
+        "workload": {"name": "sequential_write", "cache": "cold", "fsync": True},
+        "run": {"methods": ["sequence"], "repetitions": 1},
+        "design": {"beds": 14, "per_bed": 5, "factor": [
+            factor("network", ["100 Mbit/s", "400 Mbit/s"], *ends, effect="+"),
+            factor("servers", [1, 2, 3, 4], "deployment.node.server.count"),
+            factor("copies", [1, 2], "file_system.copies"),
+            factor("base", ["xfs", "ext4"], "deployment.node.server.disk.file_system"),
+            factor("clients", [1, 2, 4], "workload.clients"),
+            factor("operation", ["sequential_write", "sequential_read"], "workload.name"),
+            factor("file_size", ["1 MiB", "16 MiB"], "workload.file_size", effect="+"),
+        ]},
+    })  # fmt: skip
+
+
+def truth(point):
+    """The description with other constants, and a base file system that it knows nothing of."""
+    situation = Situation(point.scenario)
+    rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
+    return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    random = np.random.default_rng(7)
+    return [
+        Result(method="measure", point_id=point.id, point=point, detail={"wall_s": 2.0},
+               metrics={"rate_per_s": Metric(
+                   value=truth(point) * float(np.exp(0.05 * random.normal())))},
+               provenance=provenance(1))
+        for point in design.points(design.plan(scenario()).scenario)
+    ]  # fmt: skip
+
+
+def test_columns_are_logarithms_numbers_and_names(measured):
+    encoding = Encoding(factors_of([result.point for result in measured]))
+    assert encoding.names == ["network", "servers", "copies", "base=ext4", "clients",
+                              "operation=sequential_read", "file_size"]  # fmt: skip
+    assert encoding.signs.tolist() == [1, 0, 0, 0, 0, 0, 1]
+    labels = measured[0].labels
+    row = encoding.matrix([labels])[0]
+    assert row[1] == np.log2(labels["deployment.node.server.count"])
+    linear = Encoding(encoding.factors, "linear").matrix([labels])[0]
+    assert linear[1] == labels["deployment.node.server.count"]
+    switch = Factor(name="x", keys=["workload.x"], levels=[0, 1])
+    assert Encoding((switch,)).matrix([{"workload.x": 1}]).tolist() == [[1.0]]
+
+
+def test_without_a_design_keys_that_move_together_are_one_factor():
+    points = [result.point for result in synthetic.planted()]
+    assert [one.name for one in factors_of(points)] == ["name", "file_size", "clients"]
+    moved = [
+        point.model_copy(update={"labels": {**point.labels, "workload.think_time":
+                                            point.labels["workload.clients"]}})
+        for point in points
+    ]  # fmt: skip
+    last = factors_of(moved)[-1]
+    assert last.keys == ["workload.clients", "workload.think_time"]
+
+
+@pytest.mark.parametrize("estimator", [PaperLinear(), GreyBox([0], [0]), Gaussian(),
+                                       boosting([0, 0, 0], 1)])  # fmt: skip
+def test_estimators_keep_scikit_learns_shape(estimator):
+    random = np.random.default_rng(1)
+    matrix = np.column_stack(
+        [random.normal(size=60), np.full(60, 9.0), random.integers(2, size=60)]
+    )
+    target = matrix[:, 0] + matrix[:, 2]
+    assert is_regressor(estimator)
+    twin = clone(estimator)
+    assert twin.get_params() == estimator.get_params()
+    shown = twin.fit(matrix, target).predict(matrix)
+    assert shown.shape == (60,)
+    assert np.array_equal(shown, clone(estimator).fit(matrix, target).predict(matrix))
+    assert np.corrcoef(shown, target)[0, 1] > 0.9
+
+
+def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
+    """Data that lie: rates fall with the link; the answer must not."""
+    random = np.random.default_rng(2)
+    link, cell = random.integers(3, size=150) * 1.0, random.integers(2, size=150) * 1.0
+    prior = 0.1 * link + random.normal(size=150)
+    matrix = np.column_stack([prior, np.full(150, 2.0), link, cell])
+    target = prior - 1.0 * link + cell + 0.1 * random.normal(size=150)
+    model = GreyBox([1, 0], [1]).fit(matrix, target)
+    faster = matrix + np.array([0.1, 0.0, 1.0, 0.0])
+    assert (model.predict(faster) >= model.predict(matrix) - 1e-9).all()
+    assert model.predict(matrix).max() <= 2.0
+    honest = GreyBox([0, 0], [1]).fit(matrix, target)
+    assert (honest.predict(faster) < honest.predict(matrix)).mean() > 0.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
+    rows = rows_of(measured)
+    out = {rows.points[i].id for i in np.flatnonzero(rows.groups % 4 == 0)}
+    model = Learnt(name).fit([r for r in measured if r.point_id not in out])
+    left = [r for r in measured if r.point_id in out]
+    found = model.run_many([result.point for result in left])
+    errors = [abs(f.value() / r.value() - 1) for f, r in zip(found, left, strict=True)]
+    bounds = [(f.metrics["rate_per_s"], line_rate(Situation(f.point.scenario))) for f in found]
+    assert all(metric.low <= metric.value <= metric.high for metric, _ in bounds)
+    if name == "greybox":
+        assert np.median(errors) < 0.15
+        assert all(0 < m.low and m.high <= limit * (1 + 1e-9) for m, limit in bounds)
+    covered = [f.metrics["rate_per_s"].low <= r.value() <= f.metrics["rate_per_s"].high
+               for f, r in zip(found, left, strict=True)]  # fmt: skip
+    assert np.mean(covered) > 0.6
+    one = model.run(left[0].point)
+    assert one.value() == pytest.approx(found[0].value())
+
+
+def test_too_little_is_said(measured):
+    with pytest.raises(RunFailed, match="greybox: needs at least 8 measured"):
+        Learnt("greybox").fit(measured[:5])
+    with pytest.raises(RunFailed, match="needs measured results"):
+        Learnt("boosting").run(measured[0].point)
+
+
+def test_the_serial_fit_is_amdahls_law():
+    """clients / rate = u + v clients, exactly, finds u and v whatever the sizes are."""
+    points = synthetic.scenario(hold_out=(), sizes=["1 MiB"]).points()
+    results = [
+        synthetic.measured(p, (n := p.scenario.workload.clients) / (0.02 + 0.005 * n))
+        for p in points
+    ]
+    model = baseline.make("serial").fit(results)
+    for result in results:
+        assert model.run(result.point).value() == pytest.approx(result.value())
+    reads = [r for r in results if synthetic.operation(r.point) == "read"]
+    with pytest.raises(RunFailed, match="write was never measured"):
+        baseline.make("serial").fit(reads).run(results[-1].point)
+
+
+def test_splits_leave_out_what_they_say(measured):
+    found = dict(crossval.splits(measured, 1))
+    assert set(found) == {"random rows", "layout", "rate", "more servers", "more clients"}
+
+    def values(rows, key):
+        return {str(measured[i].labels[key]) for i in rows}
+
+    everything = set(range(len(measured)))
+    for kind, key in (("rate", "deployment.node.server.adapter.bandwidth"),):
+        for fold in found[kind]:
+            assert not values(fold, key) & values(everything - fold, key)
+    for fold in found["layout"]:
+        shown = [{(measured[i].labels["deployment.node.server.count"],
+                   measured[i].labels["file_system.copies"]) for i in rows}
+                 for rows in (fold, everything - fold)]  # fmt: skip
+        assert not shown[0] & shown[1]
+    (servers,) = found["more servers"]
+    assert values(servers, "deployment.node.server.count") == {"3", "4"}
+    (clients,) = found["more clients"]
+    assert values(clients, "workload.clients") == {"4"}
+    for folds in found.values():
+        assert all(fold and fold < everything for fold in folds)
+    for kind in ("random rows", "layout", "rate"):
+        assert sorted(i for fold in found[kind] for i in fold) == sorted(everything)
+
+
+def test_a_learning_curve_judges_beds_that_it_never_learns_from(measured, monkeypatch):
+    seen = []
+
+    class Watched(baseline.Mean):
+        def fit(self, results):
+            seen.append({crossval._bed(r.point) for r in results})
+            return super().fit(results)
+
+        def run(self, point):
+            assert crossval._bed(point) not in seen[-1]
+            return super().run(point)
+
+    monkeypatch.setattr(crossval.discover, "method", lambda name: Watched())
+    curve = crossval.learning_curve(measured, ["mean"], learning.seconds_of, 1, SILENT, 3)
+    assert [step.beds for step in curve] == sorted(step.beds for step in curve)
+    assert curve[-1].seconds > curve[0].seconds > 0
+    assert seen[0] < seen[-1]
+
+
+def test_the_papers_tables_and_signs_of_a_planted_law(measured):
+    rows = rows_of(measured)
+    tables = learning.paper_tables(rows, 1)
+    assert [one.operation for one in tables] == ["sequential read", "sequential write"]
+    write = {one.name: one for one in tables[1].coefficients}
+    assert write["network"].value > 0 > write["copies"].value
+    assert write["network"].effect == pytest.approx(write["network"].value * 37.5)
+    assert tables[1].adjusted_r_squared <= 1
+    found = {(one.claim, one.operation): one for one in learning.signs(rows)}
+    network = found["more network, faster", "sequential write"]
+    assert network.slope.low <= network.slope.value <= network.slope.high
+    assert network.verdict == "as in the paper"
+    copies = found["more copies, slower writes", "sequential write"]
+    assert copies.slope.value < 0
+
+
+def test_a_table_of_runs_reads_back(measured, tmp_path):
+    path = tmp_path / "runs.csv"
+    assert table.write(measured, path) == len(measured)
+    back = {result.point_id: result for result in table.read(path, scenario())}
+    assert set(back) == {result.point_id for result in measured}
+    for result in measured:
+        assert back[result.point_id].value() == pytest.approx(result.value(), rel=1e-8)
+        assert back[result.point_id].labels == result.labels
+    about = json.loads(path.with_suffix(".json").read_text())
+    assert about["rows"] == len(measured)
+    with pytest.raises(InputError, match="no table of runs"):
+        table.read(tmp_path / "none.csv", scenario())
