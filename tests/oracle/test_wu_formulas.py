@@ -27,7 +27,9 @@ NAMENODE = {"Dp4", "Dp5", "Dp6", "Dp8", "Dp9"}
 B, n, P, p, L = sympy.symbols("B n P p L", positive=True, integer=True)
 S = P * p
 WHOLE = {symbol("file_size"): B * S, symbol("block_size"): S, symbol("packet_size"): p,
-         symbol("prefetch_blocks"): n, symbol("replication"): L}  # fmt: skip
+         symbol("prefetch_blocks"): n, symbol("replication"): L,
+         # Java's client leaves the disk to write-back.
+         symbol("block_sync"): 0}  # fmt: skip
 
 
 def T(name):

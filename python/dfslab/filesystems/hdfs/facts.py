@@ -32,6 +32,9 @@ PARAMETERS = Parameters(
               "filesystem", 1.0, "Np5", "dfs.namenode.fslock.fair", choices=(0.0, 1.0)),
     Parameter("prefetch_blocks", "Blocks located by one getBlockLocations", "1", "filesystem",
               10.0, "Pp1", "dfs.client.read.prefetch.size", minimum=1),
+    Parameter("block_sync", "Each block is on disk before it is done (1), as the load's own client "
+              "asks with every last packet, or is written back later (0), as Java's does", "1",
+              "filesystem", 1.0, "", "CreateFlag.SYNC_BLOCK", choices=(0.0, 1.0)),
     Parameter("close_committed_allowed", "Unreported blocks a file may be closed with", "1",
               "filesystem", 1.0, "",
               "dfs.namenode.file.close.num-committed-allowed", minimum=0, daemons_only=True),

@@ -22,6 +22,7 @@ from dfslab.spec.operation import (
     hold_lock,
     hold_thread,
     later,
+    par,
     pipeline,
     repeat,
     send,
@@ -94,10 +95,17 @@ _report = send(
     size_bytes=31,
 )
 
+# Replicas are forced at the same time: the last packet is handed on before it is obeyed.
+_forced = par(
+    call("datanode", "syncBlock", disk_write("datanode", block_bytes), request_bytes=31),
+    copies=P.replication,
+)
+_written_back = later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back")
+
 _write_block = seq(
     repeat(P.replication, delay("datanode", P.write_setup, "connect")),
     _stream,
-    later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back"),
+    choice((P.block_sync, _forced), (1 - P.block_sync, _written_back)),
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
