@@ -19,6 +19,8 @@ NAMES = ("measure",)
 WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
 WARM_UP_OPERATIONS = 400
 WARM_UP_LIMIT_S = 20.0
+PHASE_KEYS = ("name", "start_s", "window_s", "stonewall_s", "count", "bytes", "rate_per_s",
+              "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady")  # fmt: skip
 QUANTILES = ("p50", "p90", "p99", "p999")
 
 
@@ -109,6 +111,10 @@ def to_result(
         metrics[f"latency_s_mean.{operation}"] = Metric(value=latency["mean_s"])
         for quantile in QUANTILES:
             metrics[f"latency_s_{quantile}.{operation}"] = Metric(value=latency[f"{quantile}_s"])
+        if response := seen.get("response"):
+            for name in ("mean", *QUANTILES):
+                key = f"response_s_{name}.{operation}"
+                metrics[key] = Metric(value=response[f"{name}_s"])
     return Result(
         method=method,
         point_id=point.id,
@@ -119,10 +125,19 @@ def to_result(
         steps=_steps(outcome),
         utilisation={},
         notes=[f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
-               for e in outcome["errors"]],
+               for e in outcome["errors"]] + _lateness(outcome),
         detail=_detail(outcome),
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )  # fmt: skip
+
+
+def _lateness(outcome: Mapping[str, Any]) -> list[str]:
+    generator = outcome.get("generator") or {"on_time": True}
+    if generator["on_time"]:
+        return []
+    late_s = generator["late"]["p99_s"]
+    return [f"the generator itself was late by up to {late_s:.3g} s for 99 % of operations: "
+            "response times hold some of that"]  # fmt: skip
 
 
 def _steps(outcome: Mapping[str, Any]) -> list[Step]:
@@ -140,11 +155,18 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
 
 def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
-            "verified_bytes", "per_client", "errors", "observed"]  # fmt: skip
+            "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
+            "layers"]  # fmt: skip
     if "places" in outcome:
         kept += ["places", "late_s"]
     operations = outcome["operations"].items()
+    phases = [
+        {key: phase[key] for key in PHASE_KEYS}
+        | {"latency": {name: seen["latency"] for name, seen in phase["operations"].items()}}
+        for phase in outcome.get("phases", ())
+    ]
     return {
         **{key: outcome.get(key) for key in kept},
+        "phases": phases,
         "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
     }
