@@ -50,6 +50,9 @@ bench-layouts: setup ## uncalibrated predictions beside runs of every layout of 
 bench: setup ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
+bench-load: setup ## the load generator beside raw calls in C and fio
+	$(PY) benches/load.py
+
 .venv/peers: .venv/.packages benches/requirements-net.txt
 	.venv/bin/uv venv --quiet --clear $@
 	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-net.txt
@@ -68,4 +71,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-agent bench-net bench-pvfs lock
+.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-agent bench-net bench-pvfs lock

@@ -11,6 +11,7 @@ need javac openjdk-17-jdk-headless
 need mvn maven
 need cc gcc libc6-dev
 need git git
+need fio fio
 need chromium chromium
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
 # Hosts and their file systems need root, so only root gets their programs.

@@ -185,3 +185,20 @@ def test_a_form_goes_to_a_new_file_only(finished, tmp_path):
     with pytest.raises(InputError, match="is no run folder"):
         laboratory.export(tmp_path, "csv", None)
     assert command("report", str(finished.folder), "--as", "csv").stdout.startswith("method,")
+
+
+def test_mdtest_runs_and_prints_its_summary(tmp_path):
+    """A rate for each phase, over the phase's own window."""
+    chosen, summary = compat.read("mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2",
+                                             "-d", str(tmp_path)])  # fmt: skip
+    results = laboratory.measure(chosen, lambda *_: None)
+    lines = summary(results).splitlines()
+    assert lines[0] == "SUMMARY rate (in ops/sec): (of 2 iterations)"
+    assert [line[3:24].strip() for line in lines[3:]] == ["File creation", "File stat",
+                                                          "File removal"]  # fmt: skip
+    for line in lines[3:]:
+        most, least, mean, deviation = map(float, line[24:].split())
+        assert most >= mean >= least > 0
+        assert mean == pytest.approx((most + least) / 2, abs=0.002)
+        assert deviation == pytest.approx((most - least) / 2, abs=0.002)
+    assert list(tmp_path.iterdir()) == []

@@ -226,3 +226,57 @@ def test_sessions_arrive_by_themselves_and_swing():
     assert max(factors) == pytest.approx(1.5)
     counts = Counter(kinds(operations("sessions", operations_per_client=1000)))
     assert abs(counts["read"] - 800) < 5 * 12.7
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "dfsperf_metadata": {"loops": 5},
+    "dfsperf_simple_write": {"files_per_client": 3, "file_size": "20 kB"},
+    "dfsperf_simple_read": {"files_per_client": 3, "file_size": "20 kB"},
+    "dfsperf_skip_read": {"files_per_client": 3, "file_size": "200 kB", "read_bytes": "4 KiB",
+                          "skip_bytes": "4 KiB"},
+    "dfsperf_mixture": {"file_size": "20 kB"},
+    "dfsperf_iterate": {"file_size": "20 kB", "shuffle": True},
+    "dfsperf_massive": {"file_size": "20 kB", "operations_per_client": 40, "shuffle": True},
+    "iozone": {"file_size": "1 MiB"},
+    "mdtest_easy": {"items": 20},
+    "mdtest_hard": {"items": 20},
+    "mdtest_tree": {"items": 20, "depth": 2, "branches": 3},
+    "ior_easy": {"file_size": "4 MiB"},
+    "ior_hard": {"file_size": "940160 B"},
+    "smallfile": {"files_per_client": 10, "file_size": "4 KiB", "tests": [
+        "create", "append", "overwrite", "read", "stat", "chmod", "readdir", "rename", "delete"]},
+    "filebench_fileserver": {"loops": 5, "files_per_client": 5, "file_size": "8 KiB"},
+    "filebench_varmail": {"loops": 5, "files_per_client": 5, "file_size": "8 KiB"},
+    "filebench_webserver": {"loops": 5, "files_per_client": 5, "file_size": "8 KiB"},
+    "filebench_webproxy": {"loops": 5, "files_per_client": 5, "file_size": "8 KiB"},
+    "testdfsio": {"test": "random", "file_size": "4 MB"},
+    "nnbench": {"files_per_client": 10},
+    "dlio": {"files_per_client": 6, "scale": 0.0005, "compute_time": "1 ms"},
+    "sessions": {"sessions_per_s": 400.0, "operations_per_client": 30, "file_size": "8 KiB"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
+    spec = spec_of(name, **SMALL[name])
+    plan = {
+        "stream": spec, "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "dfslab-workload", "time_limit_s": 120.0,
+    }  # fmt: skip
+    report = json.loads(_core.run_load(json.dumps(plan))[0])
+    assert report["errors"] == []
+    assert report["complete"]
+    wanted: Counter[str] = Counter()
+    moved: Counter[str] = Counter()
+    for client in range(CLIENTS):
+        for one in _core.stream_operations(json.dumps(spec), client):
+            wanted[one[2]] += 1
+            moved[one[2]] += one[4] if one[2] in ("read", "write", "append", "overwrite") else 0
+    seen = report["operations"]
+    assert {kind: one["count"] for kind, one in seen.items()} == dict(wanted)
+    assert {kind: one["bytes"] for kind, one in seen.items() if one["bytes"]} == {
+        kind: count for kind, count in moved.items() if count
+    }
+    phases_asked = [part["name"] for part in spec.get("phases", ())]
+    assert [part["name"] for part in report.get("phases", ())] == phases_asked
+    assert list(tmp_path.iterdir()) == []

@@ -74,7 +74,7 @@ impl Clock {
         if since > ANCHOR_TICKS {
             return self.anchored();
         }
-        let ns = self.base_ns + (u128::from(since) * u128::from(self.scale) >> FRACTION) as u64;
+        let ns = self.base_ns + ((u128::from(since) * u128::from(self.scale)) >> FRACTION) as u64;
         self.last_ns = self.last_ns.max(ns);
         self.last_ns
     }

@@ -39,6 +39,62 @@ fn wake_exactly() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
 }
 
+/// When the operations of one client in one phase are due.
+struct Pace<'a> {
+    schedule: Schedule<'a>,
+    zero: u64,
+    /// Operations have intended starts.
+    open: bool,
+    own_pauses: bool,
+    /// Nobody waits for anything.
+    unpaced: bool,
+    first: bool,
+}
+
+impl<'a> Pace<'a> {
+    fn new(together: &'a Together, phase: usize, client: u32) -> Self {
+        let (stream, rules) = (&together.setup.plan.stream, &together.setup.phases[phase]);
+        // Each phase has times of its own.
+        let seed = match phase {
+            0 => stream.seed,
+            later => draw(stream.seed, later as u64, 0, 40),
+        };
+        let clients = (client, stream.clients);
+        let open = stream.arrival.is_open();
+        let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
+        Pace {
+            schedule: Schedule::new(&stream.arrival, seed, clients, rules.think_time_s),
+            zero: together.zero(phase),
+            open,
+            own_pauses,
+            unpaced: !open && !own_pauses && rules.think_time_s == 0.0,
+            first: true,
+        }
+    }
+
+    /// When the next operation of a client that is free since `now` is due; None when none comes.
+    #[inline]
+    fn due(&mut self, stream: &mut Stream, now: u64) -> Option<u64> {
+        if self.unpaced {
+            return Some(now);
+        }
+        let pause = if self.own_pauses {
+            stream.own_pause_s()
+        } else {
+            None
+        };
+        let due = match self.schedule.next_start(pause) {
+            Start::At(after_ns) => self.zero + after_ns,
+            // Nobody thinks before the first operation of a closed loop.
+            Start::After(_) if self.first && !self.open => now,
+            Start::After(pause_ns) => now + pause_ns,
+            Start::Never => return None,
+        };
+        self.first = false;
+        Some(due)
+    }
+}
+
 /// One client's operations of one phase.
 pub fn timed_phase(
     client: &mut Client,
@@ -47,54 +103,28 @@ pub fn timed_phase(
     record: &mut Record,
     together: &Together,
 ) {
-    let (plan, rules) = (together.setup.plan, &together.setup.phases[phase]);
-    let zero = together.zero(phase);
+    let plan = together.setup.plan;
+    let mut pace = Pace::new(together, phase, client.number);
     let limit_ns = plan.time_limit_s.map(|limit_s| (limit_s * 1e9) as u64);
-    let deadline = limit_ns.map_or(u64::MAX, |limit| zero.saturating_add(limit));
+    let deadline = limit_ns.map_or(u64::MAX, |limit| pace.zero.saturating_add(limit));
     let over = |now: u64| {
         together.control.stopped()
             || together.errors.load(Ordering::Relaxed) > plan.max_errors
             || now >= deadline
     };
-    // Each phase has times of its own.
-    let seed = if phase == 0 {
-        plan.stream.seed
-    } else {
-        draw(plan.stream.seed, phase as u64, 0, 40)
-    };
-    let clients = (client.number, plan.stream.clients);
-    let arrival = &plan.stream.arrival;
-    let mut schedule = Schedule::new(arrival, seed, clients, rules.think_time_s);
-    let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
-    let paced = arrival.is_open() || own_pauses || rules.think_time_s > 0.0;
-    if paced {
+    if !pace.unpaced {
         wake_exactly();
     }
-    client.now = monotonic_ns().max(zero);
+    client.now = monotonic_ns().max(pace.zero);
     let (mut failed, mut told, mut untold) = (record.failures, client.now, 0);
-    let mut first = true;
     while stream.is_in(phase) {
-        let mut intended = None;
-        if paced {
-            let pause = if own_pauses {
-                stream.own_pause_s()
-            } else {
-                None
-            };
-            let due = match schedule.next_start(pause) {
-                Start::At(after_ns) => zero + after_ns,
-                // Nobody thinks before the first operation of a closed loop.
-                Start::After(_) if first && !arrival.is_open() => client.now,
-                Start::After(pause_ns) => client.now + pause_ns,
-                Start::Never => break,
-            };
-            if due > client.now {
-                sleep_until(due.min(deadline), &|| over(0));
-                client.now = monotonic_ns();
-            }
-            intended = arrival.is_open().then_some(due);
+        let Some(due) = pace.due(stream, client.now) else {
+            break;
+        };
+        if due > client.now {
+            sleep_until(due.min(deadline), &|| over(0));
+            client.now = monotonic_ns();
         }
-        first = false;
         if over(client.now) {
             together.cut.store(true, Ordering::Release);
             break;
@@ -105,7 +135,7 @@ pub fn timed_phase(
         if plan.record {
             record.executed.push(operation);
         }
-        if !client.execute(&operation, intended, record) {
+        if !client.execute(&operation, pace.open.then_some(due), record) {
             let now = record.failures;
             together.errors.fetch_add(now - failed, Ordering::Relaxed);
             failed = now;

@@ -171,19 +171,35 @@ impl Iterator for Transfers<'_> {
     }
 }
 
-/// The `turn`-th single transfer in a file, round and round: (offset, length).
-pub(crate) fn single(access: &Access, passage: &Passage, turn: u64) -> (u64, u64) {
-    let blocks = count(access, passage);
-    if blocks == 0 {
-        return (0, 0);
-    }
-    let turn = match access.order {
-        Order::Random | Order::Same => turn,
-        _ => turn % blocks,
+/// The `turn`-th single transfer in a file, round and round: (offset, length); `bits` decide where
+/// that is drawn.
+#[inline]
+pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -> (u64, u64) {
+    let offset = match access.order {
+        _ if passage.file_bytes == 0 => return (0, 0),
+        Order::Random => {
+            let drawn = (u128::from(bits) * u128::from(blocks(passage))) >> 64;
+            drawn as u64 * passage.transfer_size_bytes
+        }
+        Order::Same => offset(access, passage, turn),
+        _ => match count(access, passage) {
+            0 => return (0, 0),
+            count => offset(access, passage, turn % count),
+        },
     };
-    let offset = offset(access, passage, turn);
     let length = length(access, passage, passage.index);
     (offset, length.min(passage.file_bytes - offset))
+}
+
+/// Blocks of the file, the last one perhaps cut off.
+#[inline]
+fn blocks(passage: &Passage) -> u64 {
+    let transfer = passage.transfer_size_bytes;
+    match transfer.is_power_of_two() {
+        // Dividing is slow, and mostly this is all it takes.
+        true => (passage.file_bytes + transfer - 1) >> transfer.trailing_zeros(),
+        false => passage.file_bytes.div_ceil(transfer),
+    }
 }
 
 /// Bytes of one transfer, before the end of the file cuts it off.
@@ -205,7 +221,7 @@ fn key(passage: &Passage) -> u64 {
 
 /// How many transfers go once through what the client may touch.
 fn count(access: &Access, passage: &Passage) -> u64 {
-    let blocks = passage.file_bytes.div_ceil(passage.transfer_size_bytes);
+    let blocks = blocks(passage);
     let (client, clients) = (u64::from(passage.client), u64::from(passage.clients));
     match access.order {
         Order::Skip(bytes) => passage
@@ -219,7 +235,7 @@ fn count(access: &Access, passage: &Passage) -> u64 {
 
 fn offset(access: &Access, passage: &Passage, turn: u64) -> u64 {
     let transfer = passage.transfer_size_bytes;
-    let blocks = passage.file_bytes.div_ceil(transfer);
+    let blocks = blocks(passage);
     let (client, clients) = (u64::from(passage.client), u64::from(passage.clients));
     let random = |by: u64, turn: u64| {
         let bits = draw(passage.seed, key(passage) ^ by, turn, PLACE);
@@ -379,9 +395,14 @@ mod tests {
     #[test]
     fn single_transfers_go_round() {
         let access = with(Order::Sequential);
-        let places: Vec<(u64, u64)> = (0..4).map(|n| single(&access, &passage(2500), n)).collect();
+        let places: Vec<(u64, u64)> = (0..4)
+            .map(|n| single(&access, &passage(2500), n, 0))
+            .collect();
         assert_eq!(places, [(0, 1000), (1000, 1000), (2000, 500), (0, 1000)]);
-        assert_eq!(single(&access, &passage(0), 7), (0, 0));
+        assert_eq!(single(&access, &passage(0), 7, 1), (0, 0));
+        let random = with(Order::Random);
+        assert_eq!(single(&random, &passage(2500), 7, 0), (0, 1000));
+        assert_eq!(single(&random, &passage(2500), 7, u64::MAX), (2000, 500));
     }
 
     #[test]

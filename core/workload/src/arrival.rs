@@ -156,6 +156,8 @@ pub struct Schedule<'a> {
     arrivals: u64,
     unit_time: f64,
     profile: Profile,
+    /// Nanoseconds between a client's arrivals where the rate never changes.
+    gap_ns: Option<f64>,
     /// Requests that the present session still has.
     session_left: u64,
 }
@@ -181,6 +183,7 @@ impl<'a> Schedule<'a> {
             arrivals: 0,
             unit_time: 0.0,
             profile: Profile::new(points, rate / f64::from(clients)),
+            gap_ns: points.is_empty().then_some(f64::from(clients) * 1e9 / rate),
             session_left: 0,
         }
     }
@@ -202,6 +205,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
+    #[inline]
     fn next_open(&mut self, open: &Open) -> Start {
         if self.session_left > 0 {
             self.session_left -= 1;
@@ -233,7 +237,10 @@ impl<'a> Schedule<'a> {
             }
         };
         self.arrivals += 1;
-        Start::At(nanoseconds(self.profile.time_of(unit_time)))
+        Start::At(match self.gap_ns {
+            Some(gap_ns) => (unit_time * gap_ns) as u64,
+            None => nanoseconds(self.profile.time_of(unit_time)),
+        })
     }
 
     fn bits(&self, purpose: u64) -> u64 {

@@ -1,78 +1,19 @@
 //! A specification and a client become a valid, reproducible sequence of operations.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use crate::access::single;
 use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, StreamSpec};
-use crate::{draw, Access, Operation, OperationKind, Passage, Transfers};
+use crate::{prepared_files, size_of, Access, Operation, OperationKind, Passage, Transfers};
 
-/// What a random number is for; part of its key. Others are in `access.rs` and `arrival.rs`.
+/// What a random number is for; part of its key. Others are in `prepared.rs`,
+/// `access.rs` and `arrival.rs`.
 #[derive(Clone, Copy)]
 enum Purpose {
     Kind = 1,
     File = 2,
-    Size = 3,
-    SizeAgain = 4,
-    SizeMore = 100,
-}
-
-/// Bytes of a client's file: a pure function of seed, client and file.
-pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
-    let purpose = |n: u64| match n {
-        0 => Purpose::Size as u64,
-        1 => Purpose::SizeAgain as u64,
-        more => Purpose::SizeMore as u64 + more,
-    };
-    let bits = |n| draw(spec.seed, u64::from(client), file, purpose(n));
-    spec.file_size.drawn(bits)
-}
-
-/// The files (number, bytes) that a client must find before its first operation.
-pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
-    if !spec.given.is_empty() {
-        return found_by_given(spec, client);
-    }
-    let needs_files = |phase: &Phase| phase.mix.iter().any(|s| s.operation.needs_file());
-    let needed = spec.all_phases().iter().any(needs_files);
-    let clients = u64::from(spec.clients);
-    let count = match (needed, spec.files_together) {
-        (false, _) => 0,
-        (true, None) => spec.files_per_client,
-        (true, Some(together)) => (together + clients - 1 - u64::from(client)) / clients,
-    };
-    (0..count)
-        .map(|file| (file, size_of(spec, client, file)))
-        .collect()
-}
-
-/// The files that given operations expect to find, as large as these need them.
-fn found_by_given(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
-    use OperationKind::{Append, Create, List, Mkdir, Pread, Pwrite, Read, Rmdir, Write};
-    let mut found: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut made = BTreeSet::new();
-    for one in &spec.given {
-        if one.owner.unwrap_or(one.client) != client {
-            continue;
-        }
-        match one.operation {
-            Write | Create => {
-                made.insert(one.file);
-            }
-            Mkdir | Rmdir | List => {}
-            _ if made.contains(&one.file) => {}
-            kind => {
-                let needed = match kind {
-                    Read | Pread | Pwrite => one.offset_bytes + one.size_bytes,
-                    Append => 0,
-                    _ => one.size_bytes,
-                };
-                let bytes = found.entry(one.file).or_default();
-                *bytes = needed.max(*bytes);
-            }
-        }
-    }
-    found.into_iter().collect()
+    Place = 5,
 }
 
 /// A file that exists.
@@ -105,6 +46,8 @@ pub struct Stream<'a> {
     spec: &'a StreamSpec,
     client: u32,
     keyed: Keyed,
+    /// The same, with the number of the operation that comes.
+    at_index: Keyed,
     phases: Vec<Phase>,
     phase: usize,
     left: u64,
@@ -136,10 +79,12 @@ impl<'a> Stream<'a> {
         };
         let own: VecDeque<Live> = prepared_files(spec, client).into_iter().map(live).collect();
         let next_file = own.len() as u64;
+        let keyed = Keyed::new(spec.seed, u64::from(client) | 1 << 32);
         let mut stream = Stream {
             spec,
             client,
-            keyed: Keyed::new(spec.seed, u64::from(client) | 1 << 32),
+            keyed,
+            at_index: keyed.at(0),
             phases: spec.all_phases(),
             phase: 0,
             left: 0,
@@ -241,7 +186,7 @@ impl<'a> Stream<'a> {
 
     #[inline]
     fn bits(&self, purpose: Purpose) -> u64 {
-        self.keyed.at(self.index).bits(purpose as u64)
+        self.at_index.bits(purpose as u64)
     }
 
     /// Position in the live set of the file to take.
@@ -314,6 +259,7 @@ impl<'a> Stream<'a> {
     }
 
     /// What `kind` is done to, and the bytes it moves.
+    #[inline]
     fn taken(&mut self, kind: OperationKind, share: usize) -> Taken {
         match kind {
             OperationKind::Write => {
@@ -355,6 +301,7 @@ impl<'a> Stream<'a> {
     }
 
     /// The same for operations that leave the file where it is.
+    #[inline]
     fn taken_alive(&mut self, kind: OperationKind, share: usize) -> Taken {
         let position = self.position(share);
         let mut live = self.live()[position];
@@ -370,7 +317,8 @@ impl<'a> Stream<'a> {
             }
             OperationKind::Pread | OperationKind::Pwrite => {
                 let turn = u64::from(live.turn);
-                let place = single(self.access(share), &passage, turn);
+                let bits = self.bits(Purpose::Place);
+                let place = single(self.access(share), &passage, turn, bits);
                 (taken.offset_bytes, taken.size_bytes) = place;
                 live.turn = live.turn.wrapping_add(1);
             }
@@ -420,7 +368,8 @@ impl<'a> Stream<'a> {
     }
 
     /// The pause of its own that the operation to come has.
-    pub fn own_pause_s(&self) -> Option<f64> {
+    pub fn own_pause_s(&mut self) -> Option<f64> {
+        self.at_index = self.keyed.at(self.index);
         let phase = self.phases.get(self.phase)?;
         phase.mix.get(self.share())?.think_time_s
     }
@@ -467,6 +416,7 @@ impl Iterator for Stream<'_> {
         if !self.advance() {
             return None;
         }
+        self.at_index = self.keyed.at(self.index);
         let share = self.share();
         let mut kind = self.phases[self.phase].mix[share].operation;
         if kind.needs_file() && kind != OperationKind::List && self.live().is_empty() {

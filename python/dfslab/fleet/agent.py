@@ -1,9 +1,9 @@
 """An agent: runs one part of a load where its controller started it, and leaves nothing behind.
 
 One JSON document a line. In: a plan, then `{"start_at_monotonic_s": t}` or
-`{"start_at_unix_s": t}`. Out: `{"ready": ...}` once prepared, `{"progress": [share, phase]}` now
-and then, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or
-`{"error": kind, "text": ...}`.
+`{"start_at_unix_s": t}`. Out: `{"ready": ...}` once prepared, and again before each later phase of
+the stream, `{"progress": [share, phase]}` now and then, and at the end
+`{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
 The end of the input, SIGTERM and SIGINT stop it: what it made is removed, also when its controller
 has vanished. With `--keep FILE` the answer goes to a file as well, and once the load has started
@@ -111,10 +111,21 @@ class Agent:
             self._say(answer)
 
     def _gate(self) -> float:
-        """Ready; the agreed start as this process reads CLOCK_MONOTONIC."""
+        """Ready; the agreed start as this process reads CLOCK_MONOTONIC.
+
+        Once alone it begins its later phases when it gets there: nobody is left to agree with.
+        """
         clocks = {"monotonic_s": time.monotonic(), "unix_s": time.time(), "boot": boot()}
         self._say({"ready": clocks})
-        start_s = start_of(self._lines.next())
+        try:
+            told = {} if self._alone else self._lines.next()
+        except Stopped:
+            if self._keep is None or not self._started:
+                raise
+            self._alone, told = True, {}
+        if told.get("stop"):
+            raise Stopped("stopped by the controller")
+        start_s = time.monotonic() if self._alone else start_of(told)
         self._started = True
         return start_s
 

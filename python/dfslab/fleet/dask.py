@@ -72,7 +72,7 @@ class Part:
     worker: str
     clients: range
     kept: Path | None = None
-    ready: dict[str, Any] | None = None
+    times_ready: int = 0
     answer: dict[str, Any] | None = None
     progress: tuple[float, str] = (0.0, "preparing")
     ended: str | None = None
@@ -84,7 +84,7 @@ class Part:
     def take(self, said: Mapping[str, Any]) -> None:
         """What the agent has said."""
         self.heard_s, self.silent = time.monotonic(), False
-        self.ready, self.answer = said["ready"], said["answer"]
+        self.times_ready, self.answer = said["times_ready"], said["answer"]
         self.progress, self.ended = tuple(said["progress"]), said["ended"]
 
 
@@ -173,8 +173,8 @@ class _Controller:
         try:
             await self._all(self._measure_clock)
             await self._all(lambda part: self._open(part, plan))
-            await self._until(lambda part: part.ready is not None, needed=True)
-            await self._start()
+            for phase in range(max(1, len(plan["stream"].get("phases", ())))):
+                await self._begin(phase)
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException:
@@ -229,6 +229,17 @@ class _Controller:
             reason = f"no agent can be started: {_words(error)}"
             raise run.LoadFailed(f"{part.place.name}: {reason}") from error
 
+    async def _begin(self, phase: int) -> None:
+        """Start a phase at one instant everywhere. Who is lost or cut short after the first one is
+        waited for no more; who cannot be told begins when it has been alone."""
+
+        def is_there(part: Part) -> bool:
+            over = part.ended is not None or part.silent
+            return part.times_ready > phase or (phase > 0 and over)
+
+        await self._until(is_there, needed=phase == 0)
+        await self._start()
+
     async def _start(self) -> None:
         """Tell every agent the start as its own clock will show it."""
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
@@ -242,7 +253,8 @@ class _Controller:
                 told = {"start_at_monotonic_s": at_monotonic_s}
             # Whoever cannot be told is found lost where its answer is waited for.
             with contextlib.suppress(*UNREACHABLE):
-                await self._call(part, node.tell, part.kept, told)
+                if part.ended is None and not part.silent:
+                    await self._call(part, node.tell, part.kept, told)
 
         await self._all(tell)
 

@@ -33,6 +33,7 @@ class Link:
         self.place, self.clients = place, clients
         self.started_s = time.monotonic()
         self.ready: dict[str, Any] | None = None
+        self.times_ready = 0
         self.answer: dict[str, Any] | None = None
         self.progress: tuple[float, str] = (0.0, "preparing")
         self.ended: str | None = None
@@ -51,6 +52,11 @@ class Link:
             self._stderr.close()
             raise
         self.say({**plan, "clients_from": clients.start, "clients_to": clients.stop})
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it will start nothing more."""
+        return self.ended is not None or self.answer is not None
 
     def fileno(self) -> int:
         """For `select`: documents come from here."""
@@ -88,6 +94,7 @@ class Link:
             self.progress = (float(share), str(phase))
         elif (ready := document.get("ready")) is not None:
             self.ready = ready
+            self.times_ready += 1
         else:
             self.answer = document
 

@@ -45,7 +45,8 @@ def hear(kept: Path) -> dict[str, Any]:
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
-    said = {"ready": link.ready, "progress": link.progress, "ended": link.ended}
+    said = {"ready": link.ready, "times_ready": link.times_ready, "progress": link.progress,
+            "ended": link.ended}  # fmt: skip
     # An answer holds every span: it is sent once, at the end.
     return {**said, "answer": link.answer if link.ended is not None else None}
 

@@ -51,8 +51,8 @@ def run_load(
     try:
         for place, part in shares:
             links.append(_linked(place, part, plan))
-        _wait(links, progress, lambda link: link.ready is not None, needed=True)
-        _start(links)
+        for phase in range(max(1, len(plan["stream"].get("phases", ())))):
+            _begin(links, phase, progress)
         _wait(links, progress, lambda link: link.ended is not None)
     except BaseException as error:
         for note in _close(links):
@@ -84,6 +84,17 @@ def _wait(
                 fail(link)
         if progress is not None:
             progress(*progress_of(links))
+
+
+def _begin(links: Sequence[Link], phase: int, progress: Progress | None) -> None:
+    """Start a phase at one instant everywhere. Who is lost or cut short after the first one is
+    waited for no more."""
+
+    def is_there(link: Link) -> bool:
+        return link.times_ready > phase or (phase > 0 and link.is_over)
+
+    _wait(links, progress, is_there, needed=phase == 0)
+    _start([link for link in links if not link.is_over])
 
 
 def fail(link: Any) -> None:

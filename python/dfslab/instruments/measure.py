@@ -19,6 +19,8 @@ NAMES = ("measure",)
 WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
 WARM_UP_OPERATIONS = 400
 WARM_UP_LIMIT_S = 20.0
+PHASE_KEYS = ("name", "start_s", "window_s", "stonewall_s", "count", "bytes", "rate_per_s",
+              "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady")  # fmt: skip
 QUANTILES = ("p50", "p90", "p99", "p999")
 
 
@@ -110,6 +112,10 @@ def to_result(
         metrics[f"latency_s_mean.{operation}"] = Metric(value=latency["mean_s"])
         for quantile in QUANTILES:
             metrics[f"latency_s_{quantile}.{operation}"] = Metric(value=latency[f"{quantile}_s"])
+        if response := seen.get("response"):
+            for name in ("mean", *QUANTILES):
+                key = f"response_s_{name}.{operation}"
+                metrics[key] = Metric(value=response[f"{name}_s"])
     return Result(
         method=method,
         point_id=point.id,
@@ -128,7 +134,16 @@ def to_result(
 def _notes(outcome: Mapping[str, Any]) -> list[str]:
     failed = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
               for e in outcome["errors"]]  # fmt: skip
-    return [*failed, *outcome.get("fleet", {}).get("notes", [])]
+    return [*failed, *_lateness(outcome), *outcome.get("fleet", {}).get("notes", [])]
+
+
+def _lateness(outcome: Mapping[str, Any]) -> list[str]:
+    generator = outcome.get("generator") or {"on_time": True}
+    if generator["on_time"]:
+        return []
+    late_s = generator["late"]["p99_s"]
+    return [f"the generator itself was late by up to {late_s:.3g} s for 99 % of operations: "
+            "response times hold some of that"]  # fmt: skip
 
 
 def _steps(outcome: Mapping[str, Any]) -> list[Step]:
@@ -146,22 +161,23 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
 
 def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
-            "verified_bytes", "per_client", "errors", "observed"]  # fmt: skip
+            "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
+            "layers"]  # fmt: skip
     if "places" in outcome:
         kept += ["places", "late_s", "fleet"]
     operations = outcome["operations"].items()
+    phases = [
+        {key: phase[key] for key in PHASE_KEYS}
+        | {"latency": {name: seen["latency"] for name, seen in phase["operations"].items()}}
+        | {"operations": _counts(phase["operations"])}
+        for phase in outcome.get("phases", ())
+    ]
     return {
         **{key: outcome.get(key) for key in kept},
         "operations": _counts(outcome["operations"]),
-        "phases": [_phase(part) for part in outcome.get("phases", ())],
+        "phases": phases,
         "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
     }
-
-
-def _phase(part: Mapping[str, Any]) -> dict[str, Any]:
-    """One phase: its window, rates, and what was counted in it; histograms are of the whole run."""
-    kept = ("name", "start_s", "window_s", "stonewall_s", "rate_per_s", "throughput_bytes_per_s")
-    return {**{key: part.get(key) for key in kept}, "operations": _counts(part["operations"])}
 
 
 def _counts(operations: Mapping[str, Any]) -> dict[str, dict[str, int]]:

@@ -11,6 +11,9 @@ from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 
+# These do an operation and need no description of it.
+MEASURING = {"measure", "trace"}
+
 
 def read_checked(path: Path) -> Scenario:
     """Read a scenario and check all that can be checked without touching the file system."""
@@ -57,10 +60,10 @@ def _check_point(scenario: Scenario) -> None:
     if scenario.workload.cache == "direct" and (own.transfer_size % 4096 or own.file_size % 4096):
         allowed = "direct I/O needs file and transfer sizes in multiples of 4096 B"
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
-    models = {name for name, kind, _ in discover.methods() if kind == "model"}
-    for operation in workload.mix(own):
-        # What is only measured needs no description; the target says itself what it can.
-        if operation not in system.operations and models & set(scenario.run.methods):
+    modelled = set(scenario.run.methods) - MEASURING
+    _check_arrival(scenario, modelled)
+    for operation in workload.mix(own) if modelled else ():
+        if operation not in system.operations:
             raise InputError("workload.name", scenario.workload.name,
                              f"{system.name} describes no {operation}")  # fmt: skip
     _check_access(scenario, system)
@@ -69,6 +72,19 @@ def _check_point(scenario: Scenario) -> None:
     for key, allowed in system.check(parameters(scenario, system), instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
         raise InputError(f"file_system.{key}", value, f"must be {allowed}")
+
+
+def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
+    arrival, rate = scenario.workload.arrival, scenario.workload.rate
+    if arrival == "closed":
+        if rate:
+            raise InputError("workload.rate", rate, 'needs workload.arrival other than "closed"')
+        return
+    if not rate:
+        raise InputError("workload.rate", rate, f'must be above 0 for arrival = "{arrival}"')
+    if modelled:
+        allowed = f"only closed loads are modelled; without {', '.join(sorted(modelled))} it runs"
+        raise InputError("workload.arrival", arrival, allowed)
 
 
 def _check_roles(scenario: Scenario, system: FileSystem) -> None:

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, model_serializer, model_validator
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Design, Value
 from dfslab.spec.model import InputError, Model, build
-from dfslab.spec.units import Seconds, quantity
+from dfslab.spec.units import PerSecond, Seconds, quantity
 
 
 class Access(Model):
@@ -55,6 +55,10 @@ class WorkloadChoice(Model):
         0, description="Processes of each node; 0: its clients are threads of one"
     )
     think_time: Seconds = quantity("0 s", description="Pause of a client between operations")
+    arrival: Literal["closed", "even", "poisson", "lognormal"] = Field(
+        "closed", description="When operations start: after each other, or at a rate, spread so"
+    )
+    rate: PerSecond = quantity("0 /s", description="Operations a second of an open load")
     cache: Literal["warm", "cold", "direct"] = Field(
         "warm", description="Page cache used, emptied before the run, or bypassed (O_DIRECT)"
     )

@@ -11,17 +11,31 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.vocabulary import Stream
 
+# Standard deviation of the logarithm of times between arrivals: a coefficient of variation of 1.3.
+LOGNORMAL_SIGMA = 1.0
+
 
 def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
     """A StreamSpec of core/workload; every repetition has a seed of its own."""
     workload = discover.workload(scenario.workload.name)
     own = workload.stream(workload_parameters(scenario, workload))
+    arrival = (
+        {"arrival": {"open": _open(scenario)}} if scenario.workload.arrival != "closed" else {}
+    )
     return checked({
         **own,
+        **arrival,
         "seed": scenario.run.seed + repetition,
         "clients": scenario.workload.clients,
         "think_time_s": scenario.workload.think_time,
     })  # fmt: skip
+
+
+def _open(scenario: Scenario) -> dict[str, Any]:
+    process: Any = scenario.workload.arrival
+    if process == "lognormal":
+        process = {"lognormal": LOGNORMAL_SIGMA}
+    return {"rate_per_s": scenario.workload.rate, "process": process}
 
 
 def checked(spec: Mapping[str, Any]) -> dict[str, Any]:

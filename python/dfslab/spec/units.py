@@ -120,8 +120,9 @@ def quantity(written: str, description: str) -> Any:
     return Field(written, description=description)
 
 
-_bytes, _seconds, _rate, _hertz = map(_quantity, ("B", "s", "B/s", "Hz"))
+_bytes, _seconds, _rate, _hertz, _per_s = map(_quantity, ("B", "s", "B/s", "Hz", "1/s"))
 Bytes = Annotated[float, *_bytes]
 Seconds = Annotated[float, *_seconds]
 BytesPerSecond = Annotated[float, *_rate]
 Hertz = Annotated[float, *_hertz]
+PerSecond = Annotated[float, *_per_s]

@@ -1,4 +1,4 @@
-//! Layers around any target: slower, forgetful, stalling, impatient; for tests of those who measure.
+//! Layers around any target: throttled, stalling, failing, impatient; to test those who measure.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

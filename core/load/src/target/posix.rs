@@ -186,7 +186,7 @@ impl Posix {
         Ok(PosixFile::new(descriptor, mapped, writable))
     }
 
-    /// Where a path is in the file system's own words, for calls that have no form with a directory.
+    /// A path from the root on, for calls that do not take a directory.
     fn through_descriptor(&mut self, path: &str) -> *const libc::c_char {
         let absolute = format!("/proc/self/fd/{}/{path}", self.at());
         self.path.set(&absolute)

@@ -1,0 +1,69 @@
+//! The files that clients start with, and how large a file is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::spec::{Phase, StreamSpec};
+use crate::{draw, OperationKind};
+
+/// Purposes of the random numbers here.
+const SIZE: u64 = 3;
+const SIZE_AGAIN: u64 = 4;
+const SIZE_MORE: u64 = 100;
+
+/// Bytes of a client's file: a pure function of seed, client and file.
+pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
+    let purpose = |n: u64| match n {
+        0 => SIZE,
+        1 => SIZE_AGAIN,
+        more => SIZE_MORE + more,
+    };
+    let bits = |n| draw(spec.seed, u64::from(client), file, purpose(n));
+    spec.file_size.drawn(bits)
+}
+
+/// The files (number, bytes) that a client must find before its first operation.
+pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
+    if !spec.given.is_empty() {
+        return found_by_given(spec, client);
+    }
+    let needs_files = |phase: &Phase| phase.mix.iter().any(|s| s.operation.needs_file());
+    let needed = spec.all_phases().iter().any(needs_files);
+    let clients = u64::from(spec.clients);
+    let count = match (needed, spec.files_together) {
+        (false, _) => 0,
+        (true, None) => spec.files_per_client,
+        (true, Some(together)) => (together + clients - 1 - u64::from(client)) / clients,
+    };
+    (0..count)
+        .map(|file| (file, size_of(spec, client, file)))
+        .collect()
+}
+
+/// The files that given operations expect to find, as large as these need them.
+fn found_by_given(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
+    use OperationKind::{Append, Create, List, Mkdir, Pread, Pwrite, Read, Rmdir, Write};
+    let mut found: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut made = BTreeSet::new();
+    for one in &spec.given {
+        if one.owner.unwrap_or(one.client) != client {
+            continue;
+        }
+        match one.operation {
+            Write | Create => {
+                made.insert(one.file);
+            }
+            Mkdir | Rmdir | List => {}
+            _ if made.contains(&one.file) => {}
+            kind => {
+                let needed = match kind {
+                    Read | Pread | Pwrite => one.offset_bytes + one.size_bytes,
+                    Append => 0,
+                    _ => one.size_bytes,
+                };
+                let bytes = found.entry(one.file).or_default();
+                *bytes = needed.max(*bytes);
+            }
+        }
+    }
+    found.into_iter().collect()
+}
