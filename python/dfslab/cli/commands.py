@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,7 @@ show = _Lazy("dfslab.report.show")
 terminal = _Lazy("dfslab.report.terminal")
 tables = _Lazy("dfslab.report.limits")
 INTERRUPTED = 130
-SHOW_FORMS = "table, formula, mermaid, plantuml, net"
+SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
 def main() -> None:
@@ -254,6 +255,17 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
     found = laboratory.advice(done)
     document = [one.model_dump(mode="json") for one in found]
     _print(as_json, document, terminal.advice_table(found))
+
+
+@app.command()
+def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
+    """The time of every measured step as a function, and what was expected of the run."""
+    functions, verdicts = laboratory.fit_steps(run_folder), laboratory.expected(run_folder)
+    document = {
+        "functions": [asdict(one) for one in functions],
+        "expectations": [asdict(one) for one in verdicts],
+    }
+    _print(as_json, document, *tables.fit_tables(functions, verdicts))
 
 
 @app.command()
