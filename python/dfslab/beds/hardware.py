@@ -91,7 +91,10 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def _links(cluster: Cluster) -> list[Check]:
-    """Each host sends a stream to the next: every link is measured both ways."""
+    """Each host sends a stream to the next: every link is measured both ways.
+
+    A stream is as fast as the slower link at its ends lets it be.
+    """
     hosts = cluster.hosts
     if len(hosts) < 2:
         return []
@@ -103,10 +106,17 @@ def _links(cluster: Cluster) -> list[Check]:
             measured = list(pool.map(lambda pair: stream(*pair), pairs))
     else:
         measured = [stream(*pair) for pair in pairs]
+    paths = [_slower(out, into) for out, into in zip(rates, [*rates[1:], rates[0]], strict=True)]
     return [
         Check(source.name, "link rate", rate, seen, (rate or 0) * cluster.deployment.tolerance)
-        for (source, _), rate, seen in zip(pairs, rates, measured, strict=True)
+        for (source, _), rate, seen in zip(pairs, paths, measured, strict=True)
     ]
+
+
+def _slower(one: float | None, other: float | None) -> float | None:
+    """The smaller of two declared rates; None is a link that is left as it is."""
+    declared = [rate for rate in (one, other) if rate is not None]
+    return min(declared, default=None)
 
 
 def stream(source: Host, sink: Host) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -231,6 +232,17 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
     found = laboratory.advice(done)
     document = [one.model_dump(mode="json") for one in found]
     tell(as_json, document, terminal.advice_table(found))
+
+
+@app.command()
+def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
+    """The time of every measured step as a function, and what was expected of the run."""
+    functions, verdicts = laboratory.fit_steps(run_folder), laboratory.expected(run_folder)
+    document = {
+        "functions": [asdict(one) for one in functions],
+        "expectations": [asdict(one) for one in verdicts],
+    }
+    tell(as_json, document, *tables.fit_tables(functions, verdicts))
 
 
 @app.command()

@@ -13,7 +13,7 @@ from dfslab.fleet import run as fleet
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
-from dfslab.models import metadata_server
+from dfslab.models import metadata_server, step_functions
 from dfslab.models.demand import calibrate
 from dfslab.report import export as exports
 from dfslab.report import page as pages
@@ -22,7 +22,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import crossval, store, table
+from dfslab.studies import crossval, expectations, store, table
 from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
@@ -325,6 +325,18 @@ def predict(
         report(index, len(points), f"{method}: {terminal.labels_text(point.labels)}")
         predicted.append(model.run(point))
     return predicted
+
+
+def fit_steps(folder: Path) -> list[step_functions.StepFunction]:
+    """f1 to f7 of a run: a function of every measured step; held-out configurations unseen."""
+    done = reopen(folder)
+    return step_functions.fit([r for r in done.results if not r.point.held_out])
+
+
+def expected(folder: Path) -> list[expectations.Verdict]:
+    """What the description expected of a run before it, beside what was measured."""
+    results = reopen(folder).results
+    return expectations.score(expectations.expectations(_distinct_points(results)), results)
 
 
 def metadata_limits(

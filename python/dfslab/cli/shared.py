@@ -34,7 +34,7 @@ Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
-SHOW_FORMS = "table, formula, mermaid, plantuml, net"
+SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
 class Lazy:

@@ -149,15 +149,18 @@ class _Solver:
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]
-        each = [d / s for d, s in zip(demands, servers, strict=True)]
-        largest = 1.0 / max(each) if each and max(each) else math.inf
+        each: list[float] = [d / s for d, s in zip(demands, servers, strict=True)]
+        fullest = max(each, default=0.0)
+        largest = 1.0 / fullest if fullest else math.inf
         found = open_network(rate_per_s, demands, servers, self.mean.latency_s)
         busiest = str(self.expanded[int(np.argmax(each))]) if each else "nothing"
         if found.response_s is None:
             return OpenPrediction(rate_per_s, largest, None, {}, busiest)
         waits = [float(wait) for wait in found.waiting_s]
         quantiles = {
-            label: quantile_s(self.mean.latency_s, [], waits, found.utilisation, quantile)
+            label: quantile_s(
+                self.mean.latency_s, [], waits, list(map(float, found.utilisation)), quantile
+            )
             for label, quantile in QUANTILES.items()
         }
         return OpenPrediction(rate_per_s, largest, found.response_s, quantiles, busiest)
@@ -208,22 +211,21 @@ class _Solver:
     def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
         """Percentiles of each operation's response: waits and answering processors vary."""
         shares = self._vector(self.mean.demands)
+        busy = list(map(float, self.closed.utilisation))
         clients = {g.name for g in self.situation.placement.deployment.groups_of(
             self.situation.client)}  # fmt: skip
         found = {}
         for name, cost in self.costs.items():
             own = self._vector(cost.demands)
-            each = zip(own, shares, self.closed.waiting_s, strict=True)
-            waits = [mine / total * wait if total else 0.0 for mine, total, wait in each]
+            parts = zip(own, shares, self.closed.waiting_s, strict=True)
+            waits = [mine / total * wait if total else 0.0 for mine, total, wait in parts]
             varying = [
                 demand for station, demand in self.locks.merged(cost.demands).items()
                 if station.kind == "cpu" and station.place not in clients
             ]  # fmt: skip
             fixed = max(0.0, cost.latency_s - sum(varying))
             for label, quantile in QUANTILES.items():
-                found[name, label] = scale * quantile_s(
-                    fixed, varying, waits, self.closed.utilisation, quantile
-                )
+                found[name, label] = scale * quantile_s(fixed, varying, waits, busy, quantile)
         return found
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a description: UML sequence and deployment diagrams with MARTE stereotypes.
+"""Pictures of a description: UML sequence diagrams with MARTE stereotypes.
 
 Mermaid and PlantUML say the same; combined fragments (loop, opt, alt, par) as in Wu 2013, Figures
 2 and 3.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dfslab.report.uml import COMPUTING
 from dfslab.spec.filesystem import FileSystem, Role
 from dfslab.spec.operation import (
     Call,
@@ -23,10 +24,8 @@ from dfslab.spec.operation import (
 )
 
 STEREOTYPES = {"cpu": "PaStep, hostDemand", "disk": "HwDrive", "nic": "HwMedia",
-               "memory": "HwMemory", "lock": "SwMutualExclusionResource",
+               "memory": "HwRAM", "lock": "SwMutualExclusionResource",
                "threads": "SwSchedulableResource"}  # fmt: skip
-NODE_STEREOTYPES = {"client": "GaWorkloadEvent", "metadata": "HwComputingResource",
-                    "data": "HwComputingResource"}  # fmt: skip
 
 
 class _Drawing:
@@ -119,46 +118,7 @@ def _plant(line: str) -> str:
 
 
 def _head(role: Role) -> str:
-    return f"«{NODE_STEREOTYPES[role.kind]}»\\n{role.uml}"
-
-
-def deployment_mermaid(system: FileSystem) -> str:
-    """The roles and who speaks to whom."""
-    lines = ["flowchart LR"]
-    lines += [
-        f'  {role.name}["«{NODE_STEREOTYPES[role.kind]}»<br/>{role.uml}"]' for role in system.roles
-    ]
-    lines += [f'  {a} -- "«HwMedia»" --> {b}' for a, b in sorted(_links(system))]
-    return "\n".join(lines) + "\n"
-
-
-def deployment_plantuml(system: FileSystem) -> str:
-    """The roles and who speaks to whom."""
-    lines = ["@startuml"]
-    lines += [
-        f'node "{role.uml}" <<{NODE_STEREOTYPES[role.kind]}>> as {role.name}'
-        for role in system.roles
-    ]
-    lines += [f"{a} --> {b} : <<HwMedia>>" for a, b in sorted(_links(system))]
-    return "\n".join([*lines, "@enduml"]) + "\n"
-
-
-def _links(system: FileSystem) -> set[tuple[str, str]]:
-    links: set[tuple[str, str]] = set()
-
-    def visit(node: Node, role: str) -> None:
-        here = role
-        if isinstance(node, Call):
-            links.add((role, node.role))
-            here = node.role
-        elif isinstance(node, Use):
-            here = node.resource.role
-        for child in node.children():
-            visit(child, here)
-
-    for tree in system.operations.values():
-        visit(tree, _client(system))
-    return links
+    return f"«{COMPUTING[0]}»\\n{role.uml}"
 
 
 def _client(system: FileSystem) -> str:

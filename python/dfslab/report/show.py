@@ -9,11 +9,12 @@ from rich.table import Table
 
 from dfslab import discover
 from dfslab.models import petri
-from dfslab.report import description, diagram
+from dfslab.report import description, diagram, structure, xmi
+from dfslab.report.uml import uml
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
 
-FORMS = ("table", "formula", "mermaid", "plantuml", "net")
+FORMS = ("table", "formula", "mermaid", "plantuml", "xmi", "net")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
@@ -32,6 +33,9 @@ def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
     if form == "net":
         nets = {one: petri.net_of(system, one) for one in chosen}
         return nets, [json.dumps(nets, indent=1)]
+    if form == "xmi":
+        document = xmi.export(uml(system))
+        return {"xmi": document}, [document]
     return _pictures(system, form, chosen)
 
 
@@ -47,10 +51,18 @@ def _table(system: FileSystem) -> tuple[Any, list[Any]]:
 
 def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any, list[Any]]:
     draw = diagram.mermaid if form == "mermaid" else diagram.plantuml
-    deployment = (diagram.deployment_mermaid if form == "mermaid" else diagram.deployment_plantuml)(
-        system
-    )
-    pictures = {"deployment": deployment, **{one: draw(system, one) for one in operations}}
+    model = uml(system)
+    if form == "mermaid":
+        structure_of = {
+            "class": structure.class_mermaid,
+            "deployment": structure.deployment_mermaid,
+        }
+    else:
+        structure_of = {
+            "class": structure.class_plantuml, "deployment": structure.deployment_plantuml,
+        }  # fmt: skip
+    pictures = {name: drawn(model) for name, drawn in structure_of.items()}
+    pictures |= {one: draw(system, one) for one in operations}
     return pictures, list(pictures.values())
 
 

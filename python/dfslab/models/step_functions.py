@@ -1,0 +1,133 @@
+"""Functions f1 to f7: the time of each measured step over the paper's parameters, fitted.
+
+Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what physics offers, with
+coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
+(Dp7, Dp8) and disk, the blocks (Dap1, Dap2), and the concurrent clients (Dp4). Relative errors are
+fitted, so small and large files weigh the same; intervals come from resampling configurations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, stats
+
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.prediction import Situation
+from dfslab.result import Result
+from dfslab.spec.scenario import Scenario
+
+TERMS = {
+    "1": "s",
+    "network latency": "",
+    "bytes / adapter rate": "",
+    "bytes / disk rate": "",
+    "blocks": "s",
+    "clients": "s",
+    "clients * bytes / adapter rate": "",
+}
+RESAMPLES = 200
+FEWEST_POINTS = 4
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One term's factor with its 90 % interval."""
+
+    term: str
+    unit: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """The fitted time of one step; `relative_sd` of what is left; `points` fitted on."""
+
+    operation: str
+    step: str
+    coefficients: tuple[Coefficient, ...]
+    relative_sd: float
+    points: int
+
+    def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
+        """(time, low, high): a prediction with its 90 % interval for another configuration."""
+        values = np.array([one.value for one in self.coefficients])
+        time = float(_terms(scenario) @ values)
+        freedom = max(1, self.points - int((values > 0).sum()))
+        reach = float(np.exp(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * self.relative_sd))
+        return time, time / reach, time * reach
+
+    @property
+    def text(self) -> str:
+        """The function as people read it; terms without weight are left out."""
+        parts = [f"{one.value:.3g}{' ' + one.term if one.term != '1' else ' s'}"
+                 for one in self.coefficients if one.value > 0]  # fmt: skip
+        return " + ".join(parts) or "0"
+
+
+def _terms(scenario: Scenario) -> np.ndarray:
+    """The value of every term at one configuration."""
+    situation = Situation(scenario)
+    values = situation.environment
+    data = [role.name for role in situation.system.roles if role.kind == "data"]
+    clients = values["clients"]
+    size = values["file_size"]
+    adapters = [values[f"{role}.nic_bandwidth"] for role in (situation.client, *data)]
+    disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
+    block = situation.parameters.get("block_size", size) or 1.0
+    moved = size / min(adapters)
+    return np.array([1.0, values["network_latency"], moved, size / min(disks, default=np.inf),
+                     max(1.0, np.ceil(size / block)), clients, clients * moved])  # fmt: skip
+
+
+def fit(results: Sequence[Result], seed: int = 1) -> list[StepFunction]:
+    """A function for every step measured at enough configurations. RunFailed when there is none."""
+    seen: dict[tuple[str, str], dict[str, list[float]]] = {}
+    scenarios: dict[str, Scenario] = {}
+    for result in results:
+        if result.method != "measure" or not result.complete:
+            continue
+        scenarios[result.point_id] = result.point.scenario
+        for step in result.steps:
+            if step.time_s_mean > 0:
+                points = seen.setdefault((step.operation, step.step), {})
+                points.setdefault(result.point_id, []).append(step.time_s_mean)
+    terms = {point: _terms(scenario) for point, scenario in scenarios.items()}
+    enough = {key: points for key, points in seen.items() if len(points) >= FEWEST_POINTS}
+    if not enough:
+        raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
+    return [_fit(key, points, terms, seed) for key, points in enough.items()]
+
+
+def _fit(
+    key: tuple[str, str], points: Mapping[str, Sequence[float]],
+    terms: Mapping[str, np.ndarray], seed: int,
+) -> StepFunction:  # fmt: skip
+    x = np.array([terms[point] for point in points])
+    y = np.array([float(np.exp(np.mean(np.log(times)))) for times in points.values()])
+    values = _solved(x, y)
+    random = np.random.default_rng(seed)
+    resampled = []
+    for _ in range(RESAMPLES):
+        chosen = random.integers(0, len(y), len(y))
+        resampled.append(_solved(x[chosen], y[chosen]))
+    low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    left = np.log(np.maximum(x @ values, 1e-12) / y)
+    freedom = max(1, len(y) - int((values > 0).sum()))
+    coefficients = tuple(
+        Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
+        for (term, unit), value, a, b in zip(TERMS.items(), values, low, high, strict=True)
+    )
+    spread = float(np.sqrt((left**2).sum() / freedom))
+    return StepFunction(*key, coefficients, max(spread, 0.01), len(y))
+
+
+def _solved(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Coefficients of at least 0 that make the relative errors least."""
+    weighted = x / y[:, None]
+    scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
+    return optimize.nnls(weighted / scale, np.ones_like(y), maxiter=1000)[0] / scale

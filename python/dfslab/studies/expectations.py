@@ -1,0 +1,143 @@
+"""What the description expects before anything is measured, as statements that a run can refute.
+
+Wu 2013, section 4.1, does this in words: which operation dominates, which phase is flat and which
+grows, which deployment takes longer. Here the uncalibrated model states them, so that no
+measurement has shaped them, and the measured steps score each as a hit, a miss, or within noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfslab.models.sequence import SequenceModel
+from dfslab.result import Result
+from dfslab.spec.scenario import Point
+
+# Expected ratios nearer to 1 are called flat; nothing is said between FLAT and SEEN.
+FLAT, SEEN = 1.15, 1.5
+LEAST_NOISE = 0.10
+HIT, MISS, NOISE = "hit", "miss", "within noise"
+OUTCOMES = (HIT, MISS, NOISE)
+Steps = Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`step` of `operation` at one point is `expected` times `other_step` at the other point."""
+
+    kind: str
+    operation: str
+    step: str
+    point_id: str
+    other_id: str
+    other_step: str
+    expected: float
+
+    @property
+    def claim(self) -> str:
+        """What it says of the ratio: "longer", "shorter" or "flat"."""
+        if max(self.expected, 1 / self.expected) <= FLAT:
+            return "flat"
+        return "longer" if self.expected > 1 else "shorter"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A statement beside what was measured; `noise`: the ratio that repetitions differ by."""
+
+    statement: Statement
+    measured: float
+    noise: float
+    outcome: str
+
+
+def expectations(points: Sequence[Point]) -> list[Statement]:
+    """All that the uncalibrated description says of neighbouring points and of steps."""
+    predicted = {
+        point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
+        for point in points
+    }
+    return [*_dominance(predicted), *_neighbours(points, predicted)]
+
+
+def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
+    """Which step of an operation takes longest, beside the next."""
+    for point, steps in predicted.items():
+        for operation in {operation for operation, _ in steps}:
+            own = sorted(((t, s) for (o, s), t in steps.items() if o == operation), reverse=True)
+            if len(own) > 1 and own[1][0] > 0 and own[0][0] / own[1][0] >= SEEN:
+                yield Statement("dominates", operation, own[0][1], point, point, own[1][1],
+                                own[0][0] / own[1][0])  # fmt: skip
+
+
+def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iterator[Statement]:
+    """Points that differ in one thing: the next size of a phase, or another deployment."""
+    for first, second in itertools.combinations(points, 2):
+        kind = _difference(first, second)
+        if not kind:
+            continue
+        for key, time in predicted[second.id].items():
+            before = predicted[first.id].get(key, 0.0)
+            if not before or not time:
+                continue
+            ratio = time / before
+            if max(ratio, 1 / ratio) <= FLAT or max(ratio, 1 / ratio) >= SEEN:
+                yield Statement(kind, key[0], key[1], second.id, first.id, key[1], ratio)
+
+
+def _difference(first: Point, second: Point) -> str:
+    """ "size", "count" or "deployment" where two points differ in nothing else."""
+    a, b = first.labels, second.labels
+    keys = {key for key in {*a, *b} if a.get(key) != b.get(key)}
+    if keys == {"workload.file_size"}:
+        return "size"
+    if keys and all(key.startswith("deployment.") for key in keys):
+        return "deployment"
+    if keys and keys <= {"workload.clients", "workload.operations_per_client"}:
+        return "count"
+    return ""
+
+
+def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
+    """Every statement whose points were measured, judged against the noise of repetitions."""
+    logs: dict[tuple[str, str, str], list[float]] = {}
+    for result in results:
+        if result.method == "measure" and result.complete:
+            for step in result.steps:
+                if step.time_s_mean > 0:
+                    key = (result.point_id, step.operation, step.step)
+                    logs.setdefault(key, []).append(float(np.log(step.time_s_mean)))
+    verdicts = []
+    for one in statements:
+        mine = logs.get((one.point_id, one.operation, one.step))
+        other = logs.get((one.other_id, one.operation, one.other_step))
+        if mine and other:
+            verdicts.append(_judged(one, mine, other))
+    return verdicts
+
+
+def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Verdict:
+    log = float(np.mean(mine) - np.mean(other))
+    errors = [np.var(values, ddof=1) / len(values) if len(values) > 1 else LEAST_NOISE**2
+              for values in (mine, other)]  # fmt: skip
+    noise = max(LEAST_NOISE, 2 * float(np.sqrt(sum(errors))))
+    if one.claim == "flat":
+        outcome = HIT if abs(log) <= np.log(SEEN) else MISS
+    elif abs(log) <= noise:
+        outcome = NOISE
+    else:
+        outcome = HIT if (log > 0) == (one.expected > 1) else MISS
+    return Verdict(one, float(np.exp(log)), float(np.exp(noise)), outcome)
+
+
+def tally(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
+    """Kind of statement -> how many hits, misses, and ones that the noise hides."""
+    found: dict[str, dict[str, int]] = {}
+    for verdict in verdicts:
+        counts = found.setdefault(verdict.statement.kind, dict.fromkeys(OUTCOMES, 0))
+        counts[verdict.outcome] += 1
+    return found

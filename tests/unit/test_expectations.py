@@ -1,0 +1,116 @@
+"""Expectations stated and scored, and functions of steps, on made-up runs with planted truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dfslab.method import RunFailed
+from dfslab.models import step_functions
+from dfslab.models.sequence import SequenceModel
+from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import expectations
+
+SIZES = ["64 KiB", "1 MiB", "16 MiB", "256 MiB"]
+
+
+def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
+    """An HDFS over sizes and two deployments."""
+    roles = {"client": 1, "namenode": 1, "datanode": 3}
+    nodes = [{"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
+             for n, c in roles.items()]  # fmt: skip
+    return build(Scenario, {
+        "name": "expected", "deployment": {"node": nodes},
+        "file_system": {"name": "hdfs", "access": {"bed": True}},
+        "workload": {"name": "sequential_write"},
+        "sweep": [{"deployment.network.latency": list(latencies),
+                   "workload.file_size": list(sizes)}],
+    })  # fmt: skip
+
+
+def measured(point, steps, repetition=0):
+    """A result that says only how long the steps took."""
+    return Result(
+        method="measure", point_id=point.id, point=point, repetition=repetition,
+        metrics={"rate_per_s": Metric(value=1.0)},
+        steps=[Step(operation=o, step=s, time_s_mean=t, count=10) for (o, s), t in steps.items()],
+        provenance=provenance(1),
+    )  # fmt: skip
+
+
+def modelled(point):
+    return {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
+
+
+def test_a_run_as_described_makes_every_expectation_true():
+    points = hdfs().points()
+    stated = expectations.expectations(points)
+    assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
+    assert {one.claim for one in stated} == {"longer", "flat"}
+    results = [measured(point, modelled(point), n) for point in points for n in range(3)]
+    verdicts = expectations.score(stated, results)
+    assert len(verdicts) == len(stated)
+    assert {one.outcome for one in verdicts} == {expectations.HIT}
+
+
+def test_a_run_the_other_way_round_refutes_them():
+    points = hdfs().points()
+    stated = expectations.expectations(points)
+    results = [measured(p, {k: 1 / t for k, t in modelled(p).items()}) for p in points]
+    moving = [v for v in expectations.score(stated, results) if v.statement.claim != "flat"]
+    assert moving
+    assert all(one.outcome == expectations.MISS for one in moving)
+
+
+def test_noise_hides_what_it_is_larger_than():
+    points = hdfs().points()
+    stated = expectations.expectations(points)
+    random = np.random.default_rng(3)
+    results = [
+        measured(p, {k: float(np.exp(4 * random.normal())) for k in modelled(p)}, n)
+        for p in points for n in range(2)
+    ]  # fmt: skip
+    found = expectations.tally(expectations.score(stated, results))
+    assert sum(counts[expectations.NOISE] for counts in found.values()) > 0
+
+
+def test_what_was_not_measured_is_not_scored():
+    assert expectations.score(expectations.expectations(hdfs().points()), []) == []
+
+
+def planted(scenario):
+    """A write of 2 ms, 3 round trips and 1.5 times its bytes over the adapter; close is 5 ms."""
+    size = step_functions._terms(scenario)[2]
+    latency = scenario.deployment.network.latency
+    return {("write", "write"): 0.002 + 6 * latency + 1.5 * size, ("write", "close"): 0.005}
+
+
+def test_planted_functions_are_found_and_predict_what_was_held_out():
+    points = hdfs(sizes=[f"{2**n} KiB" for n in range(4, 18)]).points()
+    random = np.random.default_rng(5)
+    held = points[5::6]
+    results = [
+        measured(p, {k: t * float(np.exp(0.03 * random.normal()))
+                     for k, t in planted(p.scenario).items()}, n)
+        for p in points if p not in held for n in range(3)
+    ]  # fmt: skip
+    functions = {one.step: one for one in step_functions.fit(results)}
+    found = {c.term: c for c in functions["write"].coefficients}
+    assert found["network latency"].value == pytest.approx(6, rel=0.2)
+    assert found["1"].low <= 0.002 * 1.1
+    assert all(c.low <= c.value <= c.high for f in functions.values() for c in f.coefficients)
+    covered = 0
+    for point in held:
+        for (_, step), true in planted(point.scenario).items():
+            time, low, high = functions[step].time_s(point.scenario)
+            assert time == pytest.approx(true, rel=0.1)
+            covered += low <= true <= high
+    assert covered >= 0.8 * 2 * len(held)
+    assert functions["close"].time_s(points[0].scenario)[0] == pytest.approx(0.005, rel=0.05)
+
+
+def test_too_few_points_are_refused():
+    points = hdfs(latencies=("50 us",), sizes=SIZES[:3]).points()
+    with pytest.raises(RunFailed, match="4 configurations"):
+        step_functions.fit([measured(p, planted(p.scenario)) for p in points])
