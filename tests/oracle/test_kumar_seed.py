@@ -107,16 +107,16 @@ def test_disks_that_move_together_have_no_coefficients_of_their_own():
 
 def test_the_workload_coefficient_cannot_be_in_megabytes():
     """Erratum K7: 20 GB would cost writes 3,277 MB/s and reads 82."""
-    assert 0.16 * 20 * 1024 == pytest.approx(3277, abs=1)
-    assert 0.004 * 20 * 1024 == pytest.approx(82, abs=0.1)
+    assert pytest.approx(3277, abs=1) == 0.16 * 20 * 1024
+    assert pytest.approx(82, abs=0.1) == 0.004 * 20 * 1024
 
 
 def test_the_papers_bill():
     """Errata K13 and K20, and its 24 days."""
-    assert 20 * 1024 / 1.5 == pytest.approx(13653, abs=1)
-    assert 20 * 1024 / 30000 == pytest.approx(0.68, abs=0.005)
-    assert 500 * 1024 / 1.5 / 86400 == pytest.approx(3.95, abs=0.01)
-    assert 8.6 + 3.34 + 3.34 + 8.6 == pytest.approx(23.88)
+    assert pytest.approx(13653, abs=1) == 20 * 1024 / 1.5
+    assert pytest.approx(0.68, abs=0.005) == 20 * 1024 / 30000
+    assert pytest.approx(3.95, abs=0.01) == 500 * 1024 / 1.5 / 86400
+    assert pytest.approx(23.88) == 8.6 + 3.34 + 3.34 + 8.6
     assert 100 * 1024 // 2 == 51200
 
 
@@ -129,10 +129,10 @@ def test_one_random_hold_out_flatters_all_four():
 
 def test_table_eight_does_not_show_a_network_bottleneck():
     """Errata K17 and K18, and Amdahl's law through the outer two of the InfiniBand rows."""
-    assert 500 * 1024 / (1916 * 60) == pytest.approx(4.5, abs=0.06)
-    assert 1916 / 282 == pytest.approx(6.79, abs=0.01)
+    assert pytest.approx(4.5, abs=0.06) == 500 * 1024 / (1916 * 60)
+    assert pytest.approx(6.79, abs=0.01) == 1916 / 282
     assert 1916 / 282 > 5.8 / 0.993
-    assert (1916 / 60, 478 / 60) == pytest.approx((31.9, 8.0), abs=0.05)
+    assert pytest.approx((31.9, 8.0), abs=0.05) == (1916 / 60, 478 / 60)
     b, a = np.polyfit([1 / 2, 1 / 10], [478.0, 144.0], 1)
     assert (a, b) == pytest.approx((60.5, 835), abs=0.1)
     assert (a + b / 4) / 282 - 1 == pytest.approx(-0.045, abs=0.001)
