@@ -1,4 +1,4 @@
-"""Models that learn from runs: known directions, physical ceilings, honest intervals."""
+"""Models that learn from runs: directions, ceilings, honest intervals, fair splits, tables."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dfslab.models.encoding import Encoding, factors_of, line_rate
 from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
 from dfslab.models.learnt import NAMES, Learnt, rows_of
 from dfslab.models.prediction import Situation
+from dfslab.report import page, terminal
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.design import Factor
 from dfslab.spec.model import InputError, build
@@ -228,6 +229,33 @@ def test_the_papers_tables_and_signs_of_a_planted_law(measured):
     assert network.verdict == "as in the paper"
     copies = found["more copies, slower writes", "sequential write"]
     assert copies.slope.value < 0
+
+
+def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatch):
+    monkeypatch.setattr(learning, "MODELS", ("greybox", "linear", "mean"))
+    monkeypatch.setattr(learning, "CURVES", ("linear",))
+    monkeypatch.setattr(learning, "BASE_ROWS", 16)
+    monkeypatch.setattr(learning, "REFITS", 2)
+    found = learning.learn(scenario(), measured, SILENT)
+    assert found.configurations == found.runs == len(measured)
+    assert set(found.validation.scores["layout"]) == {"greybox", "linear", "mean"}
+    assert found.impossible["greybox"] == 0.0
+    assert {one.factor for one in found.importance} == {
+        "network", "servers", "copies", "base", "clients", "operation", "file_size"}  # fmt: skip
+    assert all(one.total.low <= one.total.value <= one.total.high for one in found.importance)
+    assert {"VI of the paper", "PAWN", "RBD-FAST", "permutation", "SHAP"} == set(
+        found.importance[0].measures)  # fmt: skip
+    # The file size decides how many operations there are a second, not how many bytes.
+    assert "servers, copies" in found.blocks
+    assert 1 <= len(found.proposals) <= 3
+    assert all(one.sd_after < one.sd_before for one in found.proposals)
+    again = learning.Learning.model_validate_json(found.model_dump_json())
+    assert again.importance == found.importance
+    text = page.render(page.ReportInput(scenario(), measured, learning=found))
+    for words in ("Share of the variance", "random quarter", "The paper&#39;s signs", "layout",
+                  "Impossible predictions", "hours of measurement", "The next runs"):  # fmt: skip
+        assert words in text or words.replace("&#39;", "'") in text, words
+    assert terminal.learning_tables(found)
 
 
 def test_a_table_of_runs_reads_back(measured, tmp_path):

@@ -31,6 +31,8 @@ from dfslab.studies.sweep import sweep
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")
 INSTRUMENTS = ("measure", "trace")
+# A design has hundreds of configurations, of which nobody reads the advice one by one.
+MOST_ADVISED = 60
 WHOLE_FILES_FROM_BYTES = 1_000_000
 
 
@@ -299,7 +301,7 @@ def advice(done: Done) -> list[Advice]:
         raise InputError("RUN", str(done.folder), "holds no measured result to learn from")
     calibration = calibrate(measured)
     found = []
-    for point in _distinct_points(done.results):
+    for point in _distinct_points(done.results)[:MOST_ADVISED]:
         found += advise(point, calibration, done.scenario.run.seed)[:1]
     return found
 
