@@ -283,6 +283,9 @@ def trace_report(
     folded: Annotated[
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
     ] = False,
+    export: Annotated[
+        str, typer.Option("--export", metavar="FORM", help="speedscope or chrome, to stdout.")
+    ] = "",
     page: Annotated[
         Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
     ] = None,
@@ -297,6 +300,9 @@ def trace_report(
         print(laboratory.folded(files), end="")
         return
     profile = laboratory.profile(files)
+    if export:
+        print(laboratory.exported(profile, export))
+        return
     if against:
         profile = laboratory.against(profile, against)
     if page:

@@ -18,6 +18,7 @@ from dfslab.instruments import existing as looking
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
+from dfslab.report import export as exports
 from dfslab.report import page as pages
 from dfslab.report import terminal
 from dfslab.result import Result
@@ -260,6 +261,13 @@ def write_trace_page(found: dict[str, Any], path: Path) -> None:
         raise InputError("--page", str(path), "its directory does not exist")
     title = f"{found['spans']:,} calls in {found['trees']:,} call trees"
     store.write_atomically(path, pages.render_trace(found, "Trace", title))
+
+
+def exported(found: dict[str, Any], form: str) -> str:
+    """A profile for another viewer."""
+    if form not in exports.FORMS:
+        raise InputError("--export", form, f"must be {' or '.join(exports.FORMS)}")
+    return exports.export(found, form)
 
 
 def folded(files: Sequence[Path]) -> str:
