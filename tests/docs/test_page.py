@@ -113,6 +113,42 @@ def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
 
 
 @pytest.mark.browser
+def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
+    path = tmp_path / "trace.html"
+    waits = {"name": "wait for room", "kind": "blocked", "count": 8, "bytes": 0, "total_s": 0.75,
+             "self_s": 0.75, "children": [], "of": {"client-1": [3, 250_000_000, 0]}}  # fmt: skip
+    read = {**TRACE["roots"][0]["children"][0], "kind": "service"}
+    root = {**TRACE["roots"][0], "name": HOSTILE, "children": [read, waits]}
+    changed = {"tests": 2, "changes": {f"{HOSTILE}/read": 0.5}, "rows": []}
+    profile = {**TRACE, "roots": [root], "compared": changed}
+    path.write_text(page.render_trace(profile, "Trace", HOSTILE))
+    assert HOSTILE not in path.read_text()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        tab = browser.new_page(viewport={"width": 1280, "height": 1200})
+        assert open_page(tab, path) == []
+        flame = tab.locator("div.flame").last
+        bars = flame.locator(".rows button")
+        assert bars.count() == 3
+        width = {bar.text_content(): bar.bounding_box()["width"] for bar in bars.all()}
+        assert width["wait for room"] == pytest.approx(1.5 * width["read"], rel=0.02)
+        flame.locator("[name=by]").select_option("bytes")
+        assert bars.all_text_contents() == [HOSTILE, "read"]
+        flame.locator("[name=by]").select_option("wait")
+        assert bars.all_text_contents() == [HOSTILE, "wait for room"]
+        flame.locator("[name=facet]").select_option("client-1")
+        assert "250 ms shown" in flame.locator("output").text_content()
+        flame.locator("[name=facet]").select_option("")
+        flame.locator("[name=word]").fill("room")
+        assert flame.locator("button.hit").all_text_contents() == ["wait for room"]
+        bars.nth(1).click()
+        assert flame.locator("button.path").count() == 2
+        flame.locator("[name=reset]").click()
+        assert flame.locator("button.path").count() == 0
+        browser.close()
+
+
+@pytest.mark.browser
 def test_the_browser_check_can_fail(tmp_path):
     path = tmp_path / "bad.html"
     path.write_text("<script>console.error('planted')</script><img src='http://127.0.0.1:9/x'>")

@@ -32,7 +32,7 @@ REFUSED = {
     "png": (b"\x89PNG\r\n\x1a\n" + bytes(50), "neither OTLP JSON nor OTLP protobuf"),
     "gzip": (b"\x1f\x8b\x08\x00", "compressed with gzip"),
     "half a document": (document(span(1))[:99], "line 1 column 99: EOF"),
-    "chrome": ('{"traceEvents": []}', "no key resourceSpans"),
+    "chrome": ('{"traceEvents": []}', "holds no spans"),
     "no spans": (document(), "holds no spans"),
     "null list": ('{"resourceSpans": null}', "holds no spans"),
     "number": ('{"resourceSpans": 3}', "invalid type: integer `3`"),

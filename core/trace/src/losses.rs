@@ -31,11 +31,17 @@ pub struct Losses {
     pub bad_text: u64,
     /// Counted as zero bytes: a size that is negative, fractional or not a number.
     pub bad_sizes: u64,
+    /// Dropped: a time that is missing, negative or beyond 2^64 nanoseconds.
+    pub bad_times: u64,
+    /// Dropped: a beginning without an end, or an end without a beginning.
+    pub unpaired: u64,
+    /// Passed over: a line of a log that is no finished call.
+    pub other_lines: u64,
 }
 
 impl Losses {
     /// Every kind with its count, in the order of the fields.
-    pub fn by_kind(&self) -> [(&'static str, u64); 13] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 16] {
         [
             ("duplicates", self.duplicates),
             ("conflicting_duplicates", self.conflicting_duplicates),
@@ -50,6 +56,9 @@ impl Losses {
             ("long_names", self.long_names),
             ("bad_text", self.bad_text),
             ("bad_sizes", self.bad_sizes),
+            ("bad_times", self.bad_times),
+            ("unpaired", self.unpaired),
+            ("other_lines", self.other_lines),
         ]
     }
 
@@ -68,6 +77,9 @@ impl Losses {
         self.long_names += other.long_names;
         self.bad_text += other.bad_text;
         self.bad_sizes += other.bad_sizes;
+        self.bad_times += other.bad_times;
+        self.unpaired += other.unpaired;
+        self.other_lines += other.other_lines;
     }
 
     /// The kinds that happened, as "3 zero_ids, 1 cycles", or "none".

@@ -68,7 +68,7 @@ fn foreign_files_are_refused_with_one_clear_line() {
         (&[0x28, 0xb5, 0x2f, 0xfd, 1], "compressed with zstd"),
         (b"{", "line 1 column 1: EOF while parsing"),
         (b"{}", "line 1 column 2: not an OTLP trace document"),
-        (br#"{"traceEvents":[]}"#, "it has no key resourceSpans"),
+        (br#"{"traceEvents":[]}"#, "the file holds no spans"),
         (br#"{"resourceMetrics":[]}"#, "it has no key resourceSpans"),
         (b"{\"resourceSpans\":[\"\xff\"]}", "byte 19: not UTF-8"),
         (br#"{"resourceSpans":[]}"#, "the file holds no spans"),

@@ -68,6 +68,9 @@ def trace_report(
     folded: Annotated[
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
     ] = False,
+    export: Annotated[
+        str, typer.Option("--export", metavar="FORM", help="speedscope or chrome, to stdout.")
+    ] = "",
     page: Annotated[
         Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
     ] = None,
@@ -82,6 +85,9 @@ def trace_report(
         print(traces.folded(files), end="")
         return
     profile = traces.profile(files)
+    if export:
+        print(traces.exported(profile, export))
+        return
     if against:
         profile = traces.against(profile, against)
     if page:

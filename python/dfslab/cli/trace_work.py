@@ -15,6 +15,7 @@ from dfslab.instruments import access, callprofile
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
+from dfslab.report import trace_export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -84,6 +85,13 @@ def write_trace_page(found: dict[str, Any], path: Path) -> None:
         raise InputError("--page", str(path), "its directory does not exist")
     title = f"{found['spans']:,} calls in {found['trees']:,} call trees"
     store.write_atomically(path, pages.render_trace(found, "Trace", title))
+
+
+def exported(found: dict[str, Any], form: str) -> str:
+    """A profile for another viewer."""
+    if form not in trace_export.FORMS:
+        raise InputError("--export", form, f"must be {' or '.join(trace_export.FORMS)}")
+    return trace_export.export(found, form)
 
 
 def folded(files: Sequence[Path]) -> str:

@@ -117,7 +117,8 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
     # The waits of the lane that asked are at most those for the busiest of the others.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
     # Steps around which, in the same step above, the operation waited for the others.
-    phases = {p.above for p in own.places if p.wait and explained_ns > 0}
+    notable_ns = waits_ns * NOTABLE
+    phases = {p.above for p in own.places if p.wait and explained_ns and p.node.own_ns > notable_ns}
     steps = []
     for place in own.places:
         cut_ns = max(0, place.node.own_ns) * part

@@ -1,7 +1,10 @@
 //! Trace files in, spans out; a file's format is recognised by its content, never by its name.
 
+mod foreign;
+mod gathered;
 mod json;
 mod json_values;
+mod lines;
 mod picked;
 mod protobuf;
 mod wire;
@@ -14,7 +17,8 @@ use crate::span::SpanStore;
 /// Reads one trace file into the store; several files may share traces.
 ///
 /// Formats: OTLP protobuf (bare, or a stream of messages behind varint or four-byte lengths) and
-/// OTLP JSON (one document, or one a line). A file without a single span is an error.
+/// OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger, Zipkin, HTrace
+/// lines; `strace -f -T -ttt` and the access log of JuiceFS. A file without a span is an error.
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
     let bytes = std::fs::read(path)
         .map_err(|source| TraceError::from_io("reading trace", path, &source))?;
@@ -36,8 +40,15 @@ pub fn read_bytes(path: &Path, bytes: &[u8], store: &mut SpanStore) -> Result<()
         Format::Protobuf(framing) => protobuf::read(bytes, framing, store).map_err(|error| {
             TraceError::input(path, Place::Byte(error.offset as u64), error.reason)
         })?,
+        Format::OtherJson(form) => foreign::read(bytes, form, store)
+            .map_err(|(place, reason)| TraceError::input(path, place, reason))?,
+        Format::Lines(form) => lines::read(bytes, form, store)
+            .map_err(|(place, reason)| TraceError::input(path, place, reason))?,
         Format::Foreign => {
-            return refuse("neither OTLP JSON nor OTLP protobuf (allowed are these two)")
+            return refuse(
+                "neither OTLP JSON nor OTLP protobuf (allowed besides: Chrome, Jaeger, Zipkin and \
+                 HTrace JSON, strace -T -ttt, JuiceFS access log)",
+            )
         }
     }
     if store.spans.len() == spans_before {
@@ -60,6 +71,8 @@ enum Format {
     Compressed(&'static str),
     Json,
     Protobuf(protobuf::Framing),
+    OtherJson(foreign::Form),
+    Lines(lines::Form),
     Foreign,
 }
 
@@ -74,8 +87,14 @@ impl Format {
         if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
             return Format::Compressed("zstd");
         }
+        if let Some(form) = foreign::Form::recognise(bytes) {
+            return Format::OtherJson(form);
+        }
         if looks_like_json(bytes) {
             return Format::Json;
+        }
+        if let Some(form) = lines::Form::recognise(bytes) {
+            return Format::Lines(form);
         }
         protobuf::Framing::recognise(bytes).map_or(Format::Foreign, Format::Protobuf)
     }

@@ -1,0 +1,133 @@
+"""Reading and compressing a large trace: spans a second, memory and reduction, beside peers.
+
+A trace of block writes is written in both encodings; each reader runs in a process of its own, so
+that its peak memory is its own. DuckDB and plain Python count and sum the same spans by name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from dfslab import _core
+from rich.console import Console
+from rich.table import Table
+
+MEGABYTES = int(os.environ.get("DFSLAB_BENCH_MB", "1000"))
+SPANS_A_PIECE = 60_000
+SEED = 6
+START_NS = 1_700_000_000 * 10**9
+WORK = {
+    "ours": "from dfslab import _core; _core.trace_folded([path])",
+    "report": "from dfslab import _core; found = json.loads(_core.trace_profile([path], '{}'))",
+    "python": (
+        "sums = {}\n"
+        "for line in open(path):\n"
+        "    for one in json.loads(line)['resourceSpans']:\n"
+        "        for scope in one['scopeSpans']:\n"
+        "            for span in scope['spans']:\n"
+        "                took = int(span['endTimeUnixNano']) - int(span['startTimeUnixNano'])\n"
+        "                held = sums.setdefault(span['name'], [0, 0])\n"
+        "                held[0] += 1; held[1] += took\n"
+    ),
+    "duckdb": (
+        "import duckdb; duckdb.sql('set threads=1'); duckdb.sql(\"\"\"with spans as (select unnest("
+        "s.spans) span from (select unnest(r.scopeSpans) s from (select unnest(resourceSpans) r "
+        "from read_json('\"\"\" + path + \"\"\"', maximum_object_size=400000000)))) select span.name,"
+        " count(*), sum(span.endTimeUnixNano::bigint - span.startTimeUnixNano::bigint) from spans "
+        "group by 1\"\"\").fetchall()"
+    ),
+}  # fmt: skip
+AROUND = """
+import json, resource, sys, time
+path, found = sys.argv[1], {{}}
+start = time.perf_counter()
+{work}
+took = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([took, peak, found.get("reduction")]))
+"""
+
+
+def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, int, int, int]]:
+    """Block writes of some hundred packets, each with its disk write and its way on."""
+    spans, at = [], START_NS + number * 10**12
+    while len(spans) < SPANS_A_PIECE:
+        packets, root = source.randrange(50, 400), len(spans) + 1
+        begin = at
+        spans.append(("write", begin, begin + packets * 60_000 + 900, root, 0, 7, 0))
+        spans.append(("receiveBlock", begin + 100, begin + packets * 60_000, root + 1, root, 8, 0))
+        for packet in range(packets):
+            own, start = len(spans) + 1, begin + 200 + packet * 59_000
+            disk = source.randrange(9_000, 30_000)
+            spans.append(("receivePacket", start, start + 55_000, own, root + 1, 8, 65536))
+            spans.append(("writeToDisk", start + 10, start + disk, own + 1, own, 8, 65536))
+            spans.append(("mirror", start + disk, start + 50_000, own + 2, own, 8, 65536))
+        at += packets * 60_000 + 10**6
+    return spans
+
+
+def write(folder: Path) -> tuple[dict[str, Path], int]:
+    """The trace in both encodings, written piece by piece, and its spans."""
+    paths = {form: folder / f"trace.{form}" for form in ("json", "protobuf")}
+    source, total, number = random.Random(SEED), 0, 0
+    while not paths["json"].exists() or paths["json"].stat().st_size < MEGABYTES * 10**6:
+        spans = piece(source, number)
+        for form, path in paths.items():
+            part = folder / "part"
+            _core.trace_write(spans, "datanode", str(part), form)
+            with path.open("ab") as whole:
+                whole.write(part.read_bytes())
+        total, number = total + len(spans), number + 1
+    return paths, total
+
+
+def run(work: str, path: Path) -> tuple[float, float, dict[str, float] | None]:
+    """(seconds, peak MB, reduction) of one reader in a process of its own."""
+    code = AROUND.format(work=WORK[work])
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    took_s, peak_mb, reduction = json.loads(done.stdout)
+    return took_s, peak_mb, reduction
+
+
+def main() -> None:
+    """Prints the table, and the figures as the last line."""
+    console = Console(stderr=False)
+    with tempfile.TemporaryDirectory(prefix="dfslab-bench-trace-") as name:
+        paths, spans = write(Path(name))
+        sizes = {form: path.stat().st_size / 1e6 for form, path in paths.items()}
+        runs = {
+            "dfslab, protobuf": run("ours", paths["protobuf"]),
+            "dfslab, JSON": run("ours", paths["json"]),
+            "DuckDB, JSON": run("duckdb", paths["json"]),
+            "Python, JSON": run("python", paths["json"]),
+        }
+        reduction = run("report", paths["protobuf"])[2]
+    table = Table(title=f"{spans:,} spans, {sizes['json']:,.0f} MB of JSON")
+    for column in ("reader", "Mspan/s", "peak MB"):
+        table.add_column(column, justify="left" if column == "reader" else "right")
+    rate: Callable[[str], float] = lambda reader: spans / runs[reader][0] / 1e6  # noqa: E731
+    for reader, (_, peak_mb, _) in runs.items():
+        table.add_row(reader, f"{rate(reader):.2f}", f"{peak_mb:,.0f}")
+    console.print(table)
+    assert reduction is not None
+    print(json.dumps({
+        "spans": spans, "json_mb": sizes["json"], "trees_reduction": reduction["trees_removed"],
+        "protobuf_mspans_per_s": rate("dfslab, protobuf"),
+        "json_mspans_per_s": rate("dfslab, JSON"),
+        "vs_duckdb": rate("dfslab, JSON") / rate("DuckDB, JSON"),
+        "vs_python": rate("dfslab, JSON") / rate("Python, JSON"),
+        "peak_rss_mb": max(runs["dfslab, protobuf"][1], runs["dfslab, JSON"][1]),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+//! Spans on their way from a foreign format: identities and parents found where it has none.
+
+use crate::identity::assign_trace_ids;
+use crate::losses::Losses;
+use crate::span::{Span, SpanStore};
+
+/// Spans of one file, in a store of their own.
+#[derive(Default)]
+pub struct Gathered {
+    store: SpanStore,
+    /// What reading lost.
+    pub losses: Losses,
+}
+
+impl Gathered {
+    /// Keeps a span under its texts.
+    pub fn add(&mut self, name: &str, service: &str, host: &str, span: Span) {
+        let (name, service) = (self.store.intern(name), self.store.intern(service));
+        let host = self.store.intern(host);
+        self.store.spans.push(Span {
+            name,
+            service,
+            host,
+            ..span
+        });
+    }
+
+    /// Numbers the spans and hangs each under the one around it on its thread.
+    pub fn nest(&mut self) {
+        let spans = &mut self.store.spans;
+        spans.sort_by_key(|span| (span.thread, span.start_ns, u64::MAX - span.end_ns));
+        let mut open: Vec<(u64, u64, u64)> = Vec::new();
+        for (number, span) in (1u64..).zip(spans.iter_mut()) {
+            while let Some(&(thread, end_ns, _)) = open.last() {
+                if thread == span.thread && end_ns > span.start_ns && end_ns >= span.end_ns {
+                    break;
+                }
+                open.pop();
+            }
+            span.span_id = number;
+            span.parent_id = open.last().map_or(0, |&(_, _, id)| id);
+            open.push((span.thread, span.end_ns, number));
+        }
+    }
+
+    /// Moves everything into the store of all files, with trace identities if there were none.
+    pub fn move_into(mut self, store: &mut SpanStore, without_traces: bool) {
+        if without_traces {
+            self.store.spans.retain(|span| span.span_id != 0);
+            assign_trace_ids(&mut self.store);
+        }
+        let Gathered {
+            store: mine,
+            losses,
+        } = self;
+        store.losses.merge(&losses);
+        store.losses.merge(&mine.losses);
+        for span in &mine.spans {
+            let moved = Span {
+                name: store.texts.intern(mine.texts.text(span.name)),
+                service: store.texts.intern(mine.texts.text(span.service)),
+                host: store.texts.intern(mine.texts.text(span.host)),
+                ..*span
+            };
+            store.push(moved);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Traces that are lines of text: `strace -f -T -ttt` and the access log of JuiceFS.
+
+use std::collections::HashMap;
+
+use super::foreign::Failure;
+use super::gathered::Gathered;
+use crate::error::Place;
+use crate::span::{Span, SpanStore};
+
+/// A format of lines, told by the first of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// System calls with Unix times and durations.
+    Strace,
+    /// File operations with the time of their end and their duration.
+    JuiceFs,
+}
+
+struct Call<'a> {
+    row: u64,
+    name: &'a str,
+    /// The time in the line; of its end or its beginning, as the format has it.
+    at_ns: u64,
+    took_ns: u64,
+    bytes: u64,
+    failed: bool,
+}
+
+impl Form {
+    /// The format of a text whose first line is one of these.
+    pub fn recognise(bytes: &[u8]) -> Option<Form> {
+        let end = bytes
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .unwrap_or(bytes.len());
+        let line = std::str::from_utf8(&bytes[..end.min(4096)]).ok()?;
+        if juicefs(line).is_some() {
+            return Some(Form::JuiceFs);
+        }
+        let (_, _, rest) = strace_head(line)?;
+        rest.contains('(').then_some(Form::Strace)
+    }
+}
+
+/// Reads every call; lines that are none (exits, signals) are counted.
+pub fn read(bytes: &[u8], form: Form, store: &mut SpanStore) -> Result<(), Failure> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut found = Gathered::default();
+    // A call that another thread interrupted is written in two lines.
+    let mut begun: HashMap<u64, (u64, String)> = HashMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let call = match form {
+            Form::JuiceFs => juicefs(line),
+            Form::Strace => strace(line, &mut begun),
+        };
+        let Some(call) = call else {
+            found.losses.other_lines += 1;
+            continue;
+        };
+        let start_ns = match form {
+            Form::JuiceFs => call.at_ns.saturating_sub(call.took_ns),
+            Form::Strace => call.at_ns,
+        };
+        let span = Span {
+            start_ns,
+            end_ns: start_ns + call.took_ns,
+            thread: call.row + 1,
+            bytes: call.bytes,
+            status_error: call.failed,
+            ..Span::default()
+        };
+        found.add(call.name, "", "", span);
+    }
+    if form == Form::Strace && !text.contains('<') {
+        return Err((
+            Place::Whole,
+            "strace without durations: use -f -T -ttt".to_owned(),
+        ));
+    }
+    found.losses.unpaired += begun.len() as u64;
+    found.nest();
+    found.move_into(store, true);
+    Ok(())
+}
+
+/// Seconds with a decimal point, as nanoseconds.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.')?;
+    if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part: u64 = format!("{part:0<9}").parse().ok()?;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_000_000_000)?
+        .checked_add(part)
+}
+
+/// Process, time and the rest: "812 1700000000.000001 read(3, ..." or the same without a process.
+fn strace_head(line: &str) -> Option<(u64, u64, &str)> {
+    let line = line.trim_start().trim_start_matches("[pid").trim_start();
+    let (first, rest) = line.split_once(' ')?;
+    if let Some(at_ns) = nanoseconds(first) {
+        return Some((0, at_ns, rest.trim_start()));
+    }
+    let process = first.trim_end_matches(']').parse().ok()?;
+    let (time, rest) = rest.trim_start().split_once(' ')?;
+    Some((process, nanoseconds(time)?, rest.trim_start()))
+}
+
+fn strace<'a>(line: &'a str, begun: &mut HashMap<u64, (u64, String)>) -> Option<Call<'a>> {
+    let (row, mut at_ns, rest) = strace_head(line)?;
+    if let Some(head) = rest.strip_suffix("<unfinished ...>") {
+        let name = head.split('(').next()?.to_owned();
+        begun.insert(row, (at_ns, name));
+        return None;
+    }
+    let name = match rest.strip_prefix("<... ") {
+        Some(resumed) => {
+            at_ns = begun.remove(&row)?.0;
+            resumed.split(' ').next()?
+        }
+        None => rest.split_once('(')?.0,
+    };
+    let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
+    let answer = rest.rsplit_once(" = ")?.1;
+    let answer = answer.split(' ').next().unwrap_or_default();
+    let moves = [
+        "read",
+        "write",
+        "sendfile",
+        "splice",
+        "copy_file_range",
+        "recv",
+        "send",
+    ];
+    let moved = moves.iter().any(|one| name.contains(one));
+    Some(Call {
+        row,
+        name,
+        at_ns,
+        took_ns,
+        bytes: answer.parse().ok().filter(|_| moved).unwrap_or(0),
+        failed: answer.starts_with("-1"),
+    })
+}
+
+/// "2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>"
+fn juicefs(line: &str) -> Option<Call<'_>> {
+    let (date, rest) = line.split_once(' ')?;
+    let (time, rest) = rest.split_once(' ')?;
+    let (ids, rest) = rest.strip_prefix('[')?.split_once("] ")?;
+    let (name, rest) = rest.split_once(' ')?;
+    let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
+    let (arguments, answer) = rest.strip_prefix('(')?.split_once("): ")?;
+    let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
+    let bytes = match name {
+        "read" | "write" => arguments.split(',').nth(1)?.trim().parse().unwrap_or(0),
+        _ => 0,
+    };
+    Some(Call {
+        row: process,
+        name,
+        at_ns: unix_ns(date, time)?,
+        took_ns,
+        bytes,
+        failed: !answer.starts_with("OK"),
+    })
+}
+
+/// A date and a time of day as if they were UTC; the days since 1970 by Hinnant's algorithm.
+fn unix_ns(date: &str, time: &str) -> Option<u64> {
+    let parts: Vec<u64> = date
+        .split('.')
+        .map(|part| part.parse().ok())
+        .collect::<Option<_>>()?;
+    let &[year, month @ 1..=12, day @ 1..=31] = parts.as_slice() else {
+        return None;
+    };
+    if !(1970..=9999).contains(&year) {
+        return None;
+    }
+    let from_march = (month + 9) % 12;
+    let year = year - u64::from(month <= 2);
+    let (era, of_era) = (year / 400, year % 400);
+    let of_year = (153 * from_march + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    let days = days.checked_sub(719_468)?;
+    let (hours, rest) = time.split_once(':')?;
+    let (minutes, seconds) = rest.split_once(':')?;
+    let whole =
+        days * 86_400 + hours.parse::<u64>().ok()? * 3600 + minutes.parse::<u64>().ok()? * 60;
+    nanoseconds(seconds)?.checked_add(whole.checked_mul(1_000_000_000)?)
+}

@@ -1,0 +1,182 @@
+//! Traces of other tools become the same spans: names, nesting, bytes, errors, and what was lost.
+
+use std::path::Path;
+
+use dfslab_trace::{read_bytes, Forest, Losses, SpanStore};
+use proptest::prelude::*;
+
+const CHROME: &str = r#"{"traceEvents": [
+ {"ph": "X", "name": "write", "pid": 1, "tid": 7, "ts": 100, "dur": 50.5},
+ {"ph": "B", "name": "disk", "pid": 1, "tid": 7, "ts": 110},
+ {"ph": "E", "pid": 1, "tid": 7, "ts": 130},
+ {"ph": "X", "name": "other", "pid": 2, "tid": 7, "ts": 110, "dur": 5},
+ {"ph": "M", "name": "process_name", "pid": 1}, {"ph": "E", "pid": 9, "tid": 9, "ts": 1}]}"#;
+const DFTRACER: &str = "[\n\
+ {\"id\":0,\"name\":\"read\",\"cat\":\"POSIX\",\"pid\":5,\"tid\":6,\"ts\":10,\"dur\":9,\"ph\":\"X\",\
+ \"args\":{\"ret\":4096}}\n\
+ {\"id\":1,\"name\":\"open\",\"cat\":\"POSIX\",\"pid\":5,\"tid\":6,\"ts\":30,\"dur\":2,\"ph\":\"X\"}\n";
+const JAEGER: &str = r#"{"data": [{"traceID": "abc", "spans": [
+ {"traceID": "abc", "spanID": "1", "operationName": "put", "startTime": 5, "duration": 9,
+  "processID": "p1", "references": []},
+ {"traceID": "abc", "spanID": "2", "operationName": "rpc", "startTime": 6, "duration": 2,
+  "processID": "p2", "references": [{"refType": "CHILD_OF", "traceID": "abc", "spanID": "1"}],
+  "tags": [{"key": "error", "value": true}]}],
+ "processes": {"p1": {"serviceName": "client"}, "p2": {"serviceName": "server"}}}]}"#;
+const ZIPKIN: &str = r#"[
+ {"traceId": "5af7183fb1d4cf5f", "id": "6b221d5bc9e6496c", "name": "get", "timestamp": 100,
+  "duration": 50, "kind": "CLIENT", "localEndpoint": {"serviceName": "client"}},
+ {"traceId": "5af7183fb1d4cf5f", "id": "6b221d5bc9e6496c", "shared": true, "name": "get",
+  "timestamp": 110, "duration": 20, "kind": "SERVER", "localEndpoint": {"serviceName": "server"}}]"#;
+const HTRACE: &str = r#"{"a":"0a","b":10,"e":30,"d":"close","r":"FsShell","p":[]}
+{"a":"0b","b":15,"e":20,"d":"complete","r":"FsShell","p":["0a"]}"#;
+const STRACE: &str = "\
+812 1700000000.000100 openat(AT_FDCWD, \"/x (1)\", O_RDONLY) = 3 <0.000020>\n\
+813 1700000000.000110 write(4, \"a\"..., 4096 <unfinished ...>\n\
+812 1700000000.000130 read(3, \"...\", 4096) = 4096 <0.000040>\n\
+813 1700000000.000200 <... write resumed>) = 4096 <0.000090>\n\
+812 1700000000.000300 openat(AT_FDCWD, \"/no\", O_RDONLY) = -1 ENOENT (No such file) <0.000005>\n\
+812 1700000000.000400 +++ exited with 0 +++\n";
+const JUICEFS: &str = "\
+2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>\n\
+2021.01.15 08:26:11.003473 [uid:0,gid:0,pid:4403] lookup (1,x): no such file or directory <0.000014>\n";
+
+/// (name, service, parent's name, nanoseconds, bytes, error), in the order of time.
+type Row = (String, String, String, u64, u64, bool);
+
+fn read(text: &str) -> (Vec<Row>, Losses) {
+    let mut store = SpanStore::default();
+    read_bytes(Path::new("trace"), text.as_bytes(), &mut store).expect("a sound trace");
+    let forest = Forest::recover(store);
+    let name = |span: usize| forest.texts.text(forest.spans[span].name).to_owned();
+    let mut rows: Vec<(u64, Row)> = (0..forest.spans.len())
+        .map(|at| {
+            let (span, parent) = (&forest.spans[at], forest.parents[at] as usize);
+            let parent = if parent < forest.spans.len() {
+                name(parent)
+            } else {
+                String::new()
+            };
+            let service = forest.texts.text(span.service).to_owned();
+            let told = (span.duration_ns(), span.bytes, span.status_error);
+            (
+                span.start_ns,
+                (name(at), service, parent, told.0, told.1, told.2),
+            )
+        })
+        .collect();
+    rows.sort();
+    (
+        rows.into_iter().map(|(_, row)| row).collect(),
+        forest.losses,
+    )
+}
+
+fn row(name: &str, service: &str, parent: &str, ns: u64, bytes: u64, failed: bool) -> Row {
+    (
+        name.into(),
+        service.into(),
+        parent.into(),
+        ns,
+        bytes,
+        failed,
+    )
+}
+
+#[test]
+fn chrome_and_dftracer() {
+    let (rows, losses) = read(CHROME);
+    let expected = vec![
+        row("write", "pid 1", "", 50_500, 0, false),
+        row("disk", "pid 1", "write", 20_000, 0, false),
+        row("other", "pid 2", "", 5000, 0, false),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(losses.unpaired, 1);
+    let (rows, _) = read(DFTRACER);
+    let expected = vec![
+        row("read", "pid 5", "", 9000, 4096, false),
+        row("open", "pid 5", "", 2000, 0, false),
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn jaeger_zipkin_and_htrace() {
+    let (rows, _) = read(JAEGER);
+    let expected = vec![
+        row("put", "client", "", 9000, 0, false),
+        row("rpc", "server", "put", 2000, 0, true),
+    ];
+    assert_eq!(rows, expected);
+    let (rows, _) = read(ZIPKIN);
+    let expected = vec![
+        row("get", "client", "", 50_000, 0, false),
+        row("get", "server", "get", 20_000, 0, false),
+    ];
+    assert_eq!(rows, expected);
+    let (rows, _) = read(HTRACE);
+    let expected = vec![
+        row("close", "FsShell", "", 20_000_000, 0, false),
+        row("complete", "FsShell", "close", 5_000_000, 0, false),
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn strace_and_juicefs() {
+    let (rows, losses) = read(STRACE);
+    let expected = vec![
+        row("openat", "", "", 20_000, 0, false),
+        row("write", "", "", 90_000, 4096, false),
+        row("read", "", "", 40_000, 4096, false),
+        row("openat", "", "", 5000, 0, true),
+    ];
+    assert_eq!(rows, expected);
+    // The exit, and the first half of the interrupted call.
+    assert_eq!((losses.other_lines, losses.unpaired), (2, 0));
+    let (rows, _) = read(JUICEFS);
+    let expected = vec![
+        row("write", "", "", 10_000, 8666, false),
+        row("lookup", "", "", 14_000, 0, true),
+    ];
+    assert_eq!(rows, expected);
+    let mut store = SpanStore::default();
+    read_bytes(Path::new("trace"), JUICEFS.as_bytes(), &mut store).expect("a sound trace");
+    assert_eq!(store.spans[0].end_ns, 1_610_699_171_003_330_000);
+}
+
+#[test]
+fn damage_is_refused_with_its_line() {
+    let refused = |text: &str| {
+        let mut store = SpanStore::default();
+        let outcome = read_bytes(Path::new("evil"), text.as_bytes(), &mut store);
+        outcome.expect_err(text).to_string()
+    };
+    assert!(refused(&CHROME[..CHROME.len() - 3]).contains("line 6"));
+    assert!(refused(&JAEGER[..200]).contains("EOF while"));
+    assert!(refused(&(HTRACE.to_owned() + "\n{\"a\":")).contains("line 3"));
+    let timeless = r#"[{"ph": "X", "name": "a", "ts": -5}]"#;
+    assert!(
+        refused(timeless).contains("holds no spans"),
+        "{}",
+        refused(timeless)
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_change_of_any_byte_is_borne(
+        which in 0usize..7, at in 0usize..1000, byte: u8, cut in 0usize..1000,
+    ) {
+        let texts = [CHROME, DFTRACER, JAEGER, ZIPKIN, HTRACE, STRACE, JUICEFS];
+        let mut bytes = texts[which].as_bytes().to_vec();
+        let place = at % bytes.len();
+        bytes[place] = byte;
+        bytes.truncate(bytes.len() - cut % bytes.len() / 3);
+        let mut store = SpanStore::default();
+        match read_bytes(Path::new("evil"), &bytes, &mut store) {
+            Ok(()) => prop_assert!(Forest::recover(store).trees() > 0),
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
+        }
+    }
+}
