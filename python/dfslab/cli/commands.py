@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 
 from dfslab import discover
 from dfslab.beds.errors import BedError
+from dfslab.cli.net import app as net_app
 from dfslab.method import RunFailed
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
@@ -30,6 +31,7 @@ show_app = typer.Typer(help="Show what is described.", no_args_is_help=True)
 app.add_typer(trace_app, name="trace")
 app.add_typer(bed_app, name="bed")
 app.add_typer(show_app, name="show")
+app.add_typer(net_app, name="net")
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
