@@ -82,19 +82,23 @@ class _Reader:
         }  # fmt: skip
         self.places: dict[str, dict[str, Any]] = {}
         self.transitions: list[dict[str, Any]] = []
+        self.laid: set[str] = set()
         used = {key for page in self.pages.values() for one in page.transitions.values()
                 for key in [self.subpage(one)] if key}  # fmt: skip
         for key, page in self.pages.items():
             if key not in used:
                 self.lay(page, "", {}, 0)
+        for page in self.pages.values():
+            if page.key not in self.laid:
+                raise InputError(f"page {page.name}", None, "a page cannot contain itself")
         if not self.transitions:
-            raise InputError("cpn", None, "has no transition that is on a page of the top")
+            raise InputError("cpn", None, "has no transition")
 
     def document(self) -> dict[str, Any]:
         return {
             "name": next(iter(self.pages.values())).name or "cpn",
             "enums": self.colours.enums,
-            "colours": self.colours.documents(),
+            "colours": self.colours.documents({one["colour"] for one in self.places.values()}),
             "constants": self.colours.constants,
             "places": list(self.places.values()),
             "transitions": self.transitions,
@@ -138,6 +142,7 @@ class _Reader:
         """Add one copy of a page; `sockets` names what stands for its port places, by id."""
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
+        self.laid.add(page.key)
         names = dict(sockets)
         for place in page.places.values():
             fused = self.fusions.get(place.key, "")

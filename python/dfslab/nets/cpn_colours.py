@@ -126,8 +126,10 @@ class Colours:
             raise InputError(f"val {found[1]}", found[2][:60], "must be a number")
         self.constants[found[1]] = float(tree.word) if tree.kind == "real" else int(tree.word)
 
-    def documents(self) -> dict[str, list[list[str]]]:
-        return {one: [list(pair) for pair in colour.fields] for one, colour in self.sets.items()}
+    def documents(self, used: set[str]) -> dict[str, list[list[str]]]:
+        """The colour sets that places have; the others were parts of them."""
+        return {one: [list(pair) for pair in colour.fields]
+                for one, colour in self.sets.items() if one in used}  # fmt: skip
 
     def string(self, text: str) -> str:
         """The enumeration value that stands for a string."""

@@ -19,7 +19,7 @@ TOKEN = re.compile(
     r"|(?P<op>\+\+\+|\+\+|@\+|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|]))"
 )
 COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
-CHARACTERS_MOST, DEPTH_MOST = 10_000, 60
+CHARACTERS_MOST, DEPTH_MOST, OPERATORS_MOST = 100_000, 150, 150
 COMPARED = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 LEVELS: tuple[Mapping[str, str], ...] = (
     {"orelse": "||"},
@@ -77,6 +77,7 @@ class _Parser:
 
     def __init__(self, text: str, context: str) -> None:
         self.text, self.context, self.depth = " ".join(text.split()), context, 0
+        self.operators = 0
         self.tokens: list[tuple[str, str]] = []
         at = 0
         while at < len(self.text):
@@ -125,14 +126,15 @@ class _Parser:
 
     def level(self, at: int) -> Tree:
         self.depth += 1
-        if self.depth > DEPTH_MOST * len(LEVELS):
-            raise self.wrong("the expression is nested too deeply")
+        if self.depth > DEPTH_MOST or self.operators > OPERATORS_MOST:
+            raise self.wrong("the expression is nested too deeply or too long")
         if at == len(LEVELS):
             tree = self.counted()
         else:
             tree = self.level(at + 1)
             while self.peek() in LEVELS[at]:
                 word = LEVELS[at][self.peek()]
+                self.operators += 1
                 self.at += 1
                 tree = Tree("op", word, (tree, self.level(at + 1)))
         self.depth -= 1

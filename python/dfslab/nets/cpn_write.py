@@ -124,9 +124,12 @@ class _Writer:
             kind = ET.SubElement(made, "enum")
             for value in values:
                 ET.SubElement(kind, "id").text = value
+        taken = {*SORTS.values(), *self.document.get("enums", {})}
+        self.sets = {name: f"{name}_set" if name in taken else name
+                     for name in self.document["colours"]}  # fmt: skip
         for name, fields in self.document["colours"].items():
             made = ET.SubElement(self.block, "color", id=self.key())
-            ET.SubElement(made, "id").text = name
+            ET.SubElement(made, "id").text = self.sets[name]
             ET.SubElement(made, "timed")
             kind = ET.SubElement(made, "record" if fields else "unit")
             for label, sort in fields:
@@ -144,7 +147,7 @@ class _Writer:
         if own not in self.variables:
             self.variables[own] = colour
             made = ET.SubElement(self.block, "var", id=self.key())
-            ET.SubElement(ET.SubElement(made, "type"), "id").text = colour
+            ET.SubElement(ET.SubElement(made, "type"), "id").text = self.sets[colour]
             ET.SubElement(made, "id").text = own
         if self.variables[own] != colour:
             raise InputError(context, name, "the name is used for another colour")
@@ -154,7 +157,7 @@ class _Writer:
         node = ET.SubElement(self.page, "place", id=self.key())
         ET.SubElement(node, "text").text = one["name"]
         kind = ET.SubElement(node, "type", id=self.key())
-        ET.SubElement(kind, "text").text = one["colour"]
+        ET.SubElement(kind, "text").text = self.sets[one["colour"]]
         fields = self.document["colours"][one["colour"]]
         counts: dict[str, int] = {}
         for row in one.get("initial", ()):
