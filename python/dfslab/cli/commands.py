@@ -55,6 +55,7 @@ class _Lazy:
 
 
 laboratory = _Lazy("dfslab.cli.laboratory")
+calibration = _Lazy("dfslab.instruments.calibrate")
 show = _Lazy("dfslab.report.show")
 terminal = _Lazy("dfslab.report.terminal")
 INTERRUPTED = 130
@@ -233,6 +234,24 @@ def report(run_folder: RunFolder, as_json: AsJson = False) -> None:
     done = laboratory.reopen(run_folder)
     page = laboratory.write_page(done)
     _print(as_json, {"page": str(page)}, f"page: {page}")
+
+
+@app.command()
+def calibrate(
+    directory: Annotated[
+        Path, typer.Option("--directory", help="On the disk that is measured.")
+    ] = Path(),
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where the profile goes (TOML).")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="Measurements of each kind.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """This machine's memory, system calls, disk and network, measured, with intervals."""
+    found = _with_progress(as_json, lambda report: calibration.measure(directory, repeats, report))
+    if output is not None:
+        laboratory.store.write_atomically(output, calibration.toml(found))
+    _print(as_json, calibration.document(found), calibration.toml(found).rstrip())
 
 
 @trace_app.command("record")
