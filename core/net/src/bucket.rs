@@ -199,15 +199,18 @@ impl Bucket {
         index: u32,
         rank: impl FnOnce() -> Rank,
     ) -> bool {
-        match &mut self.store {
-            Store::Fifo => {
-                nodes.at(index).before = self.tail;
-                match self.tail {
-                    NONE => self.head = index,
-                    tail => nodes.at(tail).after = index,
-                }
-                self.tail = index;
+        if let Store::Fifo = self.store {
+            // By far the commonest, so tested before the table of the others.
+            nodes.at(index).before = self.tail;
+            match self.tail {
+                NONE => self.head = index,
+                tail => nodes.at(tail).after = index,
             }
+            self.tail = index;
+            return self.head == index;
+        }
+        match &mut self.store {
+            Store::Fifo => unreachable!("it has returned"),
             Store::Lifo => {
                 nodes.at(index).after = self.head;
                 match self.head {

@@ -266,9 +266,7 @@ impl<'n> Engine<'n> {
         let start = transition * self.arcs_max;
         let arcs = self.net.transitions[transition].inputs.len();
         let found = &mut self.found[start..start + arcs];
-        let answer = self
-            .search
-            .run(self.net, &self.marking, transition, found);
+        let answer = self.search.run(self.net, &self.marking, transition, found);
         match answer {
             Ok(true) => {
                 let arrivals = found

@@ -223,7 +223,7 @@ def _disks(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
         return []
     checks = []
     with ThreadPoolExecutor(len(chosen)) as pool:
-        for kind, work in (("write", _write), ("read", _read)):
+        for kind, work in (("write", direct_write), ("read", direct_read)):
             paths = [host.path(host.disk) / ".dfslab-check" for host, _ in chosen]
             for (host, group), seen in zip(chosen, pool.map(work, paths), strict=True):
                 rate = getattr(group.disk, f"{kind}_rate") * group.disk.count
@@ -237,11 +237,13 @@ def _disks(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
     return checks
 
 
-def _write(path: Path) -> float:
+def direct_write(path: Path) -> float:
+    """Bytes per second written around the page cache, into a file made where there is none."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 
-def _read(path: Path) -> float:
+def direct_read(path: Path) -> float:
+    """Bytes per second read around the page cache."""
     return _direct(path, os.O_RDONLY, lambda f, b, at: os.preadv(f, [b], at))
 
 

@@ -13,6 +13,7 @@ from dfslab import discover
 from dfslab.beds.errors import BedError
 from dfslab.cli import compat as compats
 from dfslab.cli.bed import bed_app
+from dfslab.cli.net import app as net_app
 from dfslab.cli.shared import (
     AsJson,
     Budget,
@@ -22,6 +23,7 @@ from dfslab.cli.shared import (
     ScenarioFile,
     Scheduler,
     Sets,
+    calibration,
     laboratory,
     literal,
     of,
@@ -45,6 +47,7 @@ app = typer.Typer(
 app.add_typer(trace_app, name="trace")
 app.add_typer(bed_app, name="bed")
 app.add_typer(show_app, name="show")
+app.add_typer(net_app, name="net")
 INTERRUPTED = 130
 
 
@@ -267,6 +270,24 @@ def report(
     done = laboratory.reopen(run_folder)
     page = laboratory.write_page(done)
     tell(as_json, {"page": str(page)}, f"page: {page}")
+
+
+@app.command()
+def calibrate(
+    directory: Annotated[
+        Path, typer.Option("--directory", help="On the disk that is measured.")
+    ] = Path(),
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where the profile goes (TOML).")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="Measurements of each kind.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """This machine's memory, system calls, disk and network, measured, with intervals."""
+    found = with_progress(as_json, lambda report: calibration.measure(directory, repeats, report))
+    if output is not None:
+        laboratory.store.write_atomically(output, calibration.toml(found))
+    tell(as_json, calibration.document(found), calibration.toml(found).rstrip())
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

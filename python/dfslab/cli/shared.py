@@ -53,6 +53,7 @@ terminal = Lazy("dfslab.report.terminal")
 tables = Lazy("dfslab.report.limits")
 traces = Lazy("dfslab.cli.trace_work")
 beds = Lazy("dfslab.cli.bed_work")
+calibration = Lazy("dfslab.instruments.calibrate")
 
 
 def read_scenario(

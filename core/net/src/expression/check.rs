@@ -49,7 +49,8 @@ impl Typed {
                 kind,
                 parameter: f64::from_bits(word),
             },
-            [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(operator)] => {
+            [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(operator)] =>
+            {
                 let change = match operator {
                     BinaryOperator::Add => Some(word as i64),
                     BinaryOperator::Subtract => (word as i64).checked_neg(),

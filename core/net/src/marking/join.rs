@@ -30,7 +30,6 @@ pub(super) struct Group {
 /// The groups of one transition.
 #[derive(Debug, Default)]
 pub(super) struct Join {
-    direct: Vec<u32>,
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
     ready: Ranked,
     free: Vec<u32>,
@@ -63,38 +62,47 @@ impl Hasher for KeyHasher {
 }
 
 impl Marking<'_> {
-    /// The group of a key of one field, made when it is new.
-    #[inline]
-    pub(super) fn group_of_one(&mut self, transition: u32, word: u64) -> u32 {
-        let direct = &self.joins[transition as usize].direct;
-        match direct.get(word as usize) {
-            Some(&group) if group != NONE => group,
-            _ if word < DIRECT_KEYS => self.new_direct(transition, word),
-            _ => self.group_of_key(transition, [word, 0, 0]),
+    /// The bucket of a view for a key of one field that was not met before, or is large.
+    #[inline(never)]
+    pub(super) fn bucket_of_one(
+        &mut self,
+        transition: u32,
+        view: u32,
+        slot: u32,
+        word: u64,
+    ) -> u32 {
+        if word >= DIRECT_KEYS {
+            return self.bucket_of_key(transition, slot, [word, 0, 0]);
         }
-    }
-
-    #[cold]
-    fn new_direct(&mut self, transition: u32, word: u64) -> u32 {
+        let net = self.net;
         let made = self.make_group(transition, [word, 0, 0], false);
-        let direct = &mut self.joins[transition as usize].direct;
         let index = word as usize;
-        if index >= direct.len() {
-            direct.resize(index + 1, NONE);
+        let mut bucket = self.groups[made as usize].first_bucket;
+        let definition = &net.transitions[transition as usize];
+        for &arc in &definition.joined {
+            let input = &definition.inputs[arc as usize];
+            let direct = &mut self.direct[input.view as usize];
+            if index >= direct.len() {
+                direct.resize(index + 1, NONE);
+            }
+            direct[index] = bucket;
+            bucket += 1;
         }
-        direct[index] = made;
-        made
+        self.direct[view as usize][index]
     }
 
-    /// The group of a key, made when it is new.
-    pub(super) fn group_of_key(&mut self, transition: u32, key: Key) -> u32 {
-        let join = &mut self.joins[transition as usize];
-        if let Some(&group) = join.by_key.get(&key) {
-            return group;
-        }
-        let made = self.make_group(transition, key, true);
-        self.joins[transition as usize].by_key.insert(key, made);
-        made
+    /// The bucket of a key, made when it is new.
+    pub(super) fn bucket_of_key(&mut self, transition: u32, slot: u32, key: Key) -> u32 {
+        let join = &self.joins[transition as usize];
+        let group = match join.by_key.get(&key) {
+            Some(&group) => group,
+            None => {
+                let made = self.make_group(transition, key, true);
+                self.joins[transition as usize].by_key.insert(key, made);
+                made
+            }
+        };
+        self.groups[group as usize].first_bucket + slot
     }
 
     fn make_group(&mut self, transition: u32, key: Key, hashed: bool) -> u32 {
@@ -126,14 +134,21 @@ impl Marking<'_> {
         index
     }
 
-    /// A bucket of the group has a first token that it did not have before.
+    /// A bucket of the group has a first token that it did not have before; true when the group
+    /// is ready, so that its transition may have another binding.
     #[inline(always)]
-    pub(super) fn group_gained(&mut self, group: u32, bucket: u32, was_empty: bool, token: u32) {
+    pub(super) fn group_gained(
+        &mut self,
+        group: u32,
+        bucket: u32,
+        was_empty: bool,
+        token: u32,
+    ) -> bool {
         let state = &mut self.groups[group as usize];
         state.filled += u32::from(was_empty);
         state.missing -= u32::from(was_empty);
         if state.missing > 0 {
-            return;
+            return false;
         }
         let Group {
             transition,
@@ -154,11 +169,12 @@ impl Marking<'_> {
         } else if bucket == lead_bucket {
             self.rank_again(group);
         }
+        true
     }
 
-    /// A bucket of the group lost its first token.
+    /// A bucket of the group lost its first token; true when the group was ready.
     #[inline(always)]
-    pub(super) fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) {
+    pub(super) fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) -> bool {
         let state = &mut self.groups[group as usize];
         state.filled -= u32::from(is_empty);
         state.missing += u32::from(is_empty);
@@ -187,6 +203,7 @@ impl Marking<'_> {
             join.by_key.remove(&self.group_keys[group as usize]);
             join.free.push(group);
         }
+        position != NONE
     }
 
     fn rank_again(&mut self, group: u32) {

@@ -54,6 +54,8 @@ pub(crate) struct Marking<'n> {
     nodes: Nodes,
     /// The first ones belong to the views without join, at the view's index.
     buckets: Vec<Bucket>,
+    /// For each view, the bucket of each small key of one field.
+    direct: Vec<Vec<u32>>,
     groups: Vec<Group>,
     /// The joined values of each group.
     group_keys: Vec<Key>,
@@ -85,16 +87,21 @@ impl<'n> Marking<'n> {
             live: 0,
             nodes: Nodes::default(),
             buckets: (0..)
-                .zip(&net.views)
+                .zip(net.views.iter())
                 .map(|(at, view)| Bucket::new(at, NONE, view.discipline))
                 .collect(),
+            direct: vec![Vec::new(); net.views.len()],
             groups: Vec::new(),
             group_keys: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
             counts: vec![0; net.places.len()],
             listed: vec![BTreeMap::new(); net.places.len()],
             areas: vec![None; net.places.len()],
-            counted: net.places.iter().map(|p| !p.inhibits.is_empty()).collect(),
+            counted: net
+                .places
+                .iter()
+                .map(|place| !place.inhibits.is_empty())
+                .collect(),
             blocked: vec![0; transitions],
             dirty: (0..transitions as u32).collect(),
             is_dirty: vec![true; transitions],
@@ -321,17 +328,22 @@ impl<'n> Marking<'n> {
             None => view,
             Some(slot) => {
                 let start = token as usize * net.stride;
-                let group = match definition.keys[..] {
-                    [field] => self.group_of_one(transition, self.rows[start + field as usize]),
+                match definition.keys[..] {
+                    [field] => {
+                        let word = self.rows[start + field as usize];
+                        match self.direct[view as usize].get(word as usize) {
+                            Some(&bucket) if bucket != NONE => bucket,
+                            _ => self.bucket_of_one(transition, view, slot, word),
+                        }
+                    }
                     _ => {
                         let mut key: Key = [0; KEY_FIELDS_MAX];
                         for (word, &field) in key.iter_mut().zip(&definition.keys) {
                             *word = self.rows[start + field as usize];
                         }
-                        self.group_of_key(transition, key)
+                        self.bucket_of_key(transition, slot, key)
                     }
-                };
-                self.groups[group as usize].first_bucket + slot
+                }
             }
         };
         let Token { nodes, arrival, .. } = self.tokens[token as usize];
@@ -344,12 +356,9 @@ impl<'n> Marking<'n> {
             rank_of(definition.discipline, &self.rows[start..], arrival)
         };
         let is_first = target.add(&mut self.nodes, node, rank);
-        if was_empty || is_first {
-            if group != NONE {
-                self.group_gained(group, bucket, was_empty, token);
-            }
-            self.touch(transition);
-        } else if definition.searches {
+        let matters = (was_empty || is_first)
+            && (group == NONE || self.group_gained(group, bucket, was_empty, token));
+        if matters || definition.searches {
             self.touch(transition);
         }
         Ok(())
@@ -364,12 +373,8 @@ impl<'n> Marking<'n> {
         let was_first = target.remove(&mut self.nodes, node);
         let is_empty = target.is_empty();
         self.nodes.release(node);
-        if was_first {
-            if group != NONE {
-                self.group_lost(group, bucket, is_empty);
-            }
-            self.touch(definition.transition);
-        } else if definition.searches {
+        let matters = was_first && (group == NONE || self.group_lost(group, bucket, is_empty));
+        if matters || definition.searches {
             self.touch(definition.transition);
         }
     }

@@ -1,0 +1,185 @@
+"""The hardware of this machine as measured: memory, system calls, disk, network, with intervals.
+
+Each quantity is measured several times; what is said is the mean with Student's interval. The
+profile is a deployment in TOML that a scenario can hold as it is, the intervals beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import platform
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+from dfslab.beds import hardware
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.spec.model import InputError
+from dfslab.spec.units import text
+
+REPEATS = 5
+COPY_BYTES = 256 << 20
+CALLS = 20_000
+ACCESSES, ACCESS_BYTES = 200, 4096
+BLOCK_BYTES = 1 << 20
+REPEATS_MOST = 1_000
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What one thing measures: the mean and its confidence interval, in SI units."""
+
+    name: str
+    unit: str
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"unit": self.unit, "mean": self.mean, "low": self.low, "high": self.high,
+                "confidence": CONFIDENCE, "values": list(self.values)}  # fmt: skip
+
+
+def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
+    """The mean of independent measurements of a positive thing, and where it may lie."""
+    mean = statistics.fmean(values)
+    reach = math.inf
+    if len(values) > 1:
+        sure = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1))
+        reach = sure * statistics.stdev(values) / math.sqrt(len(values))
+    return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
+
+
+class _Here:
+    """This machine as both ends of a connection."""
+
+    address = "127.0.0.1"
+
+    def in_network(self, work: Callable[[], Any]) -> Any:
+        """As a host's, without another network."""
+        return work()
+
+
+def memory_copy() -> float:
+    """Bytes per second that one core copies, larger than any cache."""
+    source = bytearray(os.urandom(BLOCK_BYTES)) * (COPY_BYTES // BLOCK_BYTES)
+    target = bytearray(COPY_BYTES)
+    began = time.perf_counter()
+    target[:] = source
+    return COPY_BYTES / (time.perf_counter() - began)
+
+
+def system_call() -> float:
+    """Seconds of the cheapest call that enters the kernel, the caller's loop taken off."""
+
+    def loop(work: Callable[[], Any]) -> float:
+        began = time.perf_counter()
+        for _ in range(CALLS):
+            work()
+        return (time.perf_counter() - began) / CALLS
+
+    return max(1e-9, loop(os.getppid) - loop(lambda: None))
+
+
+def access(path: Path, chance: random.Random) -> float:
+    """Median seconds of a small read around the page cache at a random place of a file."""
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        places = os.fstat(file).st_size // ACCESS_BYTES
+        seconds = []
+        with mmap.mmap(-1, ACCESS_BYTES) as buffer:
+            for _ in range(ACCESSES):
+                at = chance.randrange(places) * ACCESS_BYTES
+                began = time.perf_counter()
+                os.preadv(file, [buffer], at)
+                seconds.append(time.perf_counter() - began)
+    finally:
+        os.close(file)
+    return statistics.median(seconds)
+
+
+def measure(
+    directory: Path, repeats: int = REPEATS, report: Callable[..., None] = lambda *_: None,
+    seed: int = 0,
+) -> list[Quantity]:  # fmt: skip
+    """Everything, the disk below `directory` included; what is written there is removed again."""
+    if not 2 <= repeats <= REPEATS_MOST:
+        raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
+    if not directory.is_dir():
+        raise InputError("--directory", str(directory), "is no directory")
+    here: Any = _Here()
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix=".dfslab-calibrate-", dir=directory) as made:
+        path = Path(made) / "data"
+        kinds: list[tuple[str, str, Callable[[], float]]] = [
+            ("memory_copy_rate", "B/s", memory_copy),
+            ("system_call", "s", system_call),
+            ("disk_write_rate", "B/s", lambda: hardware.direct_write(path)),
+            ("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
+            ("disk_access", "s", lambda: access(path, chance)),
+            ("loopback_rate", "B/s", lambda: hardware.stream(here, here)),
+            ("loopback_round_trip", "s", lambda: hardware.round_trip(here, here)),
+        ]
+        found = []
+        for at, (name, unit, work) in enumerate(kinds):
+            values = []
+            for repeat in range(repeats):
+                report(at * repeats + repeat, len(kinds) * repeats, name)
+                try:
+                    values.append(work())
+                except OSError as error:
+                    reason = f"{error.strerror}; the directory must be on a disk with direct I/O"
+                    raise RunFailed(f"measuring {name} in {directory}: {reason}") from error
+            found.append(quantity(name, unit, values))
+    return found
+
+
+def document(found: Sequence[Quantity]) -> dict[str, Any]:
+    """The profile as JSON."""
+    return {
+        "kernel": platform.release(),
+        "processors": os.cpu_count(),
+        "quantities": {one.name: one.document() for one in found},
+    }
+
+
+def toml(found: Sequence[Quantity]) -> str:
+    """A deployment of one node like this machine, with the intervals as comments."""
+    by_name = {one.name: one for one in found}
+
+    def line(key: str, name: str, share: float = 1.0) -> str:
+        one = by_name[name]
+        words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
+        return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
+
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    copied, call = by_name["memory_copy_rate"], by_name["system_call"]
+    return "\n".join([
+        f"# Measured on kernel {platform.release()}; {len(copied.values)} times each.",
+        f"# One core copies {copied.mean / 1e9:.2f} GB/s; a system call takes "
+        f"{call.mean * 1e9:.0f} ns.",
+        "[[deployment.node]]",
+        'name = "calibrated"',
+        f"cores = {os.cpu_count()}",
+        f'memory = "{memory} B"',
+        "[deployment.node.disk]",
+        line("read_rate", "disk_read_rate"),
+        line("write_rate", "disk_write_rate"),
+        line("latency", "disk_access"),
+        "[deployment.node.adapter]",
+        line("bandwidth", "loopback_rate"),
+        "[deployment.network]",
+        line("loopback_latency", "loopback_round_trip", 0.5),
+        "",
+    ])  # fmt: skip

@@ -1,0 +1,62 @@
+"""Nets in files: our own JSON document, PNML (place/transition nets), `.cpn` of CPN Tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dfslab.nets import cpn, cpn_write, draw, pnml
+from dfslab.nets.build import Document
+from dfslab.spec.model import InputError
+
+BYTES_MOST = 50_000_000
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError("json", None, f"is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError("json", type(found).__name__, "a net is an object")
+    return found
+
+
+READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    ".json": _json, ".pnml": pnml.read, ".cpn": cpn.read,
+}  # fmt: skip
+FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The flat net of a file; its suffix says in which format."""
+    if path.suffix not in READERS:
+        raise InputError("FILE", path.name, f"must end in {', '.join(READERS)}")
+    try:
+        if path.stat().st_size > BYTES_MOST:
+            raise InputError("FILE", path.name, f"is larger than {BYTES_MOST} bytes")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is no UTF-8 text"
+        raise InputError("FILE", str(path), str(reason)) from None
+    try:
+        return READERS[path.suffix](text)
+    except InputError as error:
+        raise error.of(str(path)) from error
+
+
+def written(net: Document, form: str, page: str = "") -> str:
+    """The net in one of `FORMS`; pictures may be of one page."""
+    if form == "svg":
+        return draw.svg(net, page=page)
+    if form == "mermaid":
+        return draw.mermaid(net, page=page)
+    if form not in FORMS:
+        raise InputError("--as", form, f"must be one of {', '.join(FORMS)}")
+    if page:
+        raise InputError("--page", page, "is for pictures: svg, mermaid")
+    if form == "json":
+        return json.dumps(net, indent=1) + "\n"
+    return pnml.write(net) if form == "pnml" else cpn_write.write(net)

@@ -1,0 +1,53 @@
+"""What is measured of a machine: plausible figures, proper intervals, nothing left behind."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from dfslab.instruments import calibrate
+from dfslab.method import RunFailed
+from dfslab.spec.model import InputError
+from dfslab.spec.units import parse
+
+
+def test_the_interval_is_students():
+    found = calibrate.quantity("x", "s", [1.0, 2.0, 3.0])
+    # t of 2 degrees of freedom at 95 % is 2.91999.
+    assert found.high - found.mean == pytest.approx(2.91999 / math.sqrt(3), rel=1e-4)
+    assert (found.mean, found.low) == (2.0, pytest.approx(2 - 2.91999 / math.sqrt(3), rel=1e-4))
+
+
+def test_memory_and_calls_are_measured_not_guessed():
+    assert 1e8 < calibrate.memory_copy() < 1e12
+    assert 1e-9 <= calibrate.system_call() < 1e-4
+
+
+def test_a_whole_profile_reads_back_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(calibrate.hardware, "DISK_S", 0.2)
+    monkeypatch.setattr(calibrate.hardware, "DISK_SKIP_S", 0.02)
+    monkeypatch.setattr(calibrate.hardware, "STREAM_S", 0.2)
+    monkeypatch.setattr(calibrate.hardware, "STREAM_SKIP_S", 0.05)
+    try:
+        found = calibrate.measure(tmp_path, 2)
+    except RunFailed as error:
+        pytest.skip(str(error))
+    assert list(tmp_path.iterdir()) == []
+    by_name = {one.name: one for one in found}
+    assert all(one.low <= one.mean <= one.high and one.mean > 0 for one in found)
+    # A round trip takes several system calls.
+    assert by_name["loopback_round_trip"].mean > 2 * by_name["system_call"].mean
+    lines = calibrate.toml(found).splitlines()
+    (rate,) = [line.split('"')[1] for line in lines if line.startswith("read_rate")]
+    assert parse(rate, "B/s") == pytest.approx(by_name["disk_read_rate"].mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("repeats", [0, 1, 1001])
+def test_an_interval_needs_two(repeats, tmp_path):
+    with pytest.raises(InputError, match="between 2 and 1000"):
+        calibrate.measure(tmp_path, repeats)
+
+
+def test_no_directory(tmp_path):
+    with pytest.raises(InputError, match="is no directory"):
+        calibrate.measure(tmp_path / "absent")

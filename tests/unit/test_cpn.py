@@ -1,0 +1,228 @@
+"""`.cpn` in and out: a net written and read again behaves alike, malformed files give one line."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from dfslab.nets import cpn, cpn_write, engine
+from dfslab.nets.build import Net, Put, Take
+from dfslab.nets.cpn_ml import conjuncts, parse
+from dfslab.spec.model import InputError
+
+# A sender and a receiver on a page of their own, written as CPN Tools writes it.
+GOOD = """<?xml version="1.0" encoding="iso-8859-1"?>
+<!DOCTYPE workspaceElements PUBLIC "-//CPN//DTD CPNXML 1.0//EN" "cpn.dtd">
+<workspaceElements><generator tool="CPN Tools" version="4.0.1" format="6"/><cpnet>
+<globbox><block id="b"><id>Standard declarations</id>
+ <color id="c1"><id>NO</id><int/><layout>colset NO = int;</layout></color>
+ <color id="c2"><id>DATA</id><string/></color>
+ <color id="c3"><id>PACKET</id><timed/><product><id>NO</id><id>DATA</id></product></color>
+ <color id="c4"><id>KIND</id><enum><id>ack</id><id>nak</id></enum></color>
+ <color id="c5"><id>ANSWER</id><record><recordfield><id>n</id><id>NO</id></recordfield>
+  <recordfield><id>k</id><id>KIND</id></recordfield></record></color>
+ <var id="v1"><type><id>NO</id></type><id>n</id><id>m</id></var>
+ <var id="v2"><type><id>DATA</id></type><id>d</id></var>
+ <var id="v3"><type><id>ANSWER</id></type><id>a</id></var>
+ <ml id="m1">val wait = 5;</ml></block></globbox>
+<page id="top"><pageattr name="Top"/>
+ <place id="p1"><text>send</text><type id="t1"><text>PACKET</text></type>
+  <initmark id="i1"><text>1`(1,"COL")++1`(2,"OUR")</text></initmark></place>
+ <place id="p2"><text>next</text><type id="t2"><text>NO</text></type>
+  <initmark id="i2"><text>1`1</text></initmark></place>
+ <place id="p3"><text>answers</text><type id="t3"><text>ANSWER</text></type></place>
+ <place id="p4"><text>net</text><type id="t4"><text>PACKET</text></type></place>
+ <trans id="x1"><text>transmit</text><cond id="g1"><text>[n = m, n &gt; 0]</text></cond>
+  <time id="d1"><text>@+wait</text></time></trans>
+ <trans id="x2"><text>receiver</text><subst subpage="sub" portsock="(q1,p4)(q2,p3)"/></trans>
+ <trans id="x3"><text>acknowledge</text></trans>
+ <arc id="a1" orientation="PtoT" order="1"><transend idref="x1"/><placeend idref="p1"/>
+  <annot id="e1"><text>(n,d)</text></annot></arc>
+ <arc id="a2" orientation="PtoT" order="1"><transend idref="x1"/><placeend idref="p2"/>
+  <annot id="e2"><text>m</text></annot></arc>
+ <arc id="a3" orientation="TtoP" order="1"><transend idref="x1"/><placeend idref="p4"/>
+  <annot id="e3"><text>(n,d)@+3</text></annot></arc>
+ <arc id="a4" orientation="PtoT" order="1"><transend idref="x3"/><placeend idref="p3"/>
+  <annot id="e4"><text>a</text></annot></arc>
+ <arc id="a5" orientation="TtoP" order="1"><transend idref="x3"/><placeend idref="p2"/>
+  <annot id="e5"><text>if #k a = ack then #n a + 1 else #n a</text></annot></arc>
+</page>
+<page id="sub"><pageattr name="Receiver"/>
+ <place id="q1"><text>in</text><type id="t5"><text>PACKET</text></type><port id="o1" type="In"/>
+ </place>
+ <place id="q2"><text>out</text><type id="t6"><text>ANSWER</text></type><port id="o2" type="Out"/>
+ </place>
+ <trans id="y1"><text>receive</text><priority id="z1"><text>P_HIGH</text></priority></trans>
+ <arc id="b1" orientation="PtoT" order="1"><transend idref="y1"/><placeend idref="q1"/>
+  <annot id="e6"><text>(n,d)</text></annot></arc>
+ <arc id="b2" orientation="TtoP" order="1"><transend idref="y1"/><placeend idref="q2"/>
+  <annot id="e7"><text>1`{k=ack,n=n}</text></annot></arc>
+</page></cpnet></workspaceElements>
+"""
+
+
+def test_a_net_of_two_pages_runs_as_drawn():
+    document = cpn.read(GOOD)
+    (report,) = engine.run(document, monitors=[{"kind": "count", "transition": "receiver.receive"}])
+    assert report["monitors"][0]["count"] == 2
+    # Both packets: 5 s to transmit and 3 s on the arc, the second after the first's answer.
+    assert (report["reason"], report["end_time_ns"]) == ("dead", 16_000_000_000)
+    names = [one["name"] for one in document["transitions"]]
+    assert names == ["transmit", "receiver.receive", "acknowledge"]
+    assert engine.state_space(document)["dead_markings"] == 1
+
+
+def test_a_name_on_two_input_arcs_is_a_join():
+    found = cpn.read(GOOD.replace("[n = m, n &gt; 0]", "[n &gt; 0]").replace(">m<", ">n<"))
+    guard = found["transitions"][0]["guard"]
+    assert "t2.value == t1.f1" in guard
+    assert engine.check(found)["scans"] == []
+    assert engine.run(found)[0]["end_time_ns"] == 16_000_000_000
+
+
+def example(seed: int) -> Net:
+    """Colours of every kind, priorities, inhibitor and reset arcs, delays."""
+    chance = random.Random(seed)
+    net = Net(f"example{seed}")
+    hue = net.enum("hue", "red", "green")
+    job = net.colour("job", id=int, size=float, hot=bool, h=hue)
+    net.constant("limit", 3)
+    rows = [(at, at / 2, at % 2 == 0, "red" if at % 3 else "green") for at in range(4)]
+    queue, done = net.place("queue", job, rows), net.place("done", job)
+    idle, count = net.place("idle", initial=[()] * chance.randint(1, 2)), net.place("count")
+    guards = ["j.id >= 0 && j.h == hue.red", "!j.hot || j.id % 2 == 0", "j.size <= 1.5",
+              "if(j.hot, j.id, 1) < limit", "-j.id <= 0 && j.id // 2 < 9"]  # fmt: skip
+    net.transition("serve", [Take(queue, "j"), idle],
+                   [Put(done, ["j.id + 1", "j.size * 2", "!j.hot", "green"], delay="0.5"),
+                    Put(idle), Put(count)],
+                   guard=guards[seed % len(guards)], delay=1.5, priority=seed % 3)  # fmt: skip
+    inhibit, reset = ([count] if seed % 2 else []), ([count] if seed % 3 else [])
+    net.transition("again", [Take(done, "j")], [Put(queue, "j")], guard="j.id < limit",
+                   inhibit=inhibit, reset=reset)  # fmt: skip
+    return net
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_written_and_read_again_it_behaves_alike(seed):
+    net = example(seed)
+    again = cpn.read(cpn_write.write(net))
+    options = {"max_firings": 300, "monitors": [{"kind": "marking", "place": "queue"}]}
+    assert engine.run(again, **options) == engine.run(net, **options)
+    # Written a second time it is the same file: nothing is lost on the way.
+    assert cpn.read(cpn_write.write(again))["transitions"] == again["transitions"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda net, place: net.transition("t", [place], weight=2.0), "has no weights"),
+        (lambda net, place: net.transition("t", [place], inhibit=[(place, 2)]), "any token"),
+        (lambda net, place: net.transition("t", [place], delay="weibull(1, 2)"), "no word for"),
+    ],
+)
+def test_what_cpn_tools_has_no_words_for_is_refused(spoil, words):
+    net = Net("n")
+    spoil(net, net.place("p", initial=[()]))
+    with pytest.raises(InputError, match=words):
+        cpn_write.write(net)
+
+
+WRONG = [
+    ("<workspaceElements>", "<workspaceElement>", "is no XML"),
+    ("</cpnet>", "</cpnet><cpnet/>", "must hold exactly one cpnet"),
+    ("<string/>", "<list><id>NO</id></list>", "this kind of colour set is not read"),
+    ("<string/>", "<union/>", "this kind of colour set is not read"),
+    ("<string/>", "", "is no colour set of the subset"),
+    ("<id>NO</id><id>DATA</id>", "<id>NO</id><id>DATE</id>", "DATE'?: is no colour set"),
+    ("<type><id>DATA</id></type>", "<type><id>DATE</id></type>", "var d = 'DATE'"),
+    ("val wait = 5;", "fun wait x = 5;", "only `val name = number;` is read"),
+    ("val wait = 5;", "val wait = true;", "must be a number"),
+    (">PACKET</text></type>\n  <init", ">PACKAGE</text></type>\n  <init", "place send, type"),
+    ('1`(1,"COL")', '1`(1,"COL",2)', "does not fit colour set PACKET"),
+    ('1`(1,"COL")', '1`("COL",1)', "is no value of int"),
+    ('1`(1,"COL")', "1`(1", "initial marking"),
+    ('1`(1,"COL")', '9999999`(1,"COL")', "a count is a number"),
+    ('++1`(2,"OUR")', "++1`(2,x)", "is no value of STRING"),
+    ('++1`(2,"OUR")', "@7", "a time stamp other than @0"),
+    ("[n = m, n &gt; 0]", "[n = k, n &gt; 0]", "k'?: is bound by no input arc"),
+    ("[n = m, n &gt; 0]", "[n = m, n &gt;]", "transition transmit, guard"),
+    ("[n = m, n &gt; 0]", "[List.all f xs]", "transition transmit, guard"),
+    ("[n = m, n &gt; 0]", "[n = m, f(n)]", "is no function that is read"),
+    ("[n = m, n &gt; 0]", "[n + m]", "a guard is a bool"),
+    ("[n = m, n &gt; 0]", "[" + "(" * 200 + "n" + ")" * 200 + "]", "nested too deeply"),
+    ("[n = m, n &gt; 0]", "[" + "not " * 400 + "true]", "nested too deeply"),
+    ("[n = m, n &gt; 0]", "[" + "n + " * 400 + "n = n]", "or too long"),
+    ("@+wait", "wait", "is read as @\\+delay"),
+    ("@+wait", "@+", "is read as @\\+delay"),
+    ("@+wait", "@+later", "is bound by no input arc"),
+    ("@+wait", "@+normal(1.0,2.0)", "is no function that is read"),
+    ("@+wait", "@+exponential(1.0,2.0)", "takes 1 arguments"),
+    (">(n,d)<", ">(n+1,d)<", "takes names and values"),
+    (">(n,d)<", ">(n,d)@+1<", "delays on input arcs"),
+    (">(n,d)<", ">n<", "does not fit colour set PACKET"),
+    ("(n,d)@+3", "if n = 1 then 1`(n,d) else empty", "use two transitions"),
+    ("(n,d)@+3", "(n,e)", "is bound by no input arc"),
+    ("(n,d)@+3", "a", "does not fit colour set PACKET"),
+    ("(n,d)@+3", "let val x = 1 in (x,d) end", "is not read"),
+    ("#n a + 1", "#z a + 1", "no field 'z'"),
+    ("#n a + 1", "#n d + 1", "is read of a variable"),
+    ("1`{k=ack,n=n}", "1`{k=ack}", "has other fields"),
+    ("1`{k=ack,n=n}", "1`{k=yes,n=n}", "is bound by no input arc"),
+    ("1`{k=ack,n=n}", "5000`{k=ack,n=n}", "at most 1000 tokens"),
+    ('subpage="sub"', 'subpage="sob"', "is no page of the net"),
+    ('subpage="sub"', 'subpage="top"', "cannot contain itself"),
+    ("(q1,p4)", "(q9,p4)", "names no port and socket"),
+    ("P_HIGH", "P_URGENT", "priority"),
+    ('<trans id="x3">', '<trans id="x1">', "needs an id of its own"),
+    ('<placeend idref="p4"/>', '<placeend idref="q1"/>', "is no node of the page"),
+    ('orientation="TtoP"', 'orientation="Sideways"', "the orientation is one of"),
+    ("<text>acknowledge</text>", "<text>acknowledge</text><code><text>input (n); action "
+     "(print n);</text></code>", "code is not read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "words"), WRONG, ids=range(len(WRONG)))
+def test_malformed_files_name_the_inscription(old, new, words):
+    assert old in GOOD
+    with pytest.raises(InputError, match=words) as caught:
+        engine.check(cpn.read(GOOD.replace(old, new, 1)))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_damaged_files_never_do_more_than_give_one_line(seed):
+    """Bytes are dropped, doubled and swapped; a file is read right or refused in one line."""
+    chance = random.Random(seed)
+    text = GOOD
+    # Most damage goes where XML survives: into inscriptions.
+    for _ in range(chance.randint(1, 3)):
+        if chance.random() < 0.7:
+            ends = [at for at in range(len(text)) if text.startswith("</text>", at)]
+            at = chance.choice(ends) if ends else 0
+            junk = chance.choice(["(", ")", "`", "++", "~", "#", "@+", ",", "1", "n", " andalso",
+                                  "if", '"', "[", "empty", "''", "9" * 30, "é"])  # fmt: skip
+            text = text[:at] + junk + text[at:]
+            continue
+        cuts = sorted(chance.randrange(len(text)) for _ in range(2))
+        before, middle, after = (text[a:b] for a, b in pairwise([0, *cuts, len(text)]))
+        text = chance.choice([before + after, before + middle[:40] * 2 + after, before + "\x00&<"])
+    line = refusal(text)
+    assert "\n" not in line, f"seed {seed}"
+    assert len(line) < 900, f"seed {seed}"
+
+
+def refusal(text: str) -> str:
+    """Why a file is refused; nothing when it is read."""
+    try:
+        engine.check(cpn.read(text))
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def test_precedence_is_that_of_ml():
+    assert parse("1+2*3", "t") == parse("1+(2*3)", "t")
+    assert parse("a=1 andalso b=2 orelse c", "t") == parse("((a=1) andalso (b=2)) orelse c", "t")
+    assert parse("2`x++y", "t").kind == "sum"
+    assert len(conjuncts("[a, b andalso c]", "t")) == 2
