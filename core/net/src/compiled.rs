@@ -108,10 +108,9 @@ impl Filter {
         let Some(code) = code else {
             return Filter::Always;
         };
+        use Instruction::{Integer, Load, Push};
         match *code {
-            [Instruction::Load { field, .. }, Instruction::Push(word), Instruction::Integer(operator)]
-                if operator.compares() =>
-            {
+            [Load { field, .. }, Push(word), Integer(operator)] if operator.compares() => {
                 let word = word as i64;
                 Filter::Compare {
                     field,
