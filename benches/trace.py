@@ -40,8 +40,8 @@ WORK = {
         "import duckdb; duckdb.sql('set threads=1'); duckdb.sql(\"\"\"with spans as (select unnest("
         "s.spans) span from (select unnest(r.scopeSpans) s from (select unnest(resourceSpans) r "
         "from read_json('\"\"\" + path + \"\"\"', maximum_object_size=400000000)))) select "
-        "span.name, count(*), sum(span.endTimeUnixNano::bigint - span.startTimeUnixNano::bigint) from spans "
-        "group by 1\"\"\").fetchall()"
+        "span.name, count(*), sum(span.endTimeUnixNano::bigint - "
+        "span.startTimeUnixNano::bigint) from spans group by 1\"\"\").fetchall()"
     ),
 }  # fmt: skip
 AROUND = """
