@@ -105,13 +105,12 @@ pub(crate) enum Filter {
 
 impl Filter {
     pub(crate) fn new(code: Option<Code>) -> Self {
+        use Instruction::{Integer, Load, Push};
         let Some(code) = code else {
             return Filter::Always;
         };
         match *code {
-            [Instruction::Load { field, .. }, Instruction::Push(word), Instruction::Integer(operator)]
-                if operator.compares() =>
-            {
+            [Load { field, .. }, Push(word), Integer(operator)] if operator.compares() => {
                 let word = word as i64;
                 Filter::Compare {
                     field,

@@ -42,15 +42,15 @@ impl Typed {
 
     /// The shortest form that evaluates the code.
     pub(crate) fn value(self) -> Value {
+        use Instruction::{Integer, Load, Push};
         match *self.code {
-            [Instruction::Push(word)] => Value::Constant(word),
-            [Instruction::Load { arc, field }] => Value::Field { arc, field },
-            [Instruction::Push(word), Instruction::Draw(kind)] => Value::Draw {
+            [Push(word)] => Value::Constant(word),
+            [Load { arc, field }] => Value::Field { arc, field },
+            [Push(word), Instruction::Draw(kind)] => Value::Draw {
                 kind,
                 parameter: f64::from_bits(word),
             },
-            [Instruction::Load { arc, field }, Instruction::Push(word), Instruction::Integer(operator)] =>
-            {
+            [Load { arc, field }, Push(word), Integer(operator)] => {
                 let change = match operator {
                     BinaryOperator::Add => Some(word as i64),
                     BinaryOperator::Subtract => (word as i64).checked_neg(),
