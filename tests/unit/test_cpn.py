@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from dfslab.nets import cpn, cpn_write, engine
@@ -12,54 +13,7 @@ from dfslab.nets.cpn_ml import conjuncts, parse
 from dfslab.spec.model import InputError
 
 # A sender and a receiver on a page of their own, written as CPN Tools writes it.
-GOOD = """<?xml version="1.0" encoding="iso-8859-1"?>
-<!DOCTYPE workspaceElements PUBLIC "-//CPN//DTD CPNXML 1.0//EN" "cpn.dtd">
-<workspaceElements><generator tool="CPN Tools" version="4.0.1" format="6"/><cpnet>
-<globbox><block id="b"><id>Standard declarations</id>
- <color id="c1"><id>NO</id><int/><layout>colset NO = int;</layout></color>
- <color id="c2"><id>DATA</id><string/></color>
- <color id="c3"><id>PACKET</id><timed/><product><id>NO</id><id>DATA</id></product></color>
- <color id="c4"><id>KIND</id><enum><id>ack</id><id>nak</id></enum></color>
- <color id="c5"><id>ANSWER</id><record><recordfield><id>n</id><id>NO</id></recordfield>
-  <recordfield><id>k</id><id>KIND</id></recordfield></record></color>
- <var id="v1"><type><id>NO</id></type><id>n</id><id>m</id></var>
- <var id="v2"><type><id>DATA</id></type><id>d</id></var>
- <var id="v3"><type><id>ANSWER</id></type><id>a</id></var>
- <ml id="m1">val wait = 5;</ml></block></globbox>
-<page id="top"><pageattr name="Top"/>
- <place id="p1"><text>send</text><type id="t1"><text>PACKET</text></type>
-  <initmark id="i1"><text>1`(1,"COL")++1`(2,"OUR")</text></initmark></place>
- <place id="p2"><text>next</text><type id="t2"><text>NO</text></type>
-  <initmark id="i2"><text>1`1</text></initmark></place>
- <place id="p3"><text>answers</text><type id="t3"><text>ANSWER</text></type></place>
- <place id="p4"><text>net</text><type id="t4"><text>PACKET</text></type></place>
- <trans id="x1"><text>transmit</text><cond id="g1"><text>[n = m, n &gt; 0]</text></cond>
-  <time id="d1"><text>@+wait</text></time></trans>
- <trans id="x2"><text>receiver</text><subst subpage="sub" portsock="(q1,p4)(q2,p3)"/></trans>
- <trans id="x3"><text>acknowledge</text></trans>
- <arc id="a1" orientation="PtoT" order="1"><transend idref="x1"/><placeend idref="p1"/>
-  <annot id="e1"><text>(n,d)</text></annot></arc>
- <arc id="a2" orientation="PtoT" order="1"><transend idref="x1"/><placeend idref="p2"/>
-  <annot id="e2"><text>m</text></annot></arc>
- <arc id="a3" orientation="TtoP" order="1"><transend idref="x1"/><placeend idref="p4"/>
-  <annot id="e3"><text>(n,d)@+3</text></annot></arc>
- <arc id="a4" orientation="PtoT" order="1"><transend idref="x3"/><placeend idref="p3"/>
-  <annot id="e4"><text>a</text></annot></arc>
- <arc id="a5" orientation="TtoP" order="1"><transend idref="x3"/><placeend idref="p2"/>
-  <annot id="e5"><text>if #k a = ack then #n a + 1 else #n a</text></annot></arc>
-</page>
-<page id="sub"><pageattr name="Receiver"/>
- <place id="q1"><text>in</text><type id="t5"><text>PACKET</text></type><port id="o1" type="In"/>
- </place>
- <place id="q2"><text>out</text><type id="t6"><text>ANSWER</text></type><port id="o2" type="Out"/>
- </place>
- <trans id="y1"><text>receive</text><priority id="z1"><text>P_HIGH</text></priority></trans>
- <arc id="b1" orientation="PtoT" order="1"><transend idref="y1"/><placeend idref="q1"/>
-  <annot id="e6"><text>(n,d)</text></annot></arc>
- <arc id="b2" orientation="TtoP" order="1"><transend idref="y1"/><placeend idref="q2"/>
-  <annot id="e7"><text>1`{k=ack,n=n}</text></annot></arc>
-</page></cpnet></workspaceElements>
-"""
+GOOD = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_text()
 
 
 def test_a_net_of_two_pages_runs_as_drawn():

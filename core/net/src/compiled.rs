@@ -105,6 +105,7 @@ pub(crate) enum Filter {
 
 impl Filter {
     pub(crate) fn new(code: Option<Code>) -> Self {
+        use Instruction::{Integer, Load, Push};
         let Some(code) = code else {
             return Filter::Always;
         };

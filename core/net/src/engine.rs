@@ -30,7 +30,7 @@ pub struct Firing {
 /// One replication of a net.
 #[derive(Debug)]
 pub struct Engine<'n> {
-    net: &'n Net,
+    pub(crate) net: &'n Net,
     pub(crate) marking: Marking<'n>,
     events: EventList,
     sequence: u64,
@@ -49,6 +49,8 @@ pub struct Engine<'n> {
     watched: Vec<Vec<u32>>,
     pub(crate) observes: bool,
     pub(crate) firings: u64,
+    /// How often each transition fired.
+    pub(crate) fired: Vec<u64>,
 }
 
 /// What decides the turn of an enabled transition, in one number: its level, the arrival that
@@ -101,6 +103,7 @@ impl<'n> Engine<'n> {
             watched,
             observes: true,
             firings: 0,
+            fired: vec![0; transitions],
         };
         engine.watch_places(plans);
         for (place, definition) in net.places.iter().enumerate() {
@@ -333,6 +336,7 @@ impl<'n> Engine<'n> {
         let net = self.net;
         let definition = &net.transitions[transition];
         self.firings += 1;
+        self.fired[transition] += 1;
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();
         chosen.extend_from_slice(self.bound(transition));

@@ -19,6 +19,7 @@ mod event_list;
 mod explore;
 mod expression;
 mod guard;
+mod law;
 mod lint;
 mod marking;
 mod monitor;

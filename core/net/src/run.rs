@@ -95,6 +95,7 @@ fn replicate(
     };
     let mut run = Replication::new(net, plans, options, replication).map_err(in_replication)?;
     let reason = run.finish(stop).map_err(in_replication)?;
+    run.engine.assert_flow();
     Ok(run.result(replication, reason))
 }
 

@@ -429,8 +429,8 @@ impl<'n> Marking<'n> {
         (0..self.tokens.len() as u32).filter(move |&token| used[token as usize])
     }
 
-    /// The place that holds the most tokens, those on their way included.
-    pub(crate) fn fullest_place(&self) -> usize {
+    /// The tokens of every place, those on their way included.
+    pub(crate) fn totals(&self) -> Vec<usize> {
         let mut totals = vec![0usize; self.net.places.len()];
         self.tokens
             .iter()
@@ -441,6 +441,12 @@ impl<'n> Marking<'n> {
             totals[token.place as usize] -= 1;
             free = token.next;
         }
+        totals
+    }
+
+    /// The place that holds the most tokens, those on their way included.
+    pub(crate) fn fullest_place(&self) -> usize {
+        let totals = self.totals();
         (0..totals.len())
             .max_by_key(|&place| totals[place])
             .unwrap_or(0)
