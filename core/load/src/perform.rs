@@ -1,6 +1,6 @@
 //! How a client does each operation: the calls it consists of, each of them timed.
 
-use dfslab_workload::{size_of, Operation, OperationKind, Order, Passage, Transfers};
+use dfslab_workload::{Operation, OperationKind, Order, Passage, Transfers};
 
 use crate::client::{Client, Made};
 use crate::record::{Record, Step};
@@ -324,14 +324,9 @@ impl<'a> Client<'a> {
     fn transfers(&self, operation: &Operation) -> Transfers<'a> {
         let access = &self.setup.rule(operation.phase, operation.kind).access;
         let stream = &self.setup.plan.stream;
-        let own = operation.owner == self.number;
-        let made = self
-            .made(operation.file)
-            .filter(|made| own && !made.doubtful);
-        let file_bytes = match made {
-            _ if access.is_whole() || !stream.given.is_empty() => operation.size_bytes,
-            Some(made) => made.bytes,
-            None => size_of(stream, operation.owner, operation.file),
+        let file_bytes = match access.is_whole() || !stream.given.is_empty() {
+            true => operation.size_bytes,
+            false => operation.offset_bytes,
         };
         let passage = Passage {
             seed: stream.seed,

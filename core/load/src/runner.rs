@@ -252,10 +252,17 @@ fn conduct(together: &Together) -> CpuReport {
         together.finished.wait();
         let after = cpu_time();
         together.layers.end();
+        let over = together.is_over();
+        let last = over || phase + 1 == together.phases.len();
+        let begun = !together.broken.load(Ordering::Acquire);
+        if last && begun && plan.shared && plan.stream.takes_others() {
+            // Elsewhere files of these clients may still be read.
+            together.control.pass_gate(true);
+        }
         together.settled.wait();
         spent.user += after.user - before.user;
         spent.system += after.system - before.system;
-        if together.is_over() {
+        if over {
             break;
         }
     }

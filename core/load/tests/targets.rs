@@ -302,6 +302,11 @@ fn a_long_pause_is_cut_short() {
         r#""transfer_size_bytes":4096"#,
         r#""transfer_size_bytes":4096,"think_time_s":3600"#,
     );
+    // Between two operations: nobody pauses after the last one.
+    let text = text.replace(
+        r#""operations_per_client":1,"#,
+        r#""operations_per_client":2,"#,
+    );
     let plan = Plan::parse(&text).unwrap();
     let control = Arc::new(Control::default());
     let other = Arc::clone(&control);

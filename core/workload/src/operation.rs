@@ -160,7 +160,8 @@ pub struct Operation {
     pub size_bytes: u64,
     /// Bytes of one read or write call.
     pub transfer_size_bytes: u64,
-    /// Where in the file a single transfer begins; 0 where the operation moves more than one.
+    /// Where in the file a single transfer begins; the file's bytes where an operation goes through
+    /// it in another way than from front to back; else 0.
     pub offset_bytes: u64,
     /// The client that the file belongs to: mostly the same.
     pub owner: u32,

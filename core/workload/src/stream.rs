@@ -312,7 +312,11 @@ impl<'a> Stream<'a> {
         };
         match kind {
             OperationKind::Read | OperationKind::Overwrite => {
-                taken.size_bytes = Transfers::bytes(self.access(share), passage);
+                let access = self.access(share);
+                taken.size_bytes = Transfers::bytes(access, passage);
+                if !access.is_whole() {
+                    taken.offset_bytes = live.bytes;
+                }
                 return taken;
             }
             OperationKind::Pread | OperationKind::Pwrite => {

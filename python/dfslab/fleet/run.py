@@ -51,7 +51,8 @@ def run_load(
     try:
         for place, part in shares:
             links.append(_linked(place, part, plan))
-        for phase in range(max(1, len(plan["stream"].get("phases", ())))):
+        # After the last phase those that take each other's files wait for each other once more.
+        for phase in range(max(1, len(plan["stream"].get("phases", ()))) + 1):
             _begin(links, phase, progress)
         _wait(links, progress, lambda link: link.ended is not None)
     except BaseException as error:
