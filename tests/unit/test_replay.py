@@ -22,19 +22,19 @@ TRACE = r"""
 10 100.300000 read(3, "", 4096)       = 0 <0.000010>
 10 100.400000 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD, x=0x7f) = 11 <0.0001>
 11 100.500000 pread64(3, "abc\0\1", 100, 8192) = 5 <0.000010>
-10 100.600000 openat(AT_FDCWD, "/work/o\"ut\n", O_WRONLY|O_CREAT|O_TRUNC, 0666 <unfinished ...>
+10 100.600000 openat(AT_FDCWD, "/data/o\"ut\n", O_WRONLY|O_CREAT|O_TRUNC, 0666 <unfinished ...>
 11 100.650000 newfstatat(3, "", {st_mode=S_IFREG|0644, st_size=9, ...}, AT_EMPTY_PATH) = 0 <0.0>
 10 100.700000 <... openat resumed>) = 4 <0.110000>
 10 100.800000 dup2(4, 1) = 1 <0.000010>
 10 100.900000 writev(1, [{iov_base="x, y", iov_len=4}, {iov_base="z", iov_len=1}], 2) = 5 <0.0001>
 10 101.000000 write(4, "q", 1) = 1 <0.000010>
-10 101.100000 access("/work/none", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
+10 101.100000 access("/data/none", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
 10 101.200000 fsync(4) = 0 <0.010000>
 10 101.300000 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=11} ---
 10 101.400000 close(4) = 0 <0.000010>
-10 101.500000 rename("/work/o\"ut\n", "/work/b") = 0 <0.000010>
+10 101.500000 rename("/data/o\"ut\n", "/data/b") = 0 <0.000010>
 10 101.600000 stat("/etc/passwd", {st_mode=S_IFREG|0644, st_size=9, ...}) = 0 <0.000010>
-10 101.700000 chdir("/work/sub") = 0 <0.000010>
+10 101.700000 chdir("/data/sub") = 0 <0.000010>
 10 101.800000 unlink("../b") = 0 <0.000010>
 11 101.900000 +++ exited with 0 +++
 """
@@ -49,29 +49,29 @@ DXT = """
 """
 
 
-def done(text: str = TRACE, under: str = "/work") -> list[strace.Done]:
-    return list(strace.read(iter(text.splitlines()), under, "/work"))
+def done(text: str = TRACE, under: str = "/data") -> list[strace.Done]:
+    return list(strace.read(iter(text.splitlines()), under, "/data"))
 
 
 def test_calls_are_followed_through_descriptors_children_and_directories():
     told = [(one.operation, one.process, one.path, one.offset_bytes, one.size_bytes)
             for one in done()]  # fmt: skip
-    out = '/work/o"ut\n'
+    out = '/data/o"ut\n'
     assert told == [
-        ("open", 10, "/work/in", 0, 0),
-        ("pread", 10, "/work/in", 0, 4096),
-        ("pread", 11, "/work/in", 8192, 5),
+        ("open", 10, "/data/in", 0, 0),
+        ("pread", 10, "/data/in", 0, 4096),
+        ("pread", 11, "/data/in", 8192, 5),
         ("create", 10, out, 0, 0),
         ("open", 10, out, 0, 0),
-        ("stat", 11, "/work/in", 0, 0),
+        ("stat", 11, "/data/in", 0, 0),
         ("pwrite", 10, out, 0, 5),
         ("pwrite", 10, out, 5, 1),
         ("fsync", 10, out, 0, 0),
         ("close", 10, out, 0, 0),
         ("rename", 10, out, 0, 0),
-        ("delete", 10, "/work/b", 0, 0),
+        ("delete", 10, "/data/b", 0, 0),
     ]
-    assert done()[-2].new_path == "/work/b"
+    assert done()[-2].new_path == "/data/b"
     # A call that was interrupted by others' began when it began.
     assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
 
@@ -130,7 +130,7 @@ def test_what_is_wrong_is_named(tmp_path, told, message):
     (tmp_path / "empty").write_text("")
     (tmp_path / "untimed").write_text('open("x", O_RDONLY) = 3\n')
     (tmp_path / "right").write_text(TRACE)
-    given = Parameters(**{**told, "trace": str(tmp_path / told["trace"]), "started_in": "/work"})
+    given = Parameters(**{**told, "trace": str(tmp_path / told["trace"]), "started_in": "/data"})
     with pytest.raises(InputError, match=message):
         discover.workload("replay").stream(given)
 

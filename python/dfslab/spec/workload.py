@@ -39,6 +39,14 @@ def phase(name: str, operations: int, *mix: str | dict[str, Any], **more: Any) -
     return {"name": name, "operations_per_client": operations, "mix": shares, **more}
 
 
+def together_to_the_end() -> dict[str, Any]:
+    """A last phase, after one that takes others' files: all have finished that when it begins.
+
+    Without it a process that is done would remove its files while others still read them.
+    """
+    return phase("end", 1, "list")
+
+
 @dataclass(frozen=True)
 class Workload:
     """One workload as its file describes it.

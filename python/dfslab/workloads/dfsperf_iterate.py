@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters, phase
+from dfslab.spec.workload import FileParameters, phase, together_to_the_end
 
 TITLE = "DFS-Perf Iterate: write, wait for all, read; shuffled or not"
 
@@ -33,7 +33,8 @@ class Parameters(FileParameters):
     def operations(self) -> int:
         """Of all phases."""
         removed = (self.iterations - 1) * self.write_files
-        return self.iterations * (self.write_files + self.read_files) + removed
+        each = self.write_files + self.read_files
+        return self.iterations * each + removed + self.shuffle
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
             phases.append(phase(f"clear {number}", parameters.write_files, "delete"))
         phases.append(phase(f"write {number}", parameters.write_files, "write"))
         phases.append(phase(f"read {number}", parameters.read_files, "read", **whose, **how))
+    phases += [together_to_the_end()] if parameters.shuffle else []
     return {
         "phases": phases,
         "file_size": {"fixed": int(parameters.file_size)},

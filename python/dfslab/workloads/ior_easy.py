@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, phase
+from dfslab.spec.workload import FileParameters, Size, phase, together_to_the_end
 
 TITLE = "IOR easy: a file for each client, large transfers"
 
@@ -36,6 +36,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "phases": [
             phase("write", 1, {"operation": "write", "fsync": True}),
             phase("read", 1, "read", files=theirs),
+            *([together_to_the_end()] if parameters.neighbour else []),
         ],
         "file_size": {"fixed": int(parameters.file_size)},
         "transfer_size_bytes": int(parameters.transfer_size),

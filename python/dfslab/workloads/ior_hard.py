@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, phase
+from dfslab.spec.workload import FileParameters, Size, phase, together_to_the_end
 
 TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
 
@@ -31,6 +31,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "phases": [
             phase("write", 1, {"operation": "overwrite", "fsync": True}, **shared),
             phase("read", 1, "read", **shared),
+            together_to_the_end(),
         ],
         "files_together": 1,
         "prepare": "empty",
