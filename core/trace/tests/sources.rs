@@ -28,7 +28,8 @@ const ZIPKIN: &str = r#"[
  {"traceId": "5af7183fb1d4cf5f", "id": "6b221d5bc9e6496c", "name": "get", "timestamp": 100,
   "duration": 50, "kind": "CLIENT", "localEndpoint": {"serviceName": "client"}},
  {"traceId": "5af7183fb1d4cf5f", "id": "6b221d5bc9e6496c", "shared": true,
-  "name": "get", "timestamp": 110, "duration": 20, "kind": "SERVER", "localEndpoint": {"serviceName": "server"}}]"#;
+  "name": "get", "timestamp": 110, "duration": 20, "kind": "SERVER",
+  "localEndpoint": {"serviceName": "server"}}]"#;
 const HTRACE: &str = r#"{"a":"0a","b":10,"e":30,"d":"close","r":"FsShell","p":[]}
 {"a":"0b","b":15,"e":20,"d":"complete","r":"FsShell","p":["0a"]}"#;
 const STRACE: &str = "\
