@@ -37,11 +37,13 @@ WORK = {
         "                held[0] += 1; held[1] += took\n"
     ),
     "duckdb": (
-        "import duckdb; duckdb.sql('set threads=1'); duckdb.sql(\"\"\"with spans as (select unnest("
-        "s.spans) span from (select unnest(r.scopeSpans) s from (select unnest(resourceSpans) r "
-        "from read_json('\"\"\" + path + \"\"\"', maximum_object_size=400000000)))) select "
-        "span.name, count(*), sum(span.endTimeUnixNano::bigint - "
-        "span.startTimeUnixNano::bigint) from spans group by 1\"\"\").fetchall()"
+        "import duckdb; duckdb.sql('set threads=1')\n"
+        "opened = f\"read_json('{path}', maximum_object_size=400000000)\"\n"
+        "of_resource = f'select unnest(resourceSpans) r from {opened}'\n"
+        "of_scope = f'select unnest(r.scopeSpans) s from ({of_resource})'\n"
+        "spans = f'select unnest(s.spans) span from ({of_scope})'\n"
+        "took = 'sum(span.endTimeUnixNano::bigint - span.startTimeUnixNano::bigint)'\n"
+        "duckdb.sql(f'select span.name, count(*), {took} from ({spans}) group by 1').fetchall()"
     ),
 }  # fmt: skip
 AROUND = """

@@ -109,7 +109,6 @@ impl Filter {
         let Some(code) = code else {
             return Filter::Always;
         };
-        use Instruction::{Integer, Load, Push};
         match *code {
             [Load { field, .. }, Push(word), Integer(operator)] if operator.compares() => {
                 let word = word as i64;

@@ -12,11 +12,11 @@ const CHROME: &str = r#"{"traceEvents": [
  {"ph": "X", "name": "other", "pid": 2, "tid": 7, "ts": 110, "dur": 5},
  {"ph": "M", "name": "process_name", "pid": 1}, {"ph": "E", "pid": 9, "tid": 9, "ts": 1}]}"#;
 const DFTRACER: &str = "[\n\
- {\"id\":0,\"name\":\"read\",\"cat\":\"POSIX\",\"pid\":5,\"tid\":6,\"ts\":10,\"dur\":9,\
- \"ph\":\"X\",\
+ {\"id\":0,\"name\":\"read\",\"cat\":\"POSIX\",\"pid\":5,\"tid\":6,\"ts\":10,\
+ \"dur\":9,\"ph\":\"X\",\
  \"args\":{\"ret\":4096}}\n\
- {\"id\":1,\"name\":\"open\",\"cat\":\"POSIX\",\"pid\":5,\"tid\":6,\"ts\":30,\"dur\":2,\
- \"ph\":\"X\"}\n";
+ {\"id\":1,\"name\":\"open\",\"cat\":\"POSIX\",\"pid\":5,\"tid\":6,\"ts\":30,\
+ \"dur\":2,\"ph\":\"X\"}\n";
 const JAEGER: &str = r#"{"data": [{"traceID": "abc", "spans": [
  {"traceID": "abc", "spanID": "1", "operationName": "put", "startTime": 5, "duration": 9,
   "processID": "p1", "references": []},
@@ -27,8 +27,8 @@ const JAEGER: &str = r#"{"data": [{"traceID": "abc", "spans": [
 const ZIPKIN: &str = r#"[
  {"traceId": "5af7183fb1d4cf5f", "id": "6b221d5bc9e6496c", "name": "get", "timestamp": 100,
   "duration": 50, "kind": "CLIENT", "localEndpoint": {"serviceName": "client"}},
- {"traceId": "5af7183fb1d4cf5f", "id": "6b221d5bc9e6496c", "shared": true, "name": "get",
-  "timestamp": 110, "duration": 20, "kind": "SERVER",
+ {"traceId": "5af7183fb1d4cf5f", "id": "6b221d5bc9e6496c", "shared": true,
+  "name": "get", "timestamp": 110, "duration": 20, "kind": "SERVER",
   "localEndpoint": {"serviceName": "server"}}]"#;
 const HTRACE: &str = r#"{"a":"0a","b":10,"e":30,"d":"close","r":"FsShell","p":[]}
 {"a":"0b","b":15,"e":20,"d":"complete","r":"FsShell","p":["0a"]}"#;
@@ -41,8 +41,7 @@ const STRACE: &str = "\
 812 1700000000.000400 +++ exited with 0 +++\n";
 const JUICEFS: &str = "\
 2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>\n\
-2021.01.15 08:26:11.003473 [uid:0,gid:0,pid:4403] lookup (1,x): \
-no such file or directory <0.000014>\n";
+2021.01.15 08:26:11.003473 [uid:0,gid:0,pid:4403] lookup (1,x): no such file <0.00001400>\n";
 
 /// (name, service, parent's name, nanoseconds, bytes, error), in the order of time.
 type Row = (String, String, String, u64, u64, bool);

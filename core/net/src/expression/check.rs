@@ -42,11 +42,11 @@ impl Typed {
 
     /// The shortest form that evaluates the code.
     pub(crate) fn value(self) -> Value {
-        use Instruction::{Draw, Integer, Load, Push};
+        use Instruction::{Integer, Load, Push};
         match *self.code {
             [Push(word)] => Value::Constant(word),
             [Load { arc, field }] => Value::Field { arc, field },
-            [Push(word), Draw(kind)] => Value::Draw {
+            [Push(word), Instruction::Draw(kind)] => Value::Draw {
                 kind,
                 parameter: f64::from_bits(word),
             },
