@@ -132,6 +132,7 @@ pub(crate) struct Bucket {
 
 /// Where the nodes are kept.
 #[derive(Clone, Debug)]
+#[allow(clippy::box_collection, reason = "a vector of three words would make every bucket larger")]
 enum Store {
     Fifo,
     Lifo,

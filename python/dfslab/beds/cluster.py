@@ -113,7 +113,7 @@ class Cluster:
     def _limit_hosts(self) -> None:
         here = os.cpu_count() or 1
         for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
-            cores = group.processors * group.cores
+            cores = group.processors * group.cores * group.share
             host.groups = self._limits.make(
                 host.name,
                 float(cores) if cores < here and kernel.has("cpu limits") else None,

@@ -49,6 +49,9 @@ class NodeGroup(Model):
     processors: Count = Field(1, description="Processors of a node")
     cores: Count = Field(2, description="Cores of a processor")
     frequency: Annotated[Hertz, Positive] = quantity("2.5 GHz", description="Clock of a core")
+    share: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="Share of its processors' time that a node gets"
+    )
     memory: Annotated[Bytes, Positive] = quantity("8 GiB", description="Memory of a node")
     roles: dict[str, Annotated[int, Field(ge=0, le=10_000)]] = Field(
         default_factory=dict, description="Instances of each role on each node of the group"

@@ -118,6 +118,6 @@ def _of_group(group: NodeGroup) -> dict[str, float]:
         "disk_latency": group.disk.latency,
         "processors": group.processors,
         "cores": group.cores,
-        "frequency": group.frequency,
+        "frequency": group.frequency * group.share,
         "memory": group.memory,
     }
