@@ -132,7 +132,10 @@ pub(crate) struct Bucket {
 
 /// Where the nodes are kept.
 #[derive(Clone, Debug)]
-#[allow(clippy::box_collection, reason = "a vector of three words would make every bucket larger")]
+#[allow(
+    clippy::box_collection,
+    reason = "a vector of three words would make every bucket larger"
+)]
 enum Store {
     Fifo,
     Lifo,
