@@ -81,8 +81,8 @@ impl Control {
         self.start_at(at.unwrap_or(now));
     }
 
-    /// The instant agreed on, once the gate opens, `again` for a later phase; now, without a gate or
-    /// when the run is stopped.
+    /// The instant agreed on, once the gate opens, `again` for a later phase; now, without a gate
+    /// or when the run is stopped.
     pub(crate) fn pass_gate(&self, again: bool) -> Instant {
         let mut gate = self.gate();
         // Every phase has a start of its own to wait for.

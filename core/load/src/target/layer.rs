@@ -222,8 +222,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Calls pass one after the other, each for as long as its share of the rate takes; what sleeping
-    /// too long lost is made up for.
+    /// Calls pass one after the other, each for as long as its share of the rate takes; what
+    /// sleeping too long lost is made up for.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let earliest = now.saturating_sub(BURST_NS);
