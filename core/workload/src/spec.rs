@@ -256,8 +256,7 @@ impl StreamSpec {
         }
     }
 
-    /// Whether any client takes another's files: then nobody may remove his own before all are
-    /// done.
+    /// Whether any client takes another's files: nobody may remove his own before all are done.
     pub fn takes_others(&self) -> bool {
         let given = |one: &Given| one.owner.is_some_and(|owner| owner != one.client);
         self.given.iter().any(given) || self.all_phases().iter().any(|p| p.files != Files::Own)
