@@ -28,7 +28,7 @@ from dfslab.fleet.agent import boot
 from dfslab.fleet.places import ClusterKind, Nodes, Place, split
 
 CONNECT_LIMIT_S = 10.0
-JOIN_LIMIT_S = 60.0
+JOIN_LIMIT_S = 180.0
 CALL_LIMIT_S = 5.0
 # A node that has not answered for so long is lost.
 SILENCE_LIMIT_S = 10.0

@@ -16,7 +16,8 @@ from typing import Any
 
 from dfslab.fleet.places import ClusterKind, Place
 
-START_LIMIT_S = 60.0
+# Python and Dask take a second to start, and minutes on a machine that has much else to do.
+START_LIMIT_S = 180.0
 STOP_LIMIT_S = 5.0
 POLL_S = 0.05
 LOCAL = "127.0.0.1"
