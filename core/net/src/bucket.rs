@@ -135,7 +135,7 @@ pub(crate) struct Bucket {
 enum Store {
     Fifo,
     Lifo,
-    Array(Box<Vec<u32>>),
+    Array(Vec<u32>),
     Heap(Box<Ranked>),
 }
 
@@ -144,7 +144,7 @@ impl Bucket {
         let store = match discipline {
             Discipline::Fifo => Store::Fifo,
             Discipline::Lifo => Store::Lifo,
-            Discipline::Random => Store::Array(Box::default()),
+            Discipline::Random => Store::Array(Vec::new()),
             Discipline::Least { .. } => Store::Heap(Box::default()),
         };
         Self {

@@ -77,16 +77,15 @@ impl Marking<'_> {
         let net = self.net;
         let made = self.make_group(transition, [word, 0, 0], false);
         let index = word as usize;
-        let mut bucket = self.groups[made as usize].first_bucket;
+        let first = self.groups[made as usize].first_bucket;
         let definition = &net.transitions[transition as usize];
-        for &arc in &definition.joined {
+        for (bucket, &arc) in (first..).zip(&definition.joined) {
             let input = &definition.inputs[arc as usize];
             let direct = &mut self.direct[input.view as usize];
             if index >= direct.len() {
                 direct.resize(index + 1, NONE);
             }
             direct[index] = bucket;
-            bucket += 1;
         }
         self.direct[view as usize][index]
     }
