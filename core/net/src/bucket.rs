@@ -139,7 +139,7 @@ pub(crate) struct Bucket {
 enum Store {
     Fifo,
     Lifo,
-    Array(Box<Vec<u32>>),
+    Array(Vec<u32>),
     Heap(Box<Ranked>),
 }
 
@@ -148,7 +148,7 @@ impl Bucket {
         let store = match discipline {
             Discipline::Fifo => Store::Fifo,
             Discipline::Lifo => Store::Lifo,
-            Discipline::Random => Store::Array(Box::default()),
+            Discipline::Random => Store::Array(Vec::new()),
             Discipline::Least { .. } => Store::Heap(Box::default()),
         };
         Self {
