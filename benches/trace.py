@@ -37,7 +37,7 @@ WORK = {
         "                held[0] += 1; held[1] += took\n"
     ),
     "duckdb": (
-        "import duckdb; duckdb.sql('set threads=1')\n"
+        "import duckdb; duckdb.sql('set threads=1; set enable_progress_bar=false')\n"
         "opened = f\"read_json('{path}', maximum_object_size=400000000)\"\n"
         "of_resource = f'select unnest(resourceSpans) r from {opened}'\n"
         "of_scope = f'select unnest(r.scopeSpans) s from ({of_resource})'\n"
@@ -96,7 +96,7 @@ def run(work: str, path: Path) -> tuple[float, float, dict[str, float] | None]:
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr)
-    took_s, peak_mb, reduction = json.loads(done.stdout)
+    took_s, peak_mb, reduction = json.loads(done.stdout.splitlines()[-1])
     return took_s, peak_mb, reduction
 
 
