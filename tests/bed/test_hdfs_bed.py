@@ -25,6 +25,7 @@ from dfslab.filesystems.hdfs.bed import (
     parse_parameters,
 )
 from dfslab.instruments.access import bed_parameters
+from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 
@@ -59,6 +60,15 @@ def bed(own_state):
     quick = {"dfs.namenode.heartbeat.recheck-interval": "1000", "dfs.heartbeat.interval": "1"}
     with Bed.up({"block_size": "1 MiB", "properties": quick}, notify=print) as running:
         yield running
+
+
+def test_a_running_hdfs_says_what_it_is(bed):
+    found = existing(bed.uri, bed._namenode.at("http"))
+    assert found["file_system"] == "hdfs"
+    assert len(found["servers"]) == 3
+    assert found["version"] == bed.parameters.version
+    assert found["size_bytes"] >= found["free_bytes"] > 0
+    assert found["directory_bytes"] == 0
 
 
 @pytest.fixture(scope="module")

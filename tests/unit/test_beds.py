@@ -162,8 +162,10 @@ def test_a_killed_owner_leaves_a_stale_bed_that_is_cleaned(tmp_path):
     owner.communicate()
     assert registry.stale_beds() == ["tiny"]
     assert "its owner" in registry.list_beds()[0]["why"]
-    assert registry.take_down("--all") == ["tiny"]
-    assert registry.list_beds() == []
+    with Bed.up({}) as needed:
+        assert registry.take_down("--stale") == ["tiny"]
+        assert [bed["name"] for bed in registry.list_beds()] == [needed.name]
+    assert registry.take_down("--stale") == registry.list_beds() == []
     assert marked(bed_id) == []
 
 

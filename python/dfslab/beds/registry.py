@@ -14,7 +14,7 @@ from dfslab.beds.limits import Limits
 from dfslab.beds.process import Process, end, kill, marked
 from dfslab.beds.state import BedFolder, BedRecord
 
-ALL = "--all"
+ALL, STALE = "--all", "--stale"
 STAGE_GRACE_S = 2.2
 SWEEP_GRACE_S = 0.5
 
@@ -34,7 +34,9 @@ def stale_beds() -> list[str]:
 
 
 def take_down(name: str) -> list[str]:
-    """Take down the bed of that name, or every bed for "--all"; the names of those taken down.
+    """Take down the bed of that name, every bed for "--all", those that nobody needs for "--stale".
+
+    Gives the names of those taken down.
 
     All are tried; then BedError when one could not be taken down or there is none of that name.
     """
@@ -42,8 +44,9 @@ def take_down(name: str) -> list[str]:
         (bed["name"], folder)
         for folder in state.folders()
         if name in (ALL, (bed := _described(folder))["name"])
+        or (name == STALE and bed["state"] == "stale")
     ]
-    if not chosen and name != ALL:
+    if not chosen and name not in (ALL, STALE):
         raise BedError("state", f"taking down {name}", "there is no bed of that name")
     failures = []
     for one, folder in chosen:

@@ -354,6 +354,8 @@ def bed_up(
     values = dict(text.partition("=")[::2] for text in sets or [])
     console = terminal.console(as_json)
     asked = {"servers": servers, "clients": clients, "link": link, "delay": delay, "disk": disk}
+    for one in laboratory.stale_beds():
+        console.print(f"stale: {one} (`dfslab bed down --stale` removes what it left)")
     bed = laboratory.bed_up(name, values, asked, lambda text: console.print(text))
     _print(as_json, bed, terminal.checks_table(bed["hardware"]), f"{bed['name']}: {bed['uri']}")
 
@@ -369,12 +371,13 @@ def bed_check(as_json: AsJson = False) -> None:
 def bed_down(
     name: Annotated[str, typer.Argument(help="Name that `dfslab bed status` shows.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every bed of this machine.")] = False,
+    stale: Annotated[bool, typer.Option("--stale", help="Every bed that nobody needs.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Stop a bed and remove what it left."""
-    if bool(name) == everything:
-        raise InputError("bed down", name or None, "needs the name of a bed, or --all")
-    taken = laboratory.bed_down("--all" if everything else name)
+    if [bool(name), everything, stale].count(True) != 1:
+        raise InputError("bed down", name or None, "needs the name of a bed, or --all, or --stale")
+    taken = laboratory.bed_down("--all" if everything else "--stale" if stale else name)
     _print(as_json, taken, *(f"{one}: down" for one in taken))
 
 
@@ -384,7 +387,10 @@ def bed_status(
 ) -> None:
     """Which beds are up, which are stale."""
     beds = laboratory.bed_status(name)
-    _print(as_json, beds, *(f"{b['name']}: {b['state']} {b.get('uri', '')}" for b in beds))
+    shown = [f"{b['name']}: {b['state']} {b['uri'] or b['why']}" for b in beds]
+    if laboratory.stale_beds() and not name:
+        shown.append("`dfslab bed down --stale` removes what stale beds left")
+    _print(as_json, beds, *shown)
 
 
 @show_app.command("filesystem")
@@ -401,11 +407,22 @@ def show_filesystem(
 
 @show_app.command("mount")
 def show_mount(
-    directory: Annotated[Path, typer.Argument(help="A directory on a mounted file system.")],
+    place: Annotated[
+        str,
+        typer.Argument(help="A directory on a mounted file system, or hdfs://HOST:PORT/DIRECTORY."),
+    ],
+    web_address: Annotated[
+        str,
+        typer.Option(
+            "--web",
+            metavar="HOST:PORT",
+            help="Where a NameNode's web door is, if not at its usual port.",
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """What an existing mount says of itself: kind, servers, layout. Nothing is written."""
-    found = laboratory.existing(directory)
+    """What an existing mount or cluster says of itself; nothing is written."""
+    found = laboratory.existing(place, web_address)
     _print(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
 
 

@@ -344,9 +344,9 @@ def bed_up(
     }  # fmt: skip
 
 
-def existing(directory: Path) -> dict[str, Any]:
-    """What an existing mount says of itself."""
-    return looking.existing(directory)
+def existing(place: str, web_address: str) -> dict[str, Any]:
+    """What an existing mount or server says of itself."""
+    return looking.existing(place, web_address)
 
 
 def bed_check() -> list[dict[str, Any]]:
@@ -355,12 +355,17 @@ def bed_check() -> list[dict[str, Any]]:
 
 
 def bed_down(name: str) -> list[str]:
-    """Take down one bed, or all of them."""
+    """Take down one bed, all of them (--all), or those that nobody needs (--stale)."""
     known = [bed["name"] for bed in bed_status("")]
-    if name != "--all" and name not in known:
+    if name not in (registry.ALL, registry.STALE) and name not in known:
         allowed = f"no such bed; there are: {', '.join(known) or 'none'}"
         raise InputError("bed", name, allowed)
     return registry.take_down(name)
+
+
+def stale_beds() -> list[str]:
+    """Those that only need taking down, with why."""
+    return [f"{bed['name']}: {bed['why']}" for bed in bed_status("") if bed["state"] == "stale"]
 
 
 def bed_status(name: str) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """What a file system that is already there says of itself: its kind, its servers, its layout.
 
-Only looks: the table of mounts, the size, and extended attributes of one directory.
+Only looks: the table of mounts, the size, extended attributes of one directory, or what a server
+answers. How each file system is known says its folder's `existing.py`.
 """
 
 from __future__ import annotations
@@ -8,50 +9,76 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from dfslab import discover
 from dfslab.spec.model import InputError
 
 MOUNTS = Path("/proc/self/mountinfo")
-# Type of a mount -> described file system.
-KINDS = {
-    "fuse.glusterfs": "glusterfs", "fuse.ceph-fuse": "cephfs", "ceph": "cephfs",
-    "fuse.mfs": "moosefs", "fuse.juicefs": "juicefs", "fuse.alluxio-fuse": "alluxio",
-    "nfs": "nfs", "nfs4": "nfs", "lustre": "lustre", "beegfs": "beegfs", "pvfs2": "pvfs",
-    "zfs": "zfs", "ext4": "local", "xfs": "local", "btrfs": "local", "tmpfs": "local",
-}  # fmt: skip
-# Extended attributes by which a directory tells where its files go.
-ATTRIBUTES = {
-    "glusterfs": ("trusted.glusterfs.pathinfo",),
-    "cephfs": ("ceph.dir.layout", "ceph.dir.rentries"),
-}
-_BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
-_LAYOUT = re.compile(r"(\w+)=(\S+)")
+# Sources name servers before their path, or servers with ports and no path.
+_HOSTS = re.compile(r"((?:[\w.-]+(?::\d+)?,?)+):")
+_PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 
 
-def existing(directory: Path) -> dict[str, Any]:
-    """Kind, source, servers, size and layout of what is mounted there.
+def existing(place: str, web_address: str = "") -> dict[str, Any]:
+    """Kind, source, servers, size and layout of what is mounted at, or serves, `place`.
 
-    InputError when there is no such directory.
+    InputError when it is neither an existing directory nor a uri that a file system answers.
     """
+    if "://" in place:
+        return _asked(place, web_address)
+    directory = Path(place)
     if not directory.is_dir():
-        raise InputError("mount", str(directory), "must be an existing directory")
+        raise InputError("mount", place, "must be an existing directory or a uri like hdfs://HOST")
     kind, source, point = _mount(directory.resolve())
     size = os.statvfs(directory)
-    described = KINDS.get(kind, "")
-    found: dict[str, Any] = {
-        "mounted_at": point, "type": kind, "source": source,
-        "file_system": described if described in discover.members("filesystems", True) else "",
+    name, known = _known(kind, source)
+    attributes = _attributes(directory, getattr(known, "ATTRIBUTES", ()))
+    understood: dict[str, Any] = getattr(known, "understood", lambda told: {})(attributes)
+    return {
+        "mounted_at": point, "type": kind, "source": source, "file_system": name,
         "size_bytes": size.f_blocks * size.f_frsize, "free_bytes": size.f_bavail * size.f_frsize,
-        "servers": _servers(source),
+        "servers": _servers(source), **attributes, **understood,
     }  # fmt: skip
-    for name in ATTRIBUTES.get(described, ()):
+
+
+def _described() -> dict[str, ModuleType]:
+    """Name -> how it is known, of every file system whose folder says so."""
+    folders = discover.members("filesystems", folders=True)
+    files = {name: folder / "existing.py" for name, folder in folders.items()}
+    return {name: discover.load(path) for name, path in files.items() if path.exists()}
+
+
+def _asked(uri: str, web_address: str) -> dict[str, Any]:
+    scheme = uri.partition(":")[0]
+    answering = {
+        one: known for known in _described().values() for one in getattr(known, "SCHEMES", ())
+    }
+    if scheme not in answering:
+        raise InputError("mount", uri, f"must begin with {', '.join(sorted(answering))}")
+    found: dict[str, Any] = answering[scheme].ask(uri, web_address)
+    return found
+
+
+def _known(kind: str, source: str) -> tuple[str, ModuleType | None]:
+    """The described file system behind a mount; ("", None) when none is."""
+    for name, known in _described().items():
+        by_source = source.startswith(getattr(known, "SOURCES", ("\0",)))
+        if by_source or kind in getattr(known, "MOUNT_TYPES", ()):
+            return name, known
+    return "", None
+
+
+def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:
+    """Those extended attributes that the directory has."""
+    found = {}
+    for name in names:
         try:
             found[name] = os.getxattr(directory, name).decode(errors="replace").rstrip("\0")
         except OSError:
             continue
-    return {**found, **_understood(found)}
+    return found
 
 
 def _mount(directory: Path) -> tuple[str, str, str]:
@@ -59,31 +86,20 @@ def _mount(directory: Path) -> tuple[str, str, str]:
     best = ("", "", "")
     for line in MOUNTS.read_text().splitlines():
         fields, _, rest = line.partition(" - ")
-        point = fields.split()[4].encode().decode("unicode_escape")
-        kind, source = rest.split()[:2]
+        point = _decoded(fields.split()[4])
+        kind, source = (_decoded(field) for field in rest.split()[:2])
         inside = directory == Path(point) or Path(point) in directory.parents
         if inside and len(point) >= len(best[2]):
             best = (kind, source, point)
     return best
 
 
+def _decoded(field: str) -> str:
+    """A field of the table: the kernel writes blanks and `#` as octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)
+
+
 def _servers(source: str) -> list[str]:
     """The addresses that a mount's source names."""
-    host = re.match(r"^(?:mfs#)?((?:[\w.-]+(?::\d+)?,?)+):", source)
-    return host.group(1).split(",") if host else []
-
-
-def _understood(found: dict[str, Any]) -> dict[str, Any]:
-    """What the attributes mean in the description's words."""
-    bricks = _BRICK.findall(found.get("trusted.glusterfs.pathinfo", ""))
-    layout = dict(_LAYOUT.findall(found.get("ceph.dir.layout", "")))
-    told: dict[str, Any] = {}
-    if bricks:
-        told["servers"] = sorted({host for host, _ in bricks})
-        told["bricks"] = [f"{host}:{path}" for host, path in bricks]
-        text = found["trusted.glusterfs.pathinfo"]
-        sets = text.count("<REPLICATE:") + text.count("<EC:")
-        told["copies"] = len(bricks) // sets if sets else 1
-    if layout:
-        told["layout"] = layout
-    return told
+    named = _PORTS.match(source) or _HOSTS.match(source)
+    return named.group(1).split(",") if named else []

@@ -107,6 +107,7 @@ OPERATIONS = {
     "create": _create,
     "stat": seq(_ask("getattr", P.lookup_cpu), name="stat"),
     "list": seq(
+        _ask("getattr", P.lookup_cpu),
         _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=300 * P.entries),
         name="list",
     ),

@@ -37,6 +37,7 @@ class Bed(MountedBed):
             self.daemons[f"glusterd-{host.name}"].wait_ready()
         for host in servers[1:]:
             self._gluster("peer", "probe", host.address)
+        self._await_peers()
         self._gluster("volume", "create", VOLUME, *self._layout(), *self._bricks())
         for key, value in self._options().items():
             self._gluster("volume", "set", VOLUME, key, value)
@@ -94,6 +95,18 @@ class Bed(MountedBed):
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
         self.run_in(host, f"glusterd-{host.name}", words,
                     lambda: host.tries("gluster", "--mode=script", "pool", "list"), 0)  # fmt: skip
+
+    def _await_peers(self) -> None:
+        """Until every server is connected to every other: a volume cannot be made before."""
+        deadline = time.monotonic() + CONNECT_LIMIT_S
+        for host in self.servers:
+            while (pool := host.run("gluster", "--mode=script", "pool", "list")).count(
+                "\tConnected"
+            ) < len(self.servers):
+                if time.monotonic() > deadline:
+                    raise BedError("not_ready", "connecting peers", f"{host.name} sees {pool}",
+                                   last_lines(host.log("glusterd")))  # fmt: skip
+                time.sleep(0.1)
 
     def _gluster(self, *words: str) -> str:
         """Tell the first server; its daemon is now and then too busy to take a connection."""

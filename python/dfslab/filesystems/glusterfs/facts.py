@@ -16,29 +16,34 @@ ROLES = (
 )
 
 
-def _switch(key: str, meaning: str, default: int, option: str) -> Parameter:
-    """A volume option that is on (1) or off (0) and acts in no tree."""
+def _switch(key: str, meaning: str, default: int, option: str, *, acts: bool = False) -> Parameter:
+    """A volume option that is on (1) or off (0)."""
     return Parameter(key, meaning, "1", "filesystem", float(default), "", option,
-                     choices=(0.0, 1.0), daemons_only=True)  # fmt: skip
+                     choices=(0.0, 1.0), daemons_only=not acts)  # fmt: skip
 
 
-def _number(key: str, meaning: str, unit: str, default: float, option: str) -> Parameter:
-    """A volume option that is a number and acts in no tree."""
-    return Parameter(key, meaning, unit, "filesystem", default, "", option, minimum=0,
-                     daemons_only=True)  # fmt: skip
+def _number(
+    key: str, meaning: str, unit: str, default: float, option: str, *,
+    minimum: float = 0.0, acts: bool = False,
+) -> Parameter:  # fmt: skip
+    """A volume option that is a number."""
+    return Parameter(key, meaning, unit, "filesystem", default, "", option, minimum=minimum,
+                     daemons_only=not acts)  # fmt: skip
 
 
-# The translators of the client's graph, with the defaults of GlusterFS 10. They change what a
-# client answers by itself, which a run shows and no tree says yet.
+# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels cache and
+# read ahead too, and a load visits each file once, so those that only cache or read ahead move no
+# step.
 _TRANSLATORS = (
-    _switch("quick_read", "Small files come with their lookup", 1, "performance.quick-read"),
+    _switch("quick_read", "Files up to 64 KiB come with their lookup", 1,
+            "performance.quick-read", acts=True),
     _switch("read_ahead", "The client reads ahead", 0, "performance.read-ahead"),
     _number("read_ahead_page_count", "Pages read ahead", "1", 4.0,
             "performance.read-ahead-page-count"),
     _switch("write_behind", "Writes are answered before bricks have them", 1,
-            "performance.write-behind"),
+            "performance.write-behind", acts=True),
     _number("write_behind_window_size", "Bytes written behind of one file", "B", 2.0**20,
-            "performance.write-behind-window-size"),
+            "performance.write-behind-window-size", minimum=2.0**19, acts=True),
     _switch("io_cache", "The client caches data", 0, "performance.io-cache"),
     _number("cache_size", "Bytes of the client's cache", "B", 2.0**25,
             "performance.cache-size"),
@@ -48,13 +53,15 @@ _TRANSLATORS = (
             "performance.md-cache-timeout"),
     _switch("nl_cache", "The client caches names that are not there", 0,
             "performance.nl-cache"),
-    _switch("open_behind", "Opens are sent with the first use", 1, "performance.open-behind"),
+    _switch("open_behind", "Opens are sent with the first use", 1, "performance.open-behind",
+            acts=True),
     _switch("readdir_ahead", "Listings are read ahead", 0, "performance.readdir-ahead"),
     _switch("parallel_readdir", "Bricks are listed at the same time", 0,
-            "performance.parallel-readdir"),
+            "performance.parallel-readdir", acts=True),
     _switch("client_io_threads", "The client works with several threads", 1,
             "performance.client-io-threads"),
-    _number("io_thread_count", "Threads of a brick", "1", 16.0, "performance.io-thread-count"),
+    _number("io_thread_count", "Threads of a brick that serve requests", "1", 16.0,
+            "performance.io-thread-count", minimum=1, acts=True),
 )  # fmt: skip
 
 PARAMETERS = Parameters(
@@ -71,14 +78,18 @@ PARAMETERS = Parameters(
     Parameter("request_size", "Bytes of one FUSE read or write request", "B", "filesystem",
               131072.0, "Pp2", "fuse max_read", minimum=4096),
     Parameter("client_call_cpu", "Client time of one file operation (FUSE, translators)", "s",
-              "calibrated", 8e-5),
-    Parameter("lookup_cpu", "Brick time of a lookup", "s", "calibrated", 6e-5),
+              "calibrated", 1.2e-4),
+    Parameter("lookup_cpu", "Brick time of a lookup", "s", "calibrated", 9e-5),
     Parameter("update_cpu", "Brick time of an operation that changes metadata", "s",
-              "calibrated", 1.5e-4),
+              "calibrated", 2e-4),
     Parameter("data_cpu", "Brick time of one read or write request", "s", "calibrated", 6e-5),
     Parameter("entry_cpu", "Brick time of one listed entry", "s", "calibrated", 5e-6),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
+    # 32 shards fall on 4 bricks like balls into bins: 8 each, give or take 2.4, the fullest about
+    # one deviation above.
+    Parameter("shard_unevenness", "Shards of the fullest brick, over the mean", "1",
+              "calibrated", 1.3, spread=0.2),
 )  # fmt: skip
 
 ACCESS_KEYS = ("bed", "directory")
@@ -95,6 +106,14 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
         wrong.append(("copies", f"a divisor of the {bricks} bricks deployed"))
     if fragments > 1 and not fragments < copies < 2 * fragments:
         wrong.append(("data_fragments", "fewer than copies and more than half of them"))
+    if parameters["io_thread_count"] > 64 or parameters["io_thread_count"] % 1:
+        wrong.append(("io_thread_count", "a whole number up to 64"))
+    if parameters["read_ahead_page_count"] > 16 or parameters["read_ahead_page_count"] % 1:
+        wrong.append(("read_ahead_page_count", "a whole number up to 16"))
+    if parameters["shard"] and fragments > 1:
+        wrong.append(
+            ("shard", "0 with data_fragments: shards of dispersed files are not described")
+        )
     return wrong
 
 

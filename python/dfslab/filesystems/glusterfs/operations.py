@@ -14,11 +14,14 @@ from dfslab.spec.operation import (
     call,
     choice,
     cpu,
+    delay,
     disk_read,
     disk_write,
+    hold_thread,
     later,
     par,
     pipeline,
+    repeat,
     send,
     seq,
 )
@@ -27,37 +30,62 @@ from dfslab.spec.parameters import symbol
 requests = Max(1, ceiling(P.file_size / P.request_size))
 request_bytes = P.file_size / requests
 piece_bytes = request_bytes / P.data_fragments
+# Distinct sets of bricks: names, and shards of files, are hashed over them.
+subvolumes = symbol("brick.instances") / P.copies
+more_shards = P.shard * Max(0, ceiling(P.file_size / P.shard_block_size) - 1)
+spread = Min(1, more_shards)
+# A lookup brings the content of files up to 64 KiB; disperse and shard ask for none.
+QUICK_BYTES = 65536
+small = Max(0, 2 - ceiling(P.file_size / QUICK_BYTES))
+quick = P.quick_read * small * (1 - P.shard) * Max(0, 2 - P.data_fragments)
 
 
-def _ask(name: str, seconds, copies=P.copies, response_bytes=256) -> Node:
+def _served(*work: Node) -> Node:
+    """What a brick does for one request, with one of its threads."""
+    return hold_thread("brick", P.io_thread_count, seq(*work), name="serve")
+
+
+def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -> Node:
     """One file operation wound to `copies` bricks at once, all of which must answer."""
+    served = _served(cpu("brick", seconds), *work)
     return seq(
         cpu("client", P.client_call_cpu),
-        par(call("brick", name, cpu("brick", seconds), response_bytes=response_bytes),
-            copies=copies),
-    )  # fmt: skip
+        par(call("brick", name, served, response_bytes=response_bytes), copies=copies),
+    )
 
 
 _lookup = _ask("lookup", P.lookup_cpu)
-# The parent's layout is locked before a name is made or removed; unlocking is not waited for.
-_lock = _ask("entrylk", P.lookup_cpu)
-_unlock = choice((1 - Min(1, P.copies - 1), later(_ask("unlock", P.lookup_cpu))))
-# Copies carry a mark of unfinished work while a name changes: set before, cleared after, and only
-# then is the lock given back (seen as three more round trips on a bed with delayed links).
-_marked = Min(1, P.copies - 1)
+# Copies are kept alike by a lock, which is given back without being waited for; a change is only
+# marked where it fails. What is asked, and how often, was counted by the bricks (`volume profile`).
+_copied = Min(1, P.copies - 1)
+_dispersed = Min(1, P.data_fragments - 1)
+_replicated = _copied * (1 - _dispersed)
+_unlock = later(_ask("unlock", P.lookup_cpu))
 
 
-def _changed(name: str) -> Node:
-    """A change of a name: marked on all copies where there are several."""
-    mark = choice((_marked, _ask("xattrop", P.lookup_cpu)))
-    cleared = choice((_marked, seq(_ask("xattrop", P.lookup_cpu),
-                                   _ask("unlock", P.lookup_cpu))))  # fmt: skip
-    return seq(mark, _ask(name, P.update_cpu), cleared, _unlock)
+def _changed(name: str, called: str) -> Node:
+    """A change of a name: replicas lock it; fragments hold the directory's lock for longer."""
+    alone = _ask(called, P.update_cpu)
+    locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
+    return choice((_replicated, locked), (1 - _replicated, alone))
 
 
-_create = seq(_lookup, _lock, _changed("create"), name="create")
-_open = seq(_lookup, _ask("open", P.lookup_cpu), name="open")
-_flush = seq(_ask("flush", P.lookup_cpu), name="close")
+_create = seq(_lookup, _changed("entrylk", "create"), name="create")
+_open_call = _ask("open", P.lookup_cpu)
+_open = seq(_lookup, _open_call, name="open")
+_flush_call = _ask("flush", P.lookup_cpu)
+_locked = choice((_dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock)))
+_flush = seq(_locked, _flush_call, name="close")
+
+# Sets of bricks lock both directories' layouts, and leave a pointer where the new name belongs
+# to another set than the old, which is the rule with more than two.
+_spread_rename = seq(
+    repeat(3, _ask("inodelk", P.lookup_cpu)),
+    repeat(2, _ask("entrylk", P.lookup_cpu)),
+    _lookup,
+    *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
+)
+_several = Min(1, ceiling(subvolumes - 1))
 
 # The kernels of client and brick read ahead, so disk, network and client overlap.
 _stream = pipeline(
@@ -70,44 +98,121 @@ _stream = pipeline(
     cpu("client", (P.client_call_cpu + request_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
-_read = seq(par(call("brick", "readv", _stream), copies=P.data_fragments), name="read")
-
-_written = pipeline(
-    requests,
-    cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
-    par(
-        send(
-            "brick",
-            "writev",
-            cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu),
-            later(disk_write("brick", piece_bytes), name="write-back"),
-            size_bytes=piece_bytes,
-        ),
-        copies=P.copies,
+# Every further shard is a file of its own, found by its name.
+_read = seq(
+    repeat(more_shards, _lookup),
+    par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments),
+    name="read",
+)
+_content = _ask(
+    "lookup",
+    P.lookup_cpu + P.file_size * P.brick_byte_cpu,
+    choice((P.cold, disk_read("brick", P.file_size, "diskRead"))),
+    response_bytes=256 + P.file_size,
+)
+# Where the content came with the lookup, an open is only sent if it may not be left out.
+_eager = 1 - quick * P.open_behind
+_read_file = seq(
+    seq(
+        choice((quick, _content), (1 - quick, _lookup)),
+        choice((_eager, _open_call)),
+        name="open",
     ),
+    choice((1 - quick, _read)),
+    seq(choice((_eager, _flush_call)), name="close"),
+)
+
+_sent = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu)
+_stored = (
+    cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu),
+    later(disk_write("brick", piece_bytes), name="write-back"),
+)
+# A window's bytes are on their way for one round trip, so a request waits for its share of it.
+_window = delay(
+    "client", 2 * P.network_latency * request_bytes / P.write_behind_window_size, "window"
+)
+_behind = pipeline(
+    requests,
+    _sent,
+    _window,
+    par(send("brick", "writev", *_stored, size_bytes=piece_bytes), copies=P.copies),
+    name="stream",
+)
+_in_turn = repeat(
+    requests,
+    _sent,
+    par(call("brick", "writev", *_stored, request_bytes=piece_bytes), copies=P.copies),
+)
+_written = seq(
+    repeat(more_shards, _lookup, _ask("mknod", P.update_cpu)),
+    choice((P.write_behind, _behind), (1 - P.write_behind, _in_turn)),
     name="write",
 )
 
-# The shards of a file lie on as many sets of bricks, whose disks write at the same time.
-_sets = symbol("brick.instances") / P.copies
-_spread = 1 + P.shard * (Max(1, Min(_sets, ceiling(P.file_size / P.shard_block_size))) - 1)
-_forced = disk_write("brick", P.file_size / P.data_fragments / _spread)
+
+def _forced(size_bytes, *waits: Node) -> Node:
+    """`size_bytes` of a file put on the disks of one set of bricks."""
+    return par(
+        call("brick", "fsync", disk_write("brick", size_bytes / P.data_fragments), *waits),
+        copies=P.copies,
+    )
+
+
+# Shards are forced on all sets at once; which set has most differs from file to file, so that is
+# time, not work.
+_share_bytes = P.file_size / subvolumes
+_fullest = delay(
+    "brick",
+    (P.shard_unevenness - 1) * _share_bytes / P.data_fragments / symbol("brick.disk_write_rate"),
+    "fullest",
+)
 _fsync = choice(
-    (P.fsync, seq(par(call("brick", "fsync", _forced), copies=P.copies * _spread), name="fsync")),
+    (
+        P.fsync,
+        seq(
+            choice(
+                (1 - spread, _forced(P.file_size)),
+                (spread, par(_forced(_share_bytes, _fullest), copies=subvolumes)),
+            ),
+            name="fsync",
+        ),
+    )
+)
+
+# One brick of every set has a part of a directory's names.
+_entries = P.entries / subvolumes
+_listed = call(
+    "brick",
+    "readdirp",
+    _served(cpu("brick", P.lookup_cpu + _entries * P.entry_cpu)),
+    response_bytes=300 * _entries,
+)
+_ended = call("brick", "readdirp", _served(cpu("brick", P.lookup_cpu)))
+_list = seq(
+    _ask("opendir", P.lookup_cpu),
+    cpu("client", P.client_call_cpu),
+    choice(
+        (P.parallel_readdir, par(seq(_listed, _ended), copies=subvolumes)),
+        (1 - P.parallel_readdir, repeat(subvolumes, _listed, _ended)),
+    ),
+    name="list",
 )
 
 OPERATIONS = {
-    "read": seq(_open, _read, _flush),
+    "read": _read_file,
     "write": seq(_create, _written, _fsync, _flush),
     "append": seq(_open, _written, _fsync, _flush),
     "create": seq(_create, _flush),
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
-    "list": seq(
-        _ask("opendir", P.lookup_cpu),
-        _ask("readdirp", P.lookup_cpu + P.entries * P.entry_cpu, copies=1,
-             response_bytes=300 * P.entries),
-        name="list",
+    "list": _list,
+    "rename": seq(
+        _lookup,
+        _lookup,
+        choice(
+            (_several, _spread_rename),
+            (1 - _several, _changed("entrylk", "rename")),
+        ),
+        name="rename",
     ),
-    "rename": seq(_lookup, _lock, _changed("rename"), name="rename"),
-    "delete": seq(_lookup, choice((_marked, _lock)), _changed("unlink"), name="delete"),
-}  # fmt: skip
+    "delete": seq(_lookup, _changed("entrylk", "unlink"), name="delete"),
+}

@@ -337,7 +337,8 @@ class Bed(BaseBed):
             program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
             "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            "-Djava.net.preferIPv4Stack=true",
+            # The web door's libraries make classes at run time, as Hadoop's own scripts allow them.
+            "-Djava.net.preferIPv4Stack=true", "--add-opens=java.base/java.lang=ALL-UNNAMED",
         ]  # fmt: skip
 
     def trace_options(self, process: str = "client") -> list[str]:

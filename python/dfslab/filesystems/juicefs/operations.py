@@ -1,7 +1,8 @@
 """Operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
 The store here is Redis, which answers from memory: no disk is waited for. A block is sent when it
-is full or the file is closed; the slice is committed to the database then.
+is full or the file is closed; the slice is committed to the database then. The commands of each
+transaction were read off a running database (`redis-cli monitor`): one round trip each.
 """
 
 from __future__ import annotations
@@ -9,20 +10,36 @@ from __future__ import annotations
 from sympy import Max, ceiling
 
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
-from dfslab.spec.operation import Node, call, cpu, pipeline, send, seq
+from dfslab.spec.operation import Node, call, cpu, pipeline, repeat, send, seq
 
 blocks = Max(1, ceiling(P.file_size / P.block_size))
 block_bytes = P.file_size / blocks
 
 
 def _ask(name: str, seconds, response_bytes=128) -> Node:
-    """One transaction of the metadata database."""
-    return seq(
-        cpu("client", P.client_call_cpu),
-        call("meta", name, cpu("meta", seconds), request_bytes=128,
-             response_bytes=response_bytes),
-    )  # fmt: skip
+    """One command to the metadata database."""
+    return call("meta", name, cpu("meta", seconds), request_bytes=128,
+                response_bytes=response_bytes)  # fmt: skip
 
+
+def _get(name: str) -> Node:
+    """A command that only reads."""
+    return _ask(name, P.lookup_cpu)
+
+
+def _transaction(*reads: str) -> Node:
+    """An optimistic transaction: what is read is watched, changed at once, and let go."""
+    return seq(
+        _get("watch"),
+        *(_get(name) for name in reads),
+        _ask("exec", P.update_cpu),
+        _get("unwatch"),
+    )
+
+
+_called = cpu("client", P.client_call_cpu)
+# A name that changed has made what the kernel knows of its directory stale.
+_directory = _get("getattr")
 
 _stream_in = call(
     "store",
@@ -43,21 +60,40 @@ _stream_out = pipeline(
     name="stream",
 )  # fmt: skip
 
-_open = seq(_ask("lookup", P.lookup_cpu), _ask("open", P.lookup_cpu), name="open")
-_create = seq(_ask("lookup", P.lookup_cpu), _ask("create", P.update_cpu), name="create")
-_commit = seq(_ask("writeSlice", P.update_cpu), name="close")
+_found = seq(_called, _get("lookup"), _get("open"))
+_open = seq(_found, _get("getattr"), name="open")
+_create = seq(
+    _called, _directory, _get("lookup"), _transaction("getInode", "getEntry"), name="create"
+)
+_commit = seq(_called, _transaction("getInode"), name="close")
 _written = seq(_stream_out, name="write")
 
 OPERATIONS = {
-    "read": seq(_open, seq(_ask("readChunk", P.lookup_cpu), _stream_in, name="read")),
+    "read": seq(_open, seq(_called, _get("readChunk"), _stream_in, name="read")),
     "write": seq(_create, _written, _commit),
-    "append": seq(_open, _written, _commit),
+    "append": seq(seq(_found, name="open"), _written, _commit),
     "create": _create,
-    "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
+    "stat": seq(_called, _get("lookup"), name="stat"),
     "list": seq(
-        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=120 * P.entries),
+        _called,
+        repeat(3, _get("getattr")),
+        _ask("scanEntries", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=40 * P.entries),
+        _ask("getInodes", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=80 * P.entries),
         name="list",
     ),
-    "rename": seq(_ask("lookup", P.lookup_cpu), _ask("rename", P.update_cpu), name="rename"),
-    "delete": seq(_ask("lookup", P.lookup_cpu), _ask("unlink", P.update_cpu), name="delete"),
+    "rename": seq(
+        _called,
+        _directory,
+        _get("lookup"),
+        _get("lookup"),
+        _transaction("getEntry", "getEntry", "watch", "getInodes"),
+        name="rename",
+    ),
+    "delete": seq(
+        _called,
+        _directory,
+        _get("lookup"),
+        _transaction("getEntry", "watch", "getInodes"),
+        name="delete",
+    ),
 }

@@ -104,12 +104,15 @@ OPERATIONS = {
     "append": seq(_open, _written),
     "create": _create,
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
+    # Attributes, permission and names are asked for one after the other (counted on a bed).
     "list": seq(
+        _ask("getattr", P.lookup_cpu),
+        _ask("access", P.lookup_cpu),
         _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=40 * P.entries),
         name="list",
     ),
     "rename": seq(
-        _ask("lookup", P.lookup_cpu), _ask("rename", P.update_cpu), name="rename"
+        repeat(2, _ask("lookup", P.lookup_cpu)), _ask("rename", P.update_cpu), name="rename"
     ),
     "delete": seq(_ask("lookup", P.lookup_cpu), _ask("unlink", P.update_cpu), name="delete"),
 }  # fmt: skip

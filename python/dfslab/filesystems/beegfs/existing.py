@@ -1,0 +1,3 @@
+"""How BeeGFS is known where it is mounted."""
+
+MOUNT_TYPES = ("beegfs",)

@@ -1,0 +1,17 @@
+"""How CephFS is known where it is mounted, and what its layout says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+MOUNT_TYPES = ("fuse.ceph-fuse", "ceph")
+ATTRIBUTES = ("ceph.dir.layout", "ceph.dir.rentries")
+_PAIR = re.compile(r"(\w+)=(\S+)")
+
+
+def understood(attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Stripe unit, stripe count, object size and pool, where the directory has a layout."""
+    layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
+    return {"layout": layout} if layout else {}

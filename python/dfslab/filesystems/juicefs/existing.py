@@ -1,0 +1,3 @@
+"""How JuiceFS is known where it is mounted."""
+
+MOUNT_TYPES = ("fuse.juicefs",)

@@ -1,0 +1,3 @@
+"""How Lustre is known where it is mounted."""
+
+MOUNT_TYPES = ("lustre",)

@@ -1,0 +1,3 @@
+"""How NFS is known where it is mounted."""
+
+MOUNT_TYPES = ("nfs", "nfs4")

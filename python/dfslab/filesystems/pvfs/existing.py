@@ -1,0 +1,3 @@
+"""How PVFS and OrangeFS are known where they are mounted."""
+
+MOUNT_TYPES = ("pvfs2",)
