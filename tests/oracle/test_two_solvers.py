@@ -67,7 +67,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
 RATES = {"100 Mbit/s": 1.25e7, "10 Gbit/s": 1.25e9}
 SIZES = ["1 KiB", "1 GiB"]
 LEVELS = {
-    "hdfs": {"replication": [1, 3], "block_size": ["1 MiB", "128 MiB"], "handler_count": [1, 64]},
+    "hdfs": {"replication": [1, 3], "handler_count": [1, 64]},
     "glusterfs": {"copies": [1, 2, 3]},
 }
 WORKLOADS = [

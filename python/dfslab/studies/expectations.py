@@ -109,7 +109,7 @@ def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Ve
         if result.method == "measure" and result.complete:
             for step in result.steps:
                 if step.time_s_mean > 0:
-                    key = (result.point_id, step.operation, step.step)
+                    key = (result.point.id, step.operation, step.step)
                     logs.setdefault(key, []).append(float(np.log(step.time_s_mean)))
     verdicts = []
     for one in statements:
