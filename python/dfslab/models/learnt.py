@@ -16,6 +16,7 @@ from mapie.regression import CrossConformalRegressor
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
+from threadpoolctl import threadpool_limits
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import Calibration, calibrate, uncalibrated
@@ -132,13 +133,15 @@ class Learnt:
         self._estimator = self.estimator()
         # Few beds cannot be dealt out by bed: then rows are.
         groups = rows.groups if len(set(rows.groups)) >= 4 else np.arange(len(rows.points))
-        if conformal and self.name != "gaussian":
-            folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
-            self._conformal = CrossConformalRegressor(
-                clone(self._estimator), confidence_level=CONFIDENCE, cv=folds, method="plus"
-            )
-            self._conformal.fit_conformalize(_finite(matrix), target, groups=groups)
-        self._estimator.fit(matrix, target)
+        # Rows are few: threads that wait for each other on a busy machine cost more than they give.
+        with threadpool_limits(limits=1):
+            if conformal and self.name != "gaussian":
+                folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
+                self._conformal = CrossConformalRegressor(
+                    clone(self._estimator), confidence_level=CONFIDENCE, cv=folds, method="plus"
+                )
+                self._conformal.fit_conformalize(_finite(matrix), target, groups=groups)
+            self._estimator.fit(matrix, target)
         return self
 
     def estimator(self) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from dfslab.method import CONFIDENCE
 from dfslab.models.demand import calibrate
@@ -99,9 +100,11 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
     report(3, 6, "fitting the grey-box model")
     grey = Learnt("greybox").fit_rows(rows, calibrate(some(measured)), conformal=False)
     report(4, 6, "importance")
-    importance, regimes = _importance(scenario, allowed, rows, grey)
-    blocks = sensitivity.blocks(allowed, _answers(scenario, allowed, grey), BASE_ROWS // 3 * 2,
-                                seed)  # fmt: skip
+    with threadpool_limits(limits=1):
+        importance, regimes = _importance(scenario, allowed, rows, grey)
+        answers = _answers(scenario, allowed, grey)
+        # Saltelli's samples come in powers of two.
+        blocks = sensitivity.blocks(allowed, answers, BASE_ROWS, seed)
     report(5, 6, "the next experiment")
     return Learning(
         runs=len(measured), configurations=len(rows.points), beds=len(set(rows.groups)),
