@@ -28,8 +28,6 @@ LARGE = 0.25
 EXPLAINED = {
     ("cephfs", "sequential_read"): "ceph-fuse has a few objects under way, which may lie on one "
     "store; the tree lets all stores work all the time",
-    ("hdfs-hosts", "sequential_read"): "one block comes from one DataNode's disk after the other; "
-    "the kernel's read-ahead there is not in the tree",
 }
 
 

@@ -97,9 +97,11 @@ def test_every_operation_has_named_steps_and_a_formula(name):
 
 def draws(spec: dict) -> bool:
     """Whether anything of a client's operations is drawn: kinds, sizes, files or places."""
-    parts = [part for whole in (spec.get("phases") or [spec]) for part in (whole, *whole["mix"])]
+    parts = [
+        part for whole in (spec.get("phases") or [spec]) for part in (whole, *whole.get("mix", ()))
+    ]
     orders = [part.get("access", {}).get("order", "sequential") for part in parts]
-    drawn_mix = [len(part["mix"]) > 1 and part.get("mix_order") != "cycle"
+    drawn_mix = [len(part.get("mix", ())) > 1 and part.get("mix_order") != "cycle"
                  for part in spec.get("phases") or [spec]]  # fmt: skip
     choices = [part.get("file_choice", "sequential") for part in parts]
     return (

@@ -147,17 +147,17 @@ def test_a_held_thread_lets_in_as_many_as_there_are():
 
 
 def test_later_work_is_not_waited_for_but_occupies_its_station():
-    nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
+    nodes = [{"name": "one", "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
-    tree = op.seq(op.delay("client", 1.0), op.later(op.cpu("client", 3.0)))
+    tree = op.seq(op.delay("client", 1.0), op.later(op.disk_write("client", 3e6)))
     for share in (1.0, 0.5, 0.0):
-        job = Job({"write": tree}, placement, {**BARE, "client.frequency": 2.5e9},
+        job = Job({"write": tree}, placement, {**BARE, "client.disk_write_rate": 1e6, "client.disk_latency": 0.0},
                   written_back=share, service="deterministic")  # fmt: skip
         stream = [(0, index, "write", 0, 1, 1) for index in range(4)]
         document, watched = job.net("later", 1, stream)
         (report,) = fire(document, watched.monitors, seed=1, replications=1)
         assert report["monitors"][0]["mean_s"] == pytest.approx(1.0)
-        # The first is left after a second, and each keeps the one core 3 s times the share.
+        # The first is left after a second, and each keeps the one disk 3 s times the share.
         assert report["end_time_ns"] / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
 
 

@@ -136,7 +136,8 @@ def test_csv_and_parquet_hold_every_metric(finished, tmp_path):
     file = tmp_path / "results.parquet"
     file.write_bytes(export.as_parquet(results))
     query = "select count(*), count(distinct point_id), max(repetition) from read_parquet(?)"
-    assert duckdb.execute(query, [str(file)]).fetchone() == (len(told), 4, 1)
+    with duckdb.connect() as database:
+        assert database.execute(query, [str(file)]).fetchone() == (len(told), 4, 1)
 
 
 def test_prometheus_histograms_add_up(finished):

@@ -163,4 +163,4 @@ class _Replaying:
 
 def largest_transfer(given: Sequence[dict[str, Any]]) -> int:
     """The most bytes that one operation moves at once; at least 1."""
-    return max(1, *(one["size_bytes"] for one in given))
+    return max(1, *(one.get("size_bytes", 0) for one in given))

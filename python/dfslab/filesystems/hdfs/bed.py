@@ -92,6 +92,8 @@ class BedParameters(Model):
     close_committed_allowed: int = Field(1, ge=0)
     complete_retry_delay_s: Delay = Field(0.4, ge=0, validation_alias=_either(
         "complete_retry_delay_s", "complete_retry_delay"))  # fmt: skip
+    # What a client asks for, block by block; daemons are told nothing of it.
+    block_sync: bool = True
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
     data_directory: str = ""

@@ -32,7 +32,7 @@ def render(study: ReportInput) -> Markup | None:
         return None
     panel_of: dict[str, Series] = {}
     for result in measured:
-        if result.metrics["rate_per_s"].value > 0:
+        if "rate_per_s" in result.metrics and result.value() > 0:
             series = panel_of.setdefault(_way(result), {})
             places = series.setdefault(_rest(result, study), {})
             places.setdefault(result.point.scenario.workload.clients, []).append(result)
