@@ -151,8 +151,9 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.seq(op.delay("client", 1.0), op.later(op.disk_write("client", 3e6)))
     for share in (1.0, 0.5, 0.0):
-        job = Job({"write": tree}, placement, {**BARE, "client.disk_write_rate": 1e6, "client.disk_latency": 0.0},
-                  written_back=share, service="deterministic")  # fmt: skip
+        disk = {"client.disk_write_rate": 1e6, "client.disk_latency": 0.0}
+        job = Job({"write": tree}, placement, {**BARE, **disk}, written_back=share,
+                  service="deterministic")  # fmt: skip
         stream = [(0, index, "write", 0, 1, 1) for index in range(4)]
         document, watched = job.net("later", 1, stream)
         (report,) = fire(document, watched.monitors, seed=1, replications=1)
