@@ -7,9 +7,7 @@ content comes back different, or anything is left on the machine. The last line 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 import time
 from typing import Any
 
@@ -30,7 +28,17 @@ NODE = {"adapter": {"bandwidth": LINK}, "disk": {"read_rate": DISK, "write_rate"
 COUNTS = {"metadata": 1, "data": SERVERS, "client": 2}
 
 
-def scenario(name: str) -> Scenario:
+# Layouts beside each system's usual one.
+LAYOUTS = {
+    "glusterfs": [{"copies": 3}, {"copies": 3, "data_fragments": 2},
+                  {"shard": 1, "shard_block_size": "4 MiB"}],
+    "cephfs": [{"copies": 3, "data_fragments": 2},
+               {"copies": 2, "stripe_unit": "64 KiB", "stripe_count": 2, "object_size": "1 MiB"}],
+    "moosefs": [{"goal": 2}],
+}  # fmt: skip
+
+
+def scenario(name: str, layout: dict[str, Any]) -> Scenario:
     """Each kind of role on hosts of its own; two client hosts write and read back."""
     system = discover.file_system(name)
     counts = {**COUNTS, **({"data": 1} if name == "nfs" else {})}
@@ -42,17 +50,17 @@ def scenario(name: str) -> Scenario:
     return build(Scenario, {
         "name": name,
         "deployment": {"node": nodes, "network": {"latency": DELAY}},
-        "file_system": {"name": name, "access": {"bed": True}},
-        "workload": {"name": "mixture", "read_share": 0.5, "file_size": "4 MiB", "clients": 2,
+        "file_system": {"name": name, "access": {"bed": True}, **layout},
+        "workload": {"name": "mixture", "read_share": 0.5, "file_size": "8 MiB", "clients": 2,
                      "operations_per_client": 12, "cache": "cold"},
         "run": {"methods": ["measure"], "verify": "inline"},
     })  # fmt: skip
 
 
-def one(name: str, console: Console) -> dict[str, Any]:
+def one(name: str, layout: dict[str, Any], console: Console) -> dict[str, Any]:
     """Start, check, load, take down; what was seen."""
     before = holdings()
-    point = scenario(name).points()[0]
+    point = scenario(name, layout).points()[0]
     with access.session(lambda text: console.print(f"  {text}")) as session:
         session.reach(point.scenario)
         bed = session.bed
@@ -85,18 +93,19 @@ def _worst(checks: list[Any], kind: str) -> dict[str, float | None]:
 
 def main(names: list[str]) -> int:
     """All file systems that have a bed, or those named."""
-    os.environ["DFSLAB_STATE"] = tempfile.mkdtemp(prefix="dfslab-beds-")
     console = Console(width=150)
     have = [name for name in discover.members("filesystems", folders=True)
             if discover.file_system(name).has_bed]  # fmt: skip
     seen: dict[str, Any] = {}
     for name in names or have:
-        console.print(f"[bold]{name}[/]")
-        try:
-            seen[name] = one(name, console)
-        except (BedError, RunFailed) as error:
-            seen[name] = {"failed": str(error)}
-            console.print(f"  failed: {error}")
+        for layout in ({}, *LAYOUTS.get(name, ())):
+            case = " ".join([name, *(f"{key}={value}" for key, value in layout.items())])
+            console.print(f"[bold]{case}[/]")
+            try:
+                seen[case] = one(name, layout, console)
+            except (BedError, RunFailed) as error:
+                seen[case] = {"failed": str(error)}
+                console.print(f"  failed: {error}")
     table = Table(title=f"{SERVERS} servers, 2 clients, {LINK}, {DELAY} each way, disks {DISK}")
     for column in ("file system", "start s", "check s", "link", "round trip", "disk write",
                    "disk read", "verified MiB", "down s", "left"):  # fmt: skip
@@ -107,7 +116,7 @@ def main(names: list[str]) -> int:
     print(json.dumps(seen))
     good = all(
         not one_seen.get("failed") and not one_seen["left_over"] and not one_seen["errors"]
-        and one_seen["verified_bytes"] > 0 for one_seen in seen.values()
+        and one_seen["complete"] and one_seen["verified_bytes"] > 0 for one_seen in seen.values()
     )  # fmt: skip
     return 0 if good else 1
 

@@ -213,11 +213,14 @@ def test_nothing_without_the_bed_s_own_marker_is_removed(tmp_path):
 
 def test_an_unreadable_record_is_stale_and_can_be_taken_down():
     bed = Bed.up({})
+    images = bed._memory_folder()
+    (images / "image").write_bytes(bytes(100))
     (bed.folder / state.RECORD).write_text("{ half")
     (seen,) = registry.list_beds()
     assert seen["state"] == "stale"
     assert registry.take_down("--all") == [bed.folder.name]
     assert not bed.folder.exists()
+    assert not images.exists()
     assert {d["state"] for d in bed.daemon_states()} == {"dead"}
     bed.down()
 

@@ -24,7 +24,6 @@ from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.standard import standard
 
-MEMORY = Path("/dev/shm")
 Notify = Callable[[str], None]
 
 
@@ -163,7 +162,7 @@ class BaseBed:
 
     def _memory_folder(self) -> Path:
         """A folder in memory, removed with the bed."""
-        path = MEMORY / f"dfslab-{self._folder.id}"
+        path = self._folder.in_memory
         if not path.exists():
             self.make_folder(path)
         return path

@@ -23,9 +23,9 @@ Notify = Callable[[str], None]
 def home(variable: str, base_variable: str, base_default: str) -> Path:
     """A folder of dfslab's own: `variable` itself, else `dfslab` in the user's base folder."""
     if os.environ.get(variable):
-        return Path(os.environ[variable]).absolute()
+        return Path(os.environ[variable]).resolve()
     base = os.environ.get(base_variable)
-    return (Path(base) if base else Path.home() / base_default).absolute() / "dfslab"
+    return (Path(base) if base else Path.home() / base_default).resolve() / "dfslab"
 
 
 def cache_folder() -> Path:

@@ -66,7 +66,7 @@ def dismantle(folder: BedFolder) -> None:
     """
     with folder.locked() as present:
         record = folder.read() if present else None
-        places = [folder.path, *map(Path, record.folders if record else [])]
+        places = [folder.path, folder.in_memory, *map(Path, record.folders if record else [])]
         limits = Limits(folder.id)
         if record and record.devices:
             # First, so that what is still to be written is written at full speed.

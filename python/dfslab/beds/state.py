@@ -27,6 +27,7 @@ from dfslab.beds.process import Process
 
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
+MEMORY = Path("/dev/shm")
 
 
 class DaemonRecord(BaseModel):
@@ -77,6 +78,11 @@ class BedFolder:
     path: Path
     id: str
 
+    @property
+    def in_memory(self) -> Path:
+        """Its folder in memory, where it has one: known also when the record is not."""
+        return MEMORY / f"dfslab-{self.id}"
+
     def read(self) -> BedRecord | None:
         """The record; None when it is missing or cannot be understood."""
         try:
@@ -112,8 +118,10 @@ class BedFolder:
     def remove(self) -> None:
         """Remove the bed's folders, its own last; only those that carry its marker."""
         record = self.read()
-        for path in [*map(Path, record.folders if record else []), self.path]:
-            _remove_marked(path, self.id)
+        told = map(Path, record.folders if record else [])
+        for path in dict.fromkeys([*told, self.in_memory, self.path]):
+            if path.exists():
+                _remove_marked(path, self.id)
 
 
 def state_folder() -> Path:

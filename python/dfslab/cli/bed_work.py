@@ -44,6 +44,12 @@ def bed_up(
             rate("--disk", asked["disk"]),
         )  # fmt: skip
         counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
+        for key in counts.keys() & values.keys():
+            raise InputError(
+                "--set",
+                f"{key}={values[key]}",
+                "how many hosts there are is said by --servers and --clients",
+            )
         values = {**counts, **values}
     bed = module.Bed.up(values, notify=notify, outlive=True, deployment=deployment)
     return {

@@ -108,6 +108,8 @@ class Bed(MountedBed):
             "admin_socket": "/run/ceph/$cluster-$name.asok", "run_dir": "/run/ceph",
             "pid_file": "/run/ceph/$name.pid", "log_file": f"{self.folder}/ceph-$name.log",
             "crash_dir": f"{self.folder}/crash",
+            "mon_cluster_log_file": f"default={self.folder}/ceph-$channel.log "
+                                    f"cluster={self.folder}/ceph-cluster.log",
         }  # fmt: skip
         lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
         self._file.write_text(f"[global]\n{lines}")

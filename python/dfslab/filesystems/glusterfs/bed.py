@@ -144,12 +144,15 @@ class Bed(MountedBed):
         return bricks
 
     def _options(self) -> dict[str, str]:
-        """Volume options that were told something else than the description's default."""
+        """Volume options that were told something else than the description's default.
+
+        A volume of copies switches its client's threads off by itself: that one is always said.
+        """
         found = {}
         for parameter in PARAMETERS.of_origin("filesystem").values():
             if parameter.source.startswith(OPTION_PREFIXES):
                 value = self.parameters[parameter.key]
-                if value != parameter.default:
+                if value != parameter.default or parameter.key == "client_io_threads":
                     found[parameter.source] = _text(value, parameter)
         return found
 
