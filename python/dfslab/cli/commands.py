@@ -326,3 +326,7 @@ def list_members(as_json: AsJson = False) -> None:
     """File systems, workloads, methods and report sections, and where each came from."""
     document = show.members()
     tell(as_json, document, show.members_table(document))
+
+
+if __name__ == "__main__":
+    main()
