@@ -86,10 +86,9 @@ PARAMETERS = Parameters(
     Parameter("entry_cpu", "Brick time of one listed entry", "s", "calibrated", 5e-6),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
-    # 32 shards fall on 4 bricks like balls into bins: 8 each, give or take 2.4, the fullest about
-    # one deviation above.
-    Parameter("shard_unevenness", "Shards of the fullest brick, over the mean", "1",
-              "calibrated", 1.3, spread=0.2),
+    # Shards fall on bricks like balls into bins: 32 on 4 are 8 each, give or take 2.4.
+    Parameter("shard_unevenness", "Deviations by which the fullest brick is above the mean", "1",
+              "calibrated", 1.0, spread=0.5),
 )  # fmt: skip
 
 ACCESS_KEYS = ("bed", "directory")

@@ -6,7 +6,7 @@ A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: r
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling
+from sympy import Max, Min, ceiling, sqrt
 
 from dfslab.filesystems.glusterfs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
@@ -161,9 +161,11 @@ def _forced(size_bytes, *waits: Node) -> Node:
 # Shards are forced on all sets at once; which set has most differs from file to file, so that is
 # time, not work.
 _share_bytes = P.file_size / subvolumes
+_shards = Max(1, ceiling(P.file_size / P.shard_block_size))
+_above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)
 _fullest = delay(
     "brick",
-    (P.shard_unevenness - 1) * _share_bytes / P.data_fragments / symbol("brick.disk_write_rate"),
+    _above * _share_bytes / P.data_fragments / symbol("brick.disk_write_rate"),
     "fullest",
 )
 _fsync = choice(
