@@ -21,6 +21,7 @@ from dfslab.spec.scenario import Scenario
 pytestmark = pytest.mark.bed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 ROUND_TRIP_S = 8e-3
+MISSED_WITHIN_S = 60.0
 NODE = {"memory": "1 GiB", "adapter": {"bandwidth": "500 Mbit/s"},
         "disk": {"write_rate": "60 MiB/s", "read_rate": "60 MiB/s", "latency": "0 s",
                  "capacity": "4 GiB"}}  # fmt: skip
@@ -188,29 +189,15 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
     print(f"{known.name}: {done} operations done, {failed} failed: {result.notes}")
     assert failed <= known.tolerates, result.notes
     assert done + failed == 2 * 60
+    deadline = time.monotonic() + MISSED_WITHIN_S
+    while not (said := bed.lacking()):
+        assert time.monotonic() < deadline, f"{known.victim} is dead and nothing is lacking"
+        time.sleep(0.25)
     bed.restart(known.victim)
-    await_whole(bed, known.name)
+    print(f"{known.name}: lacked {said}; whole again after {bed.await_whole():.1f} s")
 
 
 def crash(bed: Any, victim: str, share: float, phase: str) -> None:
     """Kill a server once a tenth of the operations are done."""
     if phase == "running" and share > 0.1 and bed.daemon(victim).state() == "running":
         bed.kill(victim)
-
-
-def await_whole(bed: Any, name: str) -> None:
-    """Until the system itself says that nothing is missing any more."""
-    if name == "glusterfs":
-        bed.await_healed()
-    elif name == "cephfs":
-        bed.await_clean()
-    elif name == "moosefs":
-        deadline = time.monotonic() + 30
-        while bed.chunkservers_seen() < 3:
-            assert time.monotonic() < deadline, "a chunkserver did not come back"
-            time.sleep(0.5)
-    else:
-        deadline = time.monotonic() + 60
-        while bed.status()["live_datanodes"] < 3:
-            assert time.monotonic() < deadline, "a DataNode did not come back"
-            time.sleep(0.5)

@@ -12,7 +12,7 @@ from dfslab.beds import kernel, network
 from dfslab.beds.hardware import Check
 from dfslab.beds.host import Host
 from dfslab.beds.limits import Limits
-from dfslab.beds.machine import disk_limits, link_of
+from dfslab.beds.machine import disk_limits, link_of, not_made
 from dfslab.beds.network import Link
 from dfslab.beds.process import Process
 from dfslab.beds.told import check_layout, told
@@ -87,6 +87,24 @@ def test_the_usual_deployment_has_a_kind_of_role_on_hosts_of_its_own():
     assert (link.rate_bytes_per_s, link.delay_s) == (1.25e8, 5e-4)
     assert disk_limits(made.node[1]) == {}
     assert math.isinf(rate("--disk", ""))
+
+
+def test_what_is_declared_and_cannot_be_made_is_told(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    node = {"roles": {"brick": 1}, "memory": "1 GiB"}
+    made = Deployment.model_validate({"node": [{"name": "large", "cores": 8, **node},
+                                               {"name": "small", "cores": 1, **node}]})  # fmt: skip
+    monkeypatch.setattr(kernel, "features", lambda: ())
+    shared = "large declares 8 cores; it shares the 2 of this machine"
+    assert not_made(made) == [shared]
+    monkeypatch.setattr(kernel, "features", lambda: (
+        kernel.Feature("memory limits", False, "the page cache's size"),
+        kernel.Feature("cpu limits", False, "fewer cores"),
+    ))  # fmt: skip
+    assert not_made(made) == [
+        "memory limits: not on this machine; disables the page cache's size",
+        "cpu limits: not on this machine; disables fewer cores", shared,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["fast", "1", "-1Gbit", "1 s"])

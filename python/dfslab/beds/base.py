@@ -19,12 +19,14 @@ from dfslab.beds.daemon import READY_DEADLINE_S, Daemon
 from dfslab.beds.errors import BedError
 from dfslab.beds.hardware import Check
 from dfslab.beds.host import Host, HostDaemon
+from dfslab.beds.machine import not_made
 from dfslab.beds.process import MARK, Process
 from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.standard import standard
 
 Notify = Callable[[str], None]
+WHOLE_LIMIT_S = 180.0
 
 
 def silent(text: str) -> None:
@@ -151,6 +153,8 @@ class BaseBed:
         cluster = Cluster(self._folder.id, self.folder, deployment, self.environment(),
                           not self.outlive, note, self._memory_folder)  # fmt: skip
         self.cluster = cluster
+        for line in not_made(deployment):
+            self.notify(line)
         self.notify(f"making {len(deployment.nodes())} hosts")
         cluster.raise_hosts()
         self.notify("measuring their links and disks")
@@ -283,6 +287,19 @@ class BaseBed:
     def observe(self) -> dict[str, Any]:
         """What the file system counted since it was last asked; nothing if it counts nothing."""
         return {}
+
+    def lacking(self) -> str:
+        """What servers or copies are missing, as the file system itself sees it; "" when whole."""
+        return ""
+
+    def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
+        """Wait until nothing is lacking; the seconds it took. BedError with what is, else."""
+        began = time.monotonic()
+        while said := self.lacking():
+            if time.monotonic() > began + limit_s:
+                raise BedError("not_ready", f"healing {self.name}", f"{said} after {limit_s:g} s")
+            time.sleep(0.25)
+        return time.monotonic() - began
 
     def _record_daemons(self) -> None:
         self._now(daemons=[

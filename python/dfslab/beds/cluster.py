@@ -15,7 +15,7 @@ from dfslab.beds.daemon import spawn, tied_to_owner
 from dfslab.beds.errors import BedError, last_lines
 from dfslab.beds.host import Host, child_of, hold, launch_init
 from dfslab.beds.limits import Limits
-from dfslab.beds.machine import check_machine, disk_limits, link_of
+from dfslab.beds.machine import check_machine, cores_of, disk_limits, link_of
 from dfslab.beds.process import Process
 from dfslab.spec.deployment import Deployment
 
@@ -113,10 +113,10 @@ class Cluster:
     def _limit_hosts(self) -> None:
         here = os.cpu_count() or 1
         for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
-            cores = group.processors * group.cores * group.share
+            cores = cores_of(group)
             host.groups = self._limits.make(
                 host.name,
-                float(cores) if cores < here and kernel.has("cpu limits") else None,
+                cores if cores < here and kernel.has("cpu limits") else None,
                 round(group.memory) if kernel.has("memory limits") else None,
             )  # fmt: skip
 

@@ -80,14 +80,22 @@ def measure(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
     """A busy machine may spoil a measurement or two; it does not spoil all."""
-    best = work()
+    best = _told(work)
     for _ in range(ATTEMPTS - 1):
         if all(check.holds for check in best):
             break
-        again = work()
+        again = _told(work)
         best = [new if new.holds or not old.holds else old
                 for old, new in zip(best, again, strict=True)]  # fmt: skip
     return best
+
+
+def _told(work: Callable[[], list[Check]]) -> list[Check]:
+    """What a socket or a disk refuses is the bed's failure, not the program's."""
+    try:
+        return work()
+    except OSError as error:
+        raise BedError("failed", "measuring links and disks", str(error) or "timed out") from error
 
 
 def _links(cluster: Cluster) -> list[Check]:

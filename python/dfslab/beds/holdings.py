@@ -7,16 +7,21 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from dfslab.beds import limits
+from dfslab.beds import limits, state
 from dfslab.beds.process import MARK
 
 _PROC = Path("/proc")
 SETTLE_S = 5.0
+# Where daemons write when they are not told otherwise, and what such places are called there.
+_SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
+_SYSTEMS = ("gluster", "ceph", "mfs", "moosefs", "ganesha", "nfs", "redis", "juicefs", "alluxio",
+            "hadoop", "hsperfdata")  # fmt: skip
+_SHARED_PLACES = ("/tmp/dfslab*", "/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
 Holdings = dict[str, frozenset[str]]
 
 
 def holdings() -> Holdings:
-    """Namespaces, mounts, loop devices, processes, control groups and disk limits, as they are."""
+    """Namespaces, mounts, loops, processes, limits, folders and files of daemons, as they are."""
     return {
         "namespaces": _namespaces(),
         "mounts": _lines(_PROC / "self/mounts"),
@@ -33,6 +38,8 @@ def holdings() -> Holdings:
             for line in _lines(path)
         ),
         "network adapters": frozenset(os.listdir("/sys/class/net")),
+        "beds": frozenset(str(folder.path) for folder in state.folders()),
+        "files": _files(),
     }
 
 
@@ -57,6 +64,16 @@ def _namespaces() -> frozenset[str]:
             # A process may end while it is looked at.
             with suppress(OSError):
                 found.add(os.readlink(entry / "ns" / kind))
+    return frozenset(found)
+
+
+def _files() -> frozenset[str]:
+    """Every file in the places of this machine that file systems' daemons use by themselves."""
+    found = {str(path) for pattern in _SHARED_PLACES for path in Path("/").glob(pattern[1:])}
+    for place in map(Path, _SYSTEM_PLACES):
+        for top in place.glob("*"):
+            if top.name.startswith(_SYSTEMS):
+                found |= {str(top), *map(str, top.rglob("*"))}
     return frozenset(found)
 
 

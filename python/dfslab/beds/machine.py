@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 from dfslab.beds import kernel
 from dfslab.beds.errors import BedError
@@ -32,6 +33,24 @@ def disk_limits(group: NodeGroup) -> dict[str, float]:
     if declared.iops:
         limits |= {"read_per_s": declared.iops, "write_per_s": declared.iops}
     return limits
+
+
+def cores_of(group: NodeGroup) -> float:
+    """How many cores of this machine a node's processors get."""
+    return float(group.processors * group.cores * group.share)
+
+
+def not_made(deployment: Deployment) -> list[str]:
+    """What is declared and will not be so, without keeping the hosts from starting."""
+    groups = {group.name: group for _, group in deployment.nodes()}.values()
+    here = os.cpu_count() or 1
+    lacking = kernel.lacks("memory limits")
+    if any(cores_of(group) < here for group in groups):
+        lacking += kernel.lacks("cpu limits")
+    return lacking + [
+        f"{group.name} declares {cores_of(group):g} cores; it shares the {here} of this machine"
+        for group in groups if cores_of(group) > here
+    ]  # fmt: skip
 
 
 def check_machine(deployment: Deployment) -> None:

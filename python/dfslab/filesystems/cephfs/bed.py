@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from dfslab.beds.host import Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 
 DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
-CLEAN_LIMIT_S = 180.0
 OSD_LIMIT_S = 90.0
 LEAST_BLOCK_BYTES = 3 << 30
 MEMORY_TARGET_BYTES = 939524096
@@ -63,14 +61,14 @@ class Bed(MountedBed):
             self.clients[0].run("setfattr", "-n", "ceph.dir.layout", "-v",
                                 f"{layout} pool={DATA_POOL}", str(self.mount_point))  # fmt: skip
 
-    def await_clean(self, limit_s: float = CLEAN_LIMIT_S) -> float:
-        """Wait until every placement group has all its copies; the seconds it took."""
-        began = time.monotonic()
-        while not self._clean():
-            if time.monotonic() > began + limit_s:
-                raise BedError("not_ready", "recovering", self._ceph("status"))
-            time.sleep(0.5)
-        return time.monotonic() - began
+    def lacking(self) -> str:
+        """Placement groups that are not active and clean, or that nobody knows yet."""
+        groups = self._asked("status").get("pgmap", {})
+        states = {one["state_name"]: one["count"] for one in groups.get("pgs_by_state", [])}
+        if states and states.get("active+clean", 0) == groups.get("num_pgs"):
+            return ""
+        said = ", ".join(f"{count} {state}" for state, count in states.items())
+        return f"placement groups: {said or 'unknown'}"
 
     @property
     def _master(self) -> Host:
@@ -184,8 +182,3 @@ class Bed(MountedBed):
             infos = [info for one in filesystems for info in one["mdsmap"]["info"].values()]
             return any(info["state"] == "up:active" for info in infos)
         return any(rank.get("state") == "active" for rank in ranks)
-
-    def _clean(self) -> bool:
-        groups = self._asked("status").get("pgmap", {})
-        states = {one["state_name"]: one["count"] for one in groups.get("pgs_by_state", [])}
-        return bool(states) and states.get("active+clean", 0) == groups.get("num_pgs")

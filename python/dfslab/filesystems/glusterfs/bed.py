@@ -15,7 +15,6 @@ from dfslab.beds.process import Process
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
 
 VOLUME = "dfslab"
-HEAL_LIMIT_S = 120.0
 CONNECT_LIMIT_S = 15.0
 # Parameters that are volume options say so by their source: "performance.quick-read".
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
@@ -72,14 +71,9 @@ class Bed(MountedBed):
                   for one in ElementTree.fromstring(said).iter("totalNumberOfEntries")]  # fmt: skip
         return sum(totals)
 
-    def await_healed(self, limit_s: float = HEAL_LIMIT_S) -> float:
-        """Wait until nothing is left to heal; the seconds it took. BedError when it never is."""
-        began = time.monotonic()
-        while left := self.pending_heals():
-            if time.monotonic() > began + limit_s:
-                raise BedError("not_ready", "healing", f"{left} entries left after {limit_s:g} s")
-            time.sleep(0.25)
-        return time.monotonic() - began
+    def lacking(self) -> str:
+        """Bricks that do not answer count as one entry each."""
+        return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
     def observe(self) -> dict[str, Any]:
         """Calls, mean latency and bytes of every brick since the last time it was asked."""

@@ -35,6 +35,8 @@ NAMENODE_PORTS = {"rpc": 8020, "http": 9870}
 DATANODE_PORTS = {"data": 9866, "http": 9864, "ipc": 9867}
 FORMAT_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 5.0
+# Three heartbeats of 3 s: what the NameNode calls dead it has missed for minutes.
+HEARD_WITHIN_S = 9
 MIB = 2**20
 # A local daemon is never asked by way of a proxy, whatever the environment says.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -377,6 +379,19 @@ class Bed(BaseBed):
             "safe_mode": self._safe_mode(),
             "daemons": self.daemon_states(),
         }
+
+    def lacking(self) -> str:
+        """DataNodes that the NameNode has not heard of lately, and blocks short of replicas."""
+        said = self._namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo")
+        if said is None:
+            return "the NameNode does not answer"
+        nodes = json.loads(said["LiveNodes"]).values()
+        heard = [node for node in nodes if node["lastContact"] <= HEARD_WITHIN_S]
+        away = self.parameters.datanodes - len(heard)
+        wanted = said["TotalBlocks"] * self.parameters.replication
+        short = wanted - sum(node["numBlocks"] for node in heard)
+        parts = [f"{away} DataNodes"] if away else []
+        return ", ".join(parts + ([f"{short} replicas"] if short > 0 else []))
 
     @staticmethod
     def _jars(parameters: BedParameters, notify: Notify = lambda text: None) -> Path:

@@ -12,6 +12,7 @@ from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 
 VOLUME = "dfslab"
 PORT = 6379
+HAND_OVER = "/tmp/fuse_fd_comm."
 
 
 class Bed(MountedBed):
@@ -58,6 +59,17 @@ class Bed(MountedBed):
             "--log", str(host.log("juicefs")), self._database, str(point),
         ]  # fmt: skip
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
+
+    def settle(self) -> None:
+        """The door by which a mount could be handed over is closed: it lies in everybody's /tmp.
+
+        Its name holds a process number of the host's own, so only the host's own list of listening
+        sockets tells which are this bed's.
+        """
+        for host in self.clients:
+            for line in host.run("cat", "/proc/net/unix").splitlines():
+                if HAND_OVER in line:
+                    host.run("rm", "-f", line[line.index(HAND_OVER) :])
 
     @property
     def _database(self) -> str:

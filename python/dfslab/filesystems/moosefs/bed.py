@@ -10,6 +10,8 @@ from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 
 # What a chunkserver keeps free is by default more than a small disk has.
 LEAVE_SPACE = "256MiB"
+# Of chunks that have fewer copies than they should, in `mfscli -SIC`.
+SHORT = ("missing", "endangered", "undergoal")
 EXPORTS = "* / rw,alldirs,admin,maproot=0:0\n* . rw\n"
 # The field of mfscli's table of chunkservers that says how large they are.
 TOTAL_SPACE = 10
@@ -70,6 +72,17 @@ class Bed(MountedBed):
         rows = [line.split(";") for line in said.splitlines() if line.startswith("chunk servers")]
         # One that has just come back says its capacity only when it has read its disk.
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
+
+    def lacking(self) -> str:
+        """Chunkservers that are away, and chunks with fewer copies than their goal."""
+        master = self.hosts.of("master")[0]
+        said = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
+        rows = [line.split(";") for line in said.splitlines() if "chunkclass" in line]
+        short = {row[1].split()[1].rstrip(":"): int(row[2]) for row in rows
+                 if row[1].split()[1].rstrip(":") in SHORT}  # fmt: skip
+        away = len(self.hosts.of("chunkserver")) - self.chunkservers_seen()
+        parts = [f"{away} chunkservers"] if away else []
+        return ", ".join(parts + [f"{n} chunks {kind}" for kind, n in short.items() if n])
 
     def _launch(self, host: Host, command: str, name: str, data: Path, settings: dict[str, Any],
                 stage: int) -> None:  # fmt: skip

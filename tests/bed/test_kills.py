@@ -1,0 +1,109 @@
+"""dfslab killed at any moment, on a real file system: `bed down --all` cleans the machine."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dfslab.beds import registry, state
+from dfslab.beds.holdings import holdings, settled
+
+pytestmark = pytest.mark.bed
+DFSLAB = str(Path(sys.executable).with_name("dfslab"))
+UP = ["bed", "up", "glusterfs", "--servers", "2", "--clients", "1", "--link", "1Gbit",
+      "--disk", "60MiB/s"]  # fmt: skip
+RUN = """schema = 1
+name = "killed"
+file_system = { name = "glusterfs", access = { bed = true } }
+workload = { name = "sequential_write", file_size = "32 MiB", operations_per_client = 20 }
+run = { methods = ["measure"] }
+
+[[deployment.node]]
+name = "server"
+count = 2
+roles = { brick = 1 }
+disk = { write_rate = "60 MiB/s", capacity = "2 GiB" }
+
+[[deployment.node]]
+name = "client"
+roles = { client = 1 }
+"""
+
+
+def started(words: list[str], folder: Path) -> subprocess.Popen:
+    with (folder / "said.txt").open("ab") as said:
+        return subprocess.Popen([DFSLAB, *words], cwd=folder, stdout=said, stderr=said)
+
+
+def phases() -> list[str]:
+    """How far each bed is, by its record."""
+    records = [folder.read() for folder in state.folders()]
+    return [record.phase for record in records if record]
+
+
+def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 60) -> None:
+    deadline = time.monotonic() + limit_s
+    while not true():
+        assert child.poll() is None, "it ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def killed(child: subprocess.Popen, after_s: float) -> bool:
+    """kill -9 after a while; whether it still ran."""
+    time.sleep(after_s)
+    ran = child.poll() is None
+    child.kill()
+    child.wait()
+    return ran
+
+
+def killed_start(folder: Path, rng: random.Random) -> bool:
+    """A start, killed at any moment between its first folder and its end."""
+    before = len(state.folders())
+    child = started(UP, folder)
+    once(lambda: len(state.folders()) > before, child)
+    return killed(child, rng.uniform(0, 6))
+
+
+def killed_run(folder: Path, rng: random.Random) -> bool:
+    """A run on a bed of its own, killed while the load is at work."""
+    before = phases().count("up")
+    child = started(["run", "killed.toml"], folder)
+    once(lambda: phases().count("up") > before, child)
+    return killed(child, rng.uniform(0, 3))
+
+
+def killed_end(folder: Path, rng: random.Random) -> bool:
+    """A take-down, killed when it has begun to end the daemons."""
+    child = started(UP, folder)
+    assert child.wait(60) == 0
+    name = max(registry.list_beds(), key=lambda bed: (bed["state"] == "up", bed["created"]))["name"]
+    child = started(["bed", "down", name], folder)
+    once(lambda: ("up", name) not in {(b["state"], b["name"]) for b in registry.list_beds()}, child)
+    return killed(child, rng.uniform(0, 0.05))
+
+
+def test_ten_kills_leave_what_bed_down_cleans(nothing_left, tmp_path):
+    """kill -9 while starting, running and going down; interrupted runs leave whole files only."""
+    rng = random.Random(5)
+    (tmp_path / "killed.toml").write_text(RUN)
+    before = holdings()
+    rounds = [killed_end, *[killed_start, killed_run] * 3, killed_start, killed_end, killed_start]
+    ran = [kill(tmp_path, rng) for kill in rounds]
+    print([f"{kill.__name__}: {'cut off' if cut else 'had ended'}"
+           for kill, cut in zip(rounds, ran, strict=True)])  # fmt: skip
+    for kill in set(rounds):
+        assert any(cut for one, cut in zip(rounds, ran, strict=True) if one is kill)
+    assert settled(before, 0) != [], "there was nothing to clean"
+    down = subprocess.run([DFSLAB, "bed", "down", "--all"], capture_output=True, text=True)
+    assert down.returncode == 0, down.stderr
+    assert settled(before) == []
+    for path in tmp_path.rglob("*.json"):
+        json.loads(path.read_text())
