@@ -39,7 +39,7 @@ class Cost:
     nobody waits for. `burst` is what one unit or turn asks of each station: copies that do the same
     at once wait there for each other. An operation has one client, so the client's stations stand
     there with one copy. `visits` counts how often each lock is taken. `steps` holds the outermost
-    named steps.
+    named steps and, as "outer/inner", the named steps right inside of them.
     """
 
     latency_s: float = 0.0
@@ -151,7 +151,9 @@ class Reader:
         cost = kinds[type(node)](node, role)
         if node.name and not isinstance(node, Later):
             work = dict(cost.demands), dict(cost.background)
-            cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work)}
+            inside = {f"{node.name}/{name}": step for name, step in cost.steps.items()
+                      if "/" not in name and step.latency_s}  # fmt: skip
+            cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work), **inside}
         return cost
 
     def _use(self, node: Use, role: str) -> Cost:

@@ -84,8 +84,14 @@ def _terms(scenario: Scenario) -> np.ndarray:
                      max(1.0, np.ceil(size / block)), clients, clients * moved])  # fmt: skip
 
 
-def fit(results: Sequence[Result], seed: int = 1) -> list[StepFunction]:
-    """A function for every step measured at enough configurations. RunFailed when there is none."""
+def fit(
+    results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
+) -> list[StepFunction]:
+    """A function for every step measured at enough configurations. RunFailed when there is none.
+
+    `only` names the terms that may have weight: "1" alone is the mean, with "clients" Amdahl's
+    serial fit.
+    """
     seen: dict[tuple[str, str], dict[str, list[float]]] = {}
     scenarios: dict[str, Scenario] = {}
     for result in results:
@@ -96,7 +102,8 @@ def fit(results: Sequence[Result], seed: int = 1) -> list[StepFunction]:
             if step.time_s_mean > 0:
                 points = seen.setdefault((step.operation, step.step), {})
                 points.setdefault(result.point_id, []).append(step.time_s_mean)
-    terms = {point: _terms(scenario) for point, scenario in scenarios.items()}
+    kept = np.array([name in only for name in TERMS], float)
+    terms = {point: kept * _terms(scenario) for point, scenario in scenarios.items()}
     enough = {key: points for key, points in seen.items() if len(points) >= FEWEST_POINTS}
     if not enough:
         raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
