@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from dfslab.beds.errors import BedError
 from dfslab.beds.hardware import Check
 from dfslab.beds.host import Host, HostDaemon
 from dfslab.beds.process import MARK, Process
+from dfslab.beds.score import score
 from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.standard import standard
@@ -66,6 +68,7 @@ class BaseBed:
         self.daemons: dict[str, Daemon] = {}
         self.start_s = self.hardware_check_s = 0.0
         self.hardware: list[Check] = []
+        self.scores: dict[str, float] = {}
         self._folder, self._record = folder, record
         self._stages: dict[str, int] = {}
 
@@ -159,6 +162,19 @@ class BaseBed:
         storing = frozenset(role.name for role in roles if role.kind == "data")
         self.hardware = hardware.measure(cluster, storing)
         self.hardware_check_s = time.monotonic() - began
+        self.scores = self._scores(deployment)
+
+    def _scores(self, deployment: Deployment) -> dict[str, float]:
+        """Role -> its processors' score, of nodes whose share of them is declared."""
+        shared = {g.name for g in deployment.node if "share" in g.model_fields_set}
+        found: dict[str, list[float]] = {}
+        for host in self.hosts.hosts:
+            if host.group in shared:
+                self.notify(f"scoring the processor of {host.name}")
+                told = score(host)
+                for role in host.roles:
+                    found.setdefault(role, []).append(told)
+        return {role: statistics.fmean(scores) for role, scores in found.items()}
 
     def _memory_folder(self) -> Path:
         """A folder in memory, removed with the bed."""

@@ -22,7 +22,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import crossval, expectations, operations, store, table
+from dfslab.studies import crossval, expectations, operations, server_law, store, table
 from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
@@ -49,6 +49,7 @@ class Done:
     notes: list[str] = field(default_factory=list)
     learning: Any = None
     operations: operations.Operations | None = None
+    server_law: server_law.ServerLaw | None = None
     verdicts: list[expectations.Verdict] = field(default_factory=list)
 
     @property
@@ -71,6 +72,9 @@ class Done:
         }
         if self.comparison is None:
             found["results"] = [result.model_dump(mode="json") for result in self.results]
+        if self.server_law is not None:
+            found["server_law"] = self.server_law.model_dump(mode="json")
+        if self.comparison is None:
             return found
         rows = self.comparison.model_dump(mode="json")
         found["points"] = rows.pop("rows")
@@ -144,7 +148,7 @@ def run(
             results = sweep(scenario, methods, run_store, report)
             session.close()
             done = _weigh(scenario, run_store.folder, results, report)
-            if done.comparison is not None or always_page:
+            if done.comparison is not None or done.server_law is not None or always_page:
                 write_page(done)
             run_store.finish(done.document())
     return done
@@ -162,6 +166,7 @@ def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Repo
     done = Done(scenario, folder, results)
     done.notes = list(dict.fromkeys(note for result in results for note in result.notes))
     measured = [result for result in results if result.method == "measure"]
+    done.server_law = server_law.server_law(results)
     if measured and done.methods:
         done.comparison = compare(results)
         done.operations = operations.operations(results)
@@ -303,6 +308,7 @@ def write_page(done: Done) -> Path:
         learning=done.learning,
         operations=done.operations,
         verdicts=done.verdicts,
+        server_law=done.server_law,
     )
     pages.write(study, done.page)
     return done.page

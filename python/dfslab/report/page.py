@@ -21,6 +21,7 @@ from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.expectations import Verdict
 from dfslab.studies.operations import Operations
+from dfslab.studies.server_law import ServerLaw
 from dfslab.studies.store import write_atomically
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class ReportInput:
     learning: Learning | None = None
     operations: Operations | None = None
     verdicts: list[Verdict] = field(default_factory=list)
+    server_law: ServerLaw | None = None
 
     @property
     def methods(self) -> list[str]:
