@@ -24,7 +24,8 @@ SIZE = "workload.file_size"
 NOISE_FLOOR = 0.15
 # Repetitions that differ by more than this factor from their mean are not consistent.
 INCONSISTENT = 2.0
-REST = "rest"
+REST, WHOLE = "rest", "whole"
+LATENCY = "latency_s_mean."
 FITTED = "fitted"
 FUNCTIONS: Mapping[str, Sequence[str]] = {
     FITTED: tuple(step_functions.TERMS), "serial": ("1", "clients"), "mean": ("1",),
@@ -91,7 +92,8 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
-    """The result with "outer/rest": what an outer step takes beside the calls that are told apart.
+    """The result with the "whole" operation as a step, and "outer/rest" of the outer steps: what
+    they take beside the calls that are told apart.
 
     `asked` names the calls; all of the result's own where there are none.
     """
@@ -108,7 +110,11 @@ def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
              time_s_mean=max(0.0, times[o, s].time_s_mean - time))
         for (o, s), time in inside.items()
     ]  # fmt: skip
-    return result.model_copy(update={"steps": [*result.steps, *rest]})
+    both = [
+        Step(operation=name.removeprefix(LATENCY), step=WHOLE, time_s_mean=metric.value, count=1)
+        for name, metric in result.metrics.items() if name.startswith(LATENCY)
+    ]  # fmt: skip
+    return result.model_copy(update={"steps": [*both, *result.steps, *rest]})
 
 
 def _modelled(results: Sequence[Result], asked: set[Key]) -> dict[str, dict[str, Mapping]]:
