@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dfslab.models import step_functions
+from dfslab.models.prediction import Situation
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -95,3 +96,40 @@ def test_what_is_lost_in_noise_judges_nobody():
 
 def test_nothing_measured_says_nothing():
     assert operations.operations([]) is None
+
+
+def three_datanodes(*counts):
+    """A write to three equal DataNodes, in groups of these sizes."""
+    rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
+    node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": "600 Mbit/s"}}
+    nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
+    nodes += [{"name": role, "roles": {role: 1}} for role in ("namenode", "client")]
+    return build(Scenario, {
+        "name": "groups", "deployment": {"node": nodes},
+        "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 3},
+        "workload": {"name": "sequential_write", "file_size": "16 MiB"},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("counts", [(2, 1), (1, 2), (1, 1, 1)])
+def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
+    """Replicas are forced at different nodes at once: none waits for another one's disk."""
+    whole, parts = (Situation(three_datanodes(*each)) for each in ((3,), counts))
+    together = whole.costs(whole.constants)["write"].latency_s
+    assert parts.costs(parts.constants)["write"].latency_s == pytest.approx(together, rel=1e-6)
+
+
+def test_functions_err_as_far_up_as_down():
+    """Least squares of p / y - 1 would fall below noisy times; ratios are fitted evenly."""
+    scores = []
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        noisy = [
+            measured(p, {k: t * float(np.exp(0.6 * random.normal()))
+                         for k, t in planted(p).items()})
+            for p in scenario().points()
+        ]  # fmt: skip
+        (read,) = [f for f in step_functions.fit(noisy) if f.step == "read"]
+        said = [read.time_s(p.scenario)[0] / planted(p)["read"] for p in scenario().points()]
+        scores.append(np.median(np.log(said)))
+    assert abs(np.mean(scores)) < 0.12

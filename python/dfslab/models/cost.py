@@ -39,8 +39,8 @@ class Cost:
     nobody waits for. `burst` is what one unit or turn asks of each station: copies that do the same
     at once wait there for each other. An operation has one client, so the client's stations stand
     there with one copy. `whole` is the same of the one place that a unit goes to, not divided among
-    the places where it might. `visits` counts how often each lock is taken. `steps` holds the outermost
-    named steps and, as "outer/inner", the named steps right inside of them.
+    the places where it might. `visits` counts how often each lock is taken. `steps` holds the
+    outermost named steps and, as "outer/inner", the named steps right inside of them.
     """
 
     latency_s: float = 0.0
