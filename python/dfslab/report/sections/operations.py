@@ -11,8 +11,8 @@ from dfslab.report.page import ReportInput
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
-from dfslab.studies.compare import Score
-from dfslab.studies.operations import NOISE_FLOOR, SIZE, At, Operations
+from dfslab.studies.compare import Score, sort_key
+from dfslab.studies.operations import NOISE_FLOOR, SIZE, WHOLE, At, Operations
 
 TITLE = "Operations by size and count"
 ORDER = 44
@@ -21,10 +21,10 @@ FEWEST_SIZES = 4
 BASELINES = ("serial", "mean", "ideal")
 COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
 NOTE = (
-    "Mean time of one file in each step, against its size; a line breaks where the number of files "
-    "or clients changes. Points are measured, with 90 % intervals over repetitions, filled where "
-    "they were held out; lines are models, bands their 90 % intervals. OUTER/INNER is a call in "
-    "a step, OUTER/rest what the step takes beside such calls."
+    "Mean time of one file in each step, against its size; what is not the same everywhere is the "
+    "number of files, told by each point. Points are measured, with 90 % intervals over "
+    "repetitions, filled where they were held out; lines are models, dotted their 90 % intervals. "
+    "OUTER/INNER is a call in a step, OUTER/rest what the step takes beside such calls."
 )
 ALL_NOTE = (
     "The same as Wu 2013 draws it: the time of all files of a run together, one after the other. "
@@ -42,6 +42,7 @@ def render(study: ReportInput) -> Markup | None:
     if not steps:
         return None
     parts = [note(NOTE)]
+    steps.sort(key=lambda one: sort_key(_deployed(one)))
     for name, ones in _grouped(steps, lambda one: _deployment(study, one)).items():
         parts += [Markup("<h3>{}</h3>").format(name), _each(ones, name), _together(ones, name)]
     parts += [note(ALL_NOTE), _consistency(found), _errors(found), _table(study, steps)]
@@ -55,9 +56,13 @@ def _grouped(ones: Sequence[At], key: Any) -> dict[str, list[At]]:
     return groups
 
 
-def _deployment(study: ReportInput, one: At) -> str:
+def _deployed(one: At) -> dict[str, Any]:
     """What was varied beside sizes and counts."""
-    labels = {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
+    return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
+
+
+def _deployment(study: ReportInput, one: At) -> str:
+    labels = _deployed(one)
     return study.name(labels) if labels else "All configurations"
 
 
@@ -82,37 +87,22 @@ def _methods(ones: Sequence[At]) -> list[str]:
     return [method for method in said if method not in BASELINES]
 
 
-def _parts(ones: Sequence[At]) -> list[list[At]]:
-    """By size; broken where the count or the clients change together with nothing else."""
-    ordered = sorted(ones, key=lambda one: (one.size_bytes, one.point_id))
-    parts: list[list[At]] = []
-    for one in ordered:
-        last = parts[-1][-1] if parts else None
-        if last is None or _phase(last) != _phase(one):
-            parts.append([])
-        parts[-1].append(one)
-    return parts
-
-
-def _phase(one: At) -> tuple[int, int]:
-    return one.count, one.clients
+def _by_size(ones: Sequence[At]) -> list[At]:
+    return sorted(ones, key=lambda one: (one.size_bytes, one.point_id))
 
 
 def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
     """A model's line and the band of its intervals."""
-    x: list[float | None] = []
-    metrics: list[Metric | None] = []
-    for part in _parts([one for one in ones if method in one.predictions]):
-        x += [*(one.size_bytes for one in part), None]
-        metrics += [*(one.predictions[method] for one in part), None]
+    said = [one for one in _by_size(ones) if method in one.predictions]
+    metrics = [one.predictions[method] for one in said]
     line = {
-        "type": "scatter", "mode": "lines+markers", "name": words(method), "x": x,
-        "y": [m and m.value for m in metrics],
+        "type": "scatter", "mode": "lines+markers", "name": words(method),
+        "x": [one.size_bytes for one in said], "y": [m.value for m in metrics],
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }  # fmt: skip
     edges = [
-        line | {"name": f"{words(method)}, 90 %", "y": [m and getattr(m, end) for m in metrics],
+        line | {"name": f"{words(method)}, 90 %", "y": [getattr(m, end) for m in metrics],
                 "mode": "lines", "hoverinfo": "skip",
                 "line": {"color": colour(method), "width": 0.7, "dash": "dot"}}
         for end in ("low", "high")
@@ -121,7 +111,7 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
 
 
 def _points(ones: Sequence[At]) -> list[dict[str, Any]]:
-    ordered = sorted(ones, key=lambda one: one.size_bytes)
+    ordered = _by_size(ones)
     return [{
         "type": "scatter", "mode": "markers", "name": "measured",
         "x": [one.size_bytes for one in ordered], "y": [one.measured.value for one in ordered],
@@ -137,14 +127,12 @@ def _together(ones: Sequence[At], name: str) -> Markup:
     """All steps in one panel: the time of all files of a run, as in the paper's figures."""
     traces = []
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
-    times = []
+    times: list[float] = []
     for index, (step, of) in enumerate(shown):
-        x: list[float | None] = []
-        y: list[float | None] = []
-        for part in _parts(of):
-            x += [*(one.size_bytes for one in part), None]
-            y += [*(one.measured.value * one.count for one in part), None]
-        times += [value for value in y if value is not None]
+        ordered = _by_size(of)
+        x = [one.size_bytes for one in ordered]
+        y = [one.measured.value * one.count for one in ordered]
+        times += y
         ink: dict[str, Any] = {"color": SEQUENCE[index % len(SEQUENCE)]}
         traces.append({"type": "scatter", "mode": "lines+markers", "name": words(step),
                        "x": x, "y": y, "line": ink, "marker": ink | {"size": 5}})  # fmt: skip
@@ -169,7 +157,8 @@ def _errors(found: Operations) -> Markup:
     rows = [
         [step, method, score.n, percent(score.median_abs_error), percent(score.p90_abs_error),
          signed(score.median_signed_error), f"{score.coverage_90:.0%}"]
-        for step, scores in found.held_out.items() for method, score in _ordered(scores)
+        for step, scores in sorted(found.held_out.items(), key=_rank)
+        for method, score in _ordered(scores)
     ]  # fmt: skip
     head = ["step", "method", "points", "median |error|", "90 % |error|", "signed median",
             "90 % coverage"]  # fmt: skip
@@ -182,6 +171,12 @@ def _errors(found: Operations) -> Markup:
     return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
         told, table(head, rows, texts=2)
     )
+
+
+def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
+    """Whole operations first, then their steps, all together last."""
+    step, _ = scored
+    return step == "all", not step.endswith(f": {WHOLE}"), step
 
 
 def _ordered(scores: Mapping[str, Score]) -> list[tuple[str, Score]]:
