@@ -55,9 +55,10 @@ def test_every_section_is_there_and_full(study):
     found = page.sections(study)
     assert [s.name for s in found] == [
         "summary", "throughput", "scaling", "latency", "steps", "operations", "expectations",
-        "predictions", "factors", "model_error", "advice", "trace", "provenance"]  # fmt: skip
-    # Factors are of designed sweeps, which this is not.
-    assert [s.name for s in found if not s.body] == ["factors"]
+        "server_law", "predictions", "factors", "model_error", "advice", "trace",
+        "provenance"]  # fmt: skip
+    # Factors are of designed sweeps, the law is of a metadata server: this is neither.
+    assert [s.name for s in found if not s.body] == ["server_law", "factors"]
     assert {s.name for s in found} == set(discover.members("report/sections"))
 
 

@@ -1,4 +1,4 @@
-"""Wu 2013's experiments as they were recorded on real beds: what must hold of them, judged again."""
+"""Wu 2013's experiments as they were recorded on real beds: what must hold of them, again."""
 
 from __future__ import annotations
 
