@@ -12,7 +12,7 @@ from dfslab.studies import expectations, table
 from dfslab.studies.operations import operations
 
 ROOT = Path(__file__).parents[2] / "scenarios"
-RECORDED = ("wu-write",)
+RECORDED = ("wu-write", "wu-read")
 # Errors and coverage that the issue of the experiments asks for.
 MOST_ERROR, LEAST_COVERAGE = 0.15, 0.80
 
