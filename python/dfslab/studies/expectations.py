@@ -128,12 +128,13 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
     errors = [np.var(values, ddof=1) / len(values) if len(values) > 1 else LEAST_NOISE**2
               for values in (mine, other)]  # fmt: skip
     noise = max(LEAST_NOISE, 2 * float(np.sqrt(sum(errors))))
-    if one.claim == "flat":
-        outcome = HIT if abs(log) <= np.log(SEEN) else MISS
+    flat = one.claim == "flat"
+    if flat and abs(log) <= np.log(SEEN):
+        outcome = HIT
     elif abs(log) <= noise:
         outcome = NOISE
     else:
-        outcome = HIT if (log > 0) == (one.expected > 1) else MISS
+        outcome = HIT if not flat and (log > 0) == (one.expected > 1) else MISS
     return Verdict(one, float(np.exp(log)), float(np.exp(noise)), outcome)
 
 

@@ -17,7 +17,8 @@ MOST_ROWS = 400
 NOTE = (
     "Stated by the description before anything was measured: which step dominates, which grows or "
     "stays flat with the size, the count and the deployment. A hit went the stated way by more "
-    "than the noise of the repetitions, a miss the other way; flat is a hit up to a factor of 1.5."
+    "than the noise of the repetitions, a miss the other way; flat is a hit up to a factor of 1.5, "
+    "a miss beyond that and the noise."
 )
 KINDS = {
     "dominates": "which step takes longest",
