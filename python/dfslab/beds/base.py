@@ -165,16 +165,15 @@ class BaseBed:
         self.scores = self._scores(deployment)
 
     def _scores(self, deployment: Deployment) -> dict[str, float]:
-        """Role -> its processors' score, of nodes whose share of them is declared."""
+        """Metadata role -> its processors' score, on nodes whose share of them is declared."""
         shared = {g.name for g in deployment.node if "share" in g.model_fields_set}
-        found: dict[str, list[float]] = {}
-        for host in self.hosts.hosts:
-            if host.group in shared:
-                self.notify(f"scoring the processor of {host.name}")
-                told = score(host)
-                for role in host.roles:
-                    found.setdefault(role, []).append(told)
-        return {role: statistics.fmean(scores) for role, scores in found.items()}
+        found: dict[str, float] = {}
+        for role in discover.file_system(self.SYSTEM).roles:
+            hosts = [host for host in self.hosts.of(role.name) if host.group in shared]
+            if role.kind == "metadata" and hosts:
+                self.notify(f"scoring the processors of {role.name}")
+                found[role.name] = statistics.fmean(score(host) for host in hosts)
+        return found
 
     def _memory_folder(self) -> Path:
         """A folder in memory, removed with the bed."""

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from dfslab.models import burst, laws
 from dfslab.models.prediction import Situation
 from dfslab.result import Metric, Result
+from dfslab.spec.stream import stream_spec
 from dfslab.studies.compare import geometric_mean
 
-CLIENTS, PER_CLIENT = "workload.clients", "workload.operations_per_client"
 FEWEST = 4
 DRAWN = 60
 PAPER = "x ln x"
@@ -129,16 +129,19 @@ def _score(result: Result) -> float | None:
                  if r.kind == "metadata" and r.name in scores), None)  # fmt: skip
 
 
+def _files(result: Result) -> int:
+    """Files of each client."""
+    return int(stream_spec(result.point.scenario, 0)["files_per_client"])
+
+
 def _curves(closed: Sequence[Result]) -> list[Curve]:
     """Files in proportion ("each") and as many in all, for each share."""
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
         operation = next(iter(Situation(result.point.scenario).mix))
-        counted = result.detail.get("operations", {}).get(operation, {}).get("count", 0)
-        clients = result.point.scenario.workload.clients
-        share = _share(result)
-        groups.setdefault((operation, share, "each", round(counted / clients)), []).append(result)
-        groups.setdefault((operation, share, "in all", counted), []).append(result)
+        asked, share, each = result.point.scenario.workload, _share(result), _files(result)
+        groups.setdefault((operation, share, "each", each), []).append(result)
+        groups.setdefault((operation, share, "in all", each * asked.clients), []).append(result)
     return [_curve(*key[:3], group) for key, group in sorted(groups.items())]
 
 
