@@ -13,8 +13,9 @@ import sys
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 
-# Limits hold over periods of 0.1 s, so a kernel runs for many of them.
-KERNEL_S = 1.0
+# Limits hold over periods of 0.1 s, so a kernel runs for several of them at a time. The best of
+# its turns counts: what others take from a shared machine is not the processor's.
+KERNEL_S = 0.4
 LIMIT_S = 60.0
 PROGRAM = """
 import hashlib, math, sys, time, zlib
@@ -23,11 +24,14 @@ kernels = (lambda: zlib.compress(block, 6), lambda: hashlib.sha256(block * 16).d
 rates = []
 for kernel in kernels:
     kernel()
-    begun, turns = time.perf_counter(), 0
-    while time.perf_counter() - begun < float(sys.argv[1]):
-        kernel()
-        turns += 1
-    rates.append(turns / (time.perf_counter() - begun))
+    seen = []
+    for _ in range(5):
+        begun, turns = time.perf_counter(), 0
+        while time.perf_counter() - begun < float(sys.argv[1]):
+            kernel()
+            turns += 1
+        seen.append(turns / (time.perf_counter() - begun))
+    rates.append(max(seen))
 print(math.prod(rates) ** (1 / len(rates)))
 """
 
