@@ -11,6 +11,7 @@ from dfslab import discover
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import page, terminal
+from dfslab.studies import expectations, operations
 from dfslab.studies.advise import advise
 from dfslab.studies.compare import compare
 from playwright.sync_api import sync_playwright
@@ -43,16 +44,21 @@ def study():
     calibration = models[0].calibration
     advice = [one for point in points for one in advise(point, calibration)[:1]]
     comparison = compare(results)
-    return page.ReportInput(scenario, results, comparison, comparison.fitted, TRACE, advice)
+    return page.ReportInput(
+        scenario, results, comparison, comparison.fitted, TRACE, advice,
+        operations=operations.operations(results),
+        verdicts=expectations.score(expectations.expectations(list(points)), results),
+    )  # fmt: skip
 
 
 def test_every_section_is_there_and_full(study):
     found = page.sections(study)
     assert [s.name for s in found] == [
-        "summary", "throughput", "scaling", "latency", "steps", "predictions", "factors",
-        "model_error", "advice", "trace", "provenance"]  # fmt: skip
-    # Factors are of designed sweeps, which this is not.
-    assert [s.name for s in found if not s.body] == ["factors"]
+        "summary", "throughput", "scaling", "latency", "steps", "operations", "expectations",
+        "server_law", "predictions", "factors", "model_error", "advice", "trace",
+        "provenance"]  # fmt: skip
+    # Factors are of designed sweeps, the law is of a metadata server: this is neither.
+    assert [s.name for s in found if not s.body] == ["server_law", "factors"]
     assert {s.name for s in found} == set(discover.members("report/sections"))
 
 

@@ -75,6 +75,20 @@ def test_noise_hides_what_it_is_larger_than():
     assert sum(counts[expectations.NOISE] for counts in found.values()) > 0
 
 
+def test_what_is_flat_is_missed_only_beyond_the_noise():
+    points = hdfs(latencies=("50 us",)).points()
+    stated = [one for one in expectations.expectations(points) if one.claim == "flat"]
+    for spread, outcome in ((1.01, expectations.MISS), (4.0, expectations.NOISE)):
+        results = [
+            measured(p, {k: 3.0**place * spread**side for k in modelled(p)}, side)
+            for place, p in enumerate(points) for side in (-1, 0, 1)
+        ]  # fmt: skip
+        near = [v for v in expectations.score(stated, results) if 2 < max(v.measured,
+                1 / v.measured) < 4]  # fmt: skip
+        assert near
+        assert {v.outcome for v in near} == {outcome}
+
+
 def test_what_was_not_measured_is_not_scored():
     assert expectations.score(expectations.expectations(hdfs().points()), []) == []
 

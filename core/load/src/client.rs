@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::plan::Verify;
 use crate::record::{Done, Step};
 use crate::setup::Setup;
-use crate::target::{File, Target};
+use crate::target::{Call, File, Target};
 use crate::{Error, ErrorKind, Result, Status};
 
 /// Buffers are aligned to this, as direct I/O demands.
@@ -45,6 +45,9 @@ pub struct Client<'a> {
     buffer: Vec<u8>,
     buffer_start: usize,
     pub(crate) done: Vec<Done>,
+    /// What the target asked its metadata server within the last step, where it tells.
+    asked: Vec<Call>,
+    tells_calls: bool,
     pub(crate) clock: Clock,
     /// Check what is read as it is read.
     pub verifies: bool,
@@ -57,6 +60,7 @@ impl<'a> Client<'a> {
         let buffer = vec![0; setup.plan.stream.transfer_size_bytes as usize + ALIGNMENT];
         let buffer_start = buffer.as_ptr().align_offset(ALIGNMENT);
         let mut clock = Clock::new();
+        let tells_calls = target.tells_calls();
         Client {
             number,
             setup,
@@ -71,6 +75,8 @@ impl<'a> Client<'a> {
             buffer,
             buffer_start,
             done: Vec::with_capacity(64),
+            asked: Vec::new(),
+            tells_calls,
             verifies: setup.plan.verify == Verify::Inline,
             now: clock.now(),
             clock,
@@ -238,6 +244,10 @@ impl<'a> Client<'a> {
         let outcome = call(self.target.as_mut(), &self.path);
         let end = self.clock.now();
         self.now = end;
+        if self.tells_calls {
+            self.asked.clear();
+            self.target.calls(&mut self.asked);
+        }
         let value = outcome?;
         self.done.push(Done {
             step,
@@ -245,7 +255,24 @@ impl<'a> Client<'a> {
             end,
             bytes,
         });
+        if self.tells_calls {
+            self.note_calls(step);
+        }
         Ok(value)
+    }
+
+    /// What the target asked inside the step that is done.
+    fn note_calls(&mut self, outer: Step) {
+        for call in self.asked.drain(..) {
+            if let Some(step) = outer.inner(&call.name) {
+                self.done.push(Done {
+                    step,
+                    start: call.start,
+                    end: call.end,
+                    bytes: 0,
+                });
+            }
+        }
     }
 
     pub(crate) fn content(&self, owner: u32, file: u64, offset: u64, length: u64) -> Bytes {

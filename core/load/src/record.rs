@@ -11,7 +11,7 @@ use crate::Error;
 
 const KINDS: usize = OperationKind::ALL.len();
 
-/// The primitives of logical operations.
+/// The primitives of logical operations; at the end, calls to a metadata server inside of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Create,
@@ -34,10 +34,15 @@ pub enum Step {
     GetXattr,
     Lock,
     Unlock,
+    OpenGetBlockLocations,
+    CreateCreate,
+    AppendAppend,
+    WriteAddBlock,
+    CloseComplete,
 }
 
 impl Step {
-    const ALL: [Step; 20] = [
+    const ALL: [Step; 25] = [
         Step::Create,
         Step::Open,
         Step::Append,
@@ -58,6 +63,11 @@ impl Step {
         Step::GetXattr,
         Step::Lock,
         Step::Unlock,
+        Step::OpenGetBlockLocations,
+        Step::CreateCreate,
+        Step::AppendAppend,
+        Step::WriteAddBlock,
+        Step::CloseComplete,
     ];
 
     pub fn name(self) -> &'static str {
@@ -82,8 +92,29 @@ impl Step {
             "get_xattr",
             "lock",
             "unlock",
+            "open/getBlockLocations",
+            "create/create",
+            "append/append",
+            "write/addBlock",
+            "close/complete",
         ];
         NAMES[self as usize]
+    }
+
+    /// The call to a metadata server of that name inside this step, where it is told apart.
+    pub fn inner(self, call: &str) -> Option<Step> {
+        match (self, call) {
+            (Step::Open, "getBlockLocations") => Some(Step::OpenGetBlockLocations),
+            (Step::Create, "create") => Some(Step::CreateCreate),
+            (Step::Append, "append") => Some(Step::AppendAppend),
+            (Step::Write, "addBlock") => Some(Step::WriteAddBlock),
+            (Step::Close, "complete") => Some(Step::CloseComplete),
+            _ => None,
+        }
+    }
+
+    fn is_inner(self) -> bool {
+        self >= Step::OpenGetBlockLocations
     }
 }
 
@@ -377,15 +408,22 @@ impl Record {
             parent: 0,
             bytes: operation.size_bytes,
         });
-        let parent = self.spans.len() as u64;
-        self.spans.extend(done.iter().map(|one| Kept {
-            kind,
-            step: Some(one.step),
-            start: one.start,
-            end: one.end,
-            parent,
-            bytes: one.bytes,
-        }));
+        let operation = self.spans.len() as u64;
+        let mut outer = operation;
+        for one in done {
+            let inner = one.step.is_inner();
+            self.spans.push(Kept {
+                kind,
+                step: Some(one.step),
+                start: one.start,
+                end: one.end,
+                parent: if inner { outer } else { operation },
+                bytes: one.bytes,
+            });
+            if !inner {
+                outer = self.spans.len() as u64;
+            }
+        }
     }
 
     /// The spans that were kept; their ids are unique over all clients: the client above, a count

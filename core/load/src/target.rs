@@ -1,5 +1,6 @@
 //! What a load runs on: the trait, declared capabilities, and the targets there are.
 
+mod calls;
 mod hdfs;
 pub(crate) mod layer;
 mod nfs;
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use dfslab_workload::OperationKind;
 use serde::{Deserialize, Serialize};
 
+pub use self::calls::Call;
 use crate::{Error, ErrorKind, Result};
 
 /// What a target can do, checked before any work.
@@ -339,6 +341,12 @@ pub trait Target: Send {
     fn rmdir(&mut self, path: &str) -> Result<()>;
     /// Take a file out of the client's page cache.
     fn drop_cache(&mut self, path: &str) -> Result<()>;
+    /// Whether it tells what it asks a metadata server inside one call.
+    fn tells_calls(&self) -> bool {
+        false
+    }
+    /// What this thread's calls have asked since this was last called, put behind `found`.
+    fn calls(&self, _found: &mut Vec<Call>) {}
     /// Open an existing file for reading and writing.
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
         Err(absent("open_write", path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from dfslab.beds.hardware import Check
 from dfslab.beds.host import Host, HostDaemon
 from dfslab.beds.machine import not_made
 from dfslab.beds.process import MARK, Process
+from dfslab.beds.score import score
 from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.standard import standard
@@ -68,6 +70,7 @@ class BaseBed:
         self.daemons: dict[str, Daemon] = {}
         self.start_s = self.hardware_check_s = 0.0
         self.hardware: list[Check] = []
+        self.scores: dict[str, float] = {}
         self._folder, self._record = folder, record
         self._stages: dict[str, int] = {}
 
@@ -163,6 +166,18 @@ class BaseBed:
         storing = frozenset(role.name for role in roles if role.kind == "data")
         self.hardware = hardware.measure(cluster, storing)
         self.hardware_check_s = time.monotonic() - began
+        self.scores = self._scores(deployment)
+
+    def _scores(self, deployment: Deployment) -> dict[str, float]:
+        """Metadata role -> its processors' score, on nodes whose share of them is declared."""
+        shared = {g.name for g in deployment.node if "share" in g.model_fields_set}
+        found: dict[str, float] = {}
+        for role in discover.file_system(self.SYSTEM).roles:
+            hosts = [host for host in self.hosts.of(role.name) if host.group in shared]
+            if role.kind == "metadata" and hosts:
+                self.notify(f"scoring the processors of {role.name}")
+                found[role.name] = statistics.fmean(score(host) for host in hosts)
+        return found
 
     def _memory_folder(self) -> Path:
         """A folder in memory, removed with the bed."""

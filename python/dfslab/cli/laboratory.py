@@ -22,7 +22,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import crossval, expectations, store, table
+from dfslab.studies import crossval, expectations, operations, server_law, store, table
 from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
@@ -48,6 +48,9 @@ class Done:
     trace: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
     learning: Any = None
+    operations: operations.Operations | None = None
+    server_law: server_law.ServerLaw | None = None
+    verdicts: list[expectations.Verdict] = field(default_factory=list)
 
     @property
     def page(self) -> Path:
@@ -69,10 +72,20 @@ class Done:
         }
         if self.comparison is None:
             found["results"] = [result.model_dump(mode="json") for result in self.results]
+        if self.server_law is not None:
+            found["server_law"] = self.server_law.model_dump(mode="json")
+        if self.comparison is None:
             return found
         rows = self.comparison.model_dump(mode="json")
         found["points"] = rows.pop("rows")
         found.update(rows)
+        if self.operations is not None:
+            found["held_out_by_step"] = {
+                step: {method: score.model_dump() for method, score in scores.items()}
+                for step, scores in self.operations.held_out.items()
+            }
+        if self.verdicts:
+            found["expectations"] = expectations.tally(self.verdicts)
         found["cross_validated"] = {k: s.model_dump() for k, s in self.crossval.items()}
         if self.learning is not None:
             found["learning"] = self.learning.model_dump(
@@ -135,7 +148,7 @@ def run(
             results = sweep(scenario, methods, run_store, report)
             session.close()
             done = _weigh(scenario, run_store.folder, results, report)
-            if done.comparison is not None or always_page:
+            if done.comparison is not None or done.server_law is not None or always_page:
                 write_page(done)
             run_store.finish(done.document())
     return done
@@ -153,8 +166,12 @@ def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Repo
     done = Done(scenario, folder, results)
     done.notes = list(dict.fromkeys(note for result in results for note in result.notes))
     measured = [result for result in results if result.method == "measure"]
+    done.server_law = server_law.server_law(results)
     if measured and done.methods:
         done.comparison = compare(results)
+        done.operations = operations.operations(results)
+        if not scenario.design.factor:
+            done.verdicts = _expected(results)
         models = [name for name in done.methods if name in VALIDATED]
         report(0, 1, "cross-validating")
         done.crossval = crossval.crossval(
@@ -289,6 +306,9 @@ def write_page(done: Done) -> Path:
         # Without models there is nothing that could tell what a change would do.
         advice=advice(done) if done.comparison is not None else [],
         learning=done.learning,
+        operations=done.operations,
+        verdicts=done.verdicts,
+        server_law=done.server_law,
     )
     pages.write(study, done.page)
     return done.page
@@ -337,7 +357,10 @@ def fit_steps(folder: Path) -> list[step_functions.StepFunction]:
 
 def expected(folder: Path) -> list[expectations.Verdict]:
     """What the description expected of a run before it, beside what was measured."""
-    results = reopen(folder).results
+    return _expected(reopen_results(folder))
+
+
+def _expected(results: Sequence[Result]) -> list[expectations.Verdict]:
     return expectations.score(expectations.expectations(_distinct_points(results)), results)
 
 

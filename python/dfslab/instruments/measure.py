@@ -72,6 +72,7 @@ def run_load(
         raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
     if session.bed is not None:
         outcome["observed"] = session.bed.observe()
+        outcome["processor_scores"] = session.bed.scores
     return outcome, spans
 
 
@@ -162,7 +163,7 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
 def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
             "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
-            "layers"]  # fmt: skip
+            "layers", "processor_scores"]  # fmt: skip
     if "places" in outcome:
         kept += ["places", "late_s", "fleet"]
     operations = outcome["operations"].items()

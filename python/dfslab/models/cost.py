@@ -38,8 +38,9 @@ class Cost:
     `busy_s` is how long it keeps its pipeline stage from the next unit. `background` is work that
     nobody waits for. `burst` is what one unit or turn asks of each station: copies that do the same
     at once wait there for each other. An operation has one client, so the client's stations stand
-    there with one copy. `visits` counts how often each lock is taken. `steps` holds the outermost
-    named steps.
+    there with one copy. `whole` is the same of the one place that a unit goes to, not divided among
+    the places where it might. `visits` counts how often each lock is taken. `steps` holds the
+    outermost named steps and, as "outer/inner", the named steps right inside of them.
     """
 
     latency_s: float = 0.0
@@ -47,6 +48,7 @@ class Cost:
     demands: Demands = field(default_factory=dict)
     background: Demands = field(default_factory=dict)
     burst: Demands = field(default_factory=dict)
+    whole: Demands = field(default_factory=dict)
     visits: Demands = field(default_factory=dict)
     steps: dict[str, Cost] = field(default_factory=dict)
 
@@ -58,6 +60,7 @@ class Cost:
             {station: d * count for station, d in self.demands.items()},
             {station: d * count for station, d in self.background.items()},
             {station: d * count for station, d in self.burst.items()},
+            {station: d * count for station, d in self.whole.items()},
             {station: v * count for station, v in self.visits.items()},
             {name: step.times(count) for name, step in self.steps.items()},
         )
@@ -68,6 +71,7 @@ class Cost:
             (self.demands, other.demands),
             (self.background, other.background),
             (self.burst, other.burst),
+            (self.whole, other.whole),
             (self.visits, other.visits),
         ):
             for station, demand in theirs.items():
@@ -95,11 +99,11 @@ def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
     """
 
     def lead_s(branch: Cost, station: Station) -> float:
-        return branch.latency_s - branch.burst[station]
+        return branch.latency_s - branch.whole[station]
 
     waits = [0.0]
-    for station, demand in own.burst.items():
-        first_s = min(lead_s(one, station) for one in branches if station in one.burst)
+    for station, demand in own.whole.items():
+        first_s = min(lead_s(one, station) for one in branches if station in one.whole)
         all_s = together[station] / (station.copies * station.servers)
         waits.append(all_s - demand - max(0.0, lead_s(own, station) - first_s))
     return max(waits)
@@ -151,7 +155,9 @@ class Reader:
         cost = kinds[type(node)](node, role)
         if node.name and not isinstance(node, Later):
             work = dict(cost.demands), dict(cost.background)
-            cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work)}
+            inside = {f"{node.name}/{name}": step for name, step in cost.steps.items()
+                      if "/" not in name and step.latency_s}  # fmt: skip
+            cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work), **inside}
         return cost
 
     def _use(self, node: Use, role: str) -> Cost:
@@ -175,6 +181,7 @@ class Reader:
         met = replace(station, copies=1) if alone else station
         cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
         cost.burst[met] = cost.burst.get(met, 0.0) + demand * (1.0 if alone else share)
+        cost.whole[met] = cost.whole.get(met, 0.0) + demand
 
     def _call(self, node: Call, role: str) -> Cost:
         request = self._transfer(role, node.role, self.value(node.request_bytes))
@@ -253,7 +260,7 @@ class Reader:
                 slowest = max(slowest, cost.busy_s)
                 first = first.then(cost.times(count - 1))
         total = first.times(units)
-        total.burst = first.burst
+        total.burst, total.whole = first.burst, first.whole
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
             # Where the first unit comes several times it leaves servers free for the next.
@@ -271,7 +278,7 @@ class Reader:
         if self._crowd > 1 and count > 1:
             cadence = max(turn.latency_s, self._crowd * station_bound_s(turn.burst))
             total.latency_s = turn.latency_s + (count - 1) * cadence
-            total.burst = turn.burst
+            total.burst, total.whole = turn.burst, turn.whole
         return total
 
     def _choice(self, node: Choice, role: str) -> Cost:

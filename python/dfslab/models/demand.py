@@ -67,10 +67,12 @@ class Calibration:
 
     def parameter_variance(self, situation: Situation) -> float:
         """Variance of log rate at `situation` that the constants' uncertainty causes."""
-        base = np.log(situation.predict(self.values).rate_per_s)
+        # What acts here and was never measured keeps its prior.
+        known = {**situation.constants, **self.values}
+        base = np.log(situation.predict(known).rate_per_s)
         gradient = np.zeros(len(self.constants))
         for index, constant in enumerate(self.constants):
-            moved = {**self.values, constant.key: constant.value * 1.05}
+            moved = {**known, constant.key: constant.value * 1.05}
             gradient[index] = (np.log(situation.predict(moved).rate_per_s) - base) / np.log(1.05)
         return float(gradient @ self.covariance @ gradient)
 

@@ -2,8 +2,9 @@
 
 Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what physics offers, with
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
-(Dp7, Dp8) and disk, the blocks (Dap1, Dap2), and the concurrent clients (Dp4). Relative errors are
-fitted, so small and large files weigh the same; intervals come from resampling configurations.
+(Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4).
+Ratios are fitted, so small and large files weigh the same, and twice as much errs as far as half;
+intervals come from resampling configurations.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ TERMS = {
     "network latency": "",
     "bytes / adapter rate": "",
     "bytes / disk rate": "",
-    "blocks": "s",
+    "further blocks": "s",
+    "further blocks * network latency": "",
     "clients": "s",
     "clients * bytes / adapter rate": "",
 }
 RESAMPLES = 200
+ROUNDS = 8
+MOST_RATIO = 30.0
 FEWEST_POINTS = 4
 
 
@@ -79,13 +83,20 @@ def _terms(scenario: Scenario) -> np.ndarray:
     adapters = [values[f"{role}.nic_bandwidth"] for role in (situation.client, *data)]
     disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
     block = situation.parameters.get("block_size", size) or 1.0
-    moved = size / min(adapters)
-    return np.array([1.0, values["network_latency"], moved, size / min(disks, default=np.inf),
-                     max(1.0, np.ceil(size / block)), clients, clients * moved])  # fmt: skip
+    moved, latency = size / min(adapters), values["network_latency"]
+    further = max(0.0, np.ceil(size / block) - 1)
+    return np.array([1.0, latency, moved, size / min(disks, default=np.inf), further,
+                     further * latency, clients, clients * moved])  # fmt: skip
 
 
-def fit(results: Sequence[Result], seed: int = 1) -> list[StepFunction]:
-    """A function for every step measured at enough configurations. RunFailed when there is none."""
+def fit(
+    results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
+) -> list[StepFunction]:
+    """A function for every step measured at enough configurations. RunFailed when there is none.
+
+    `only` names the terms that may have weight: "1" alone is the mean, with "clients" Amdahl's
+    serial fit.
+    """
     seen: dict[tuple[str, str], dict[str, list[float]]] = {}
     scenarios: dict[str, Scenario] = {}
     for result in results:
@@ -96,7 +107,8 @@ def fit(results: Sequence[Result], seed: int = 1) -> list[StepFunction]:
             if step.time_s_mean > 0:
                 points = seen.setdefault((step.operation, step.step), {})
                 points.setdefault(result.point_id, []).append(step.time_s_mean)
-    terms = {point: _terms(scenario) for point, scenario in scenarios.items()}
+    kept = np.array([name in only for name in TERMS], float)
+    terms = {point: kept * _terms(scenario) for point, scenario in scenarios.items()}
     enough = {key: points for key, points in seen.items() if len(points) >= FEWEST_POINTS}
     if not enough:
         raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
@@ -127,7 +139,18 @@ def _fit(
 
 
 def _solved(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Coefficients of at least 0 that make the relative errors least."""
-    weighted = x / y[:, None]
-    scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
-    return optimize.nnls(weighted / scale, np.ones_like(y), maxiter=1000)[0] / scale
+    """Coefficients of at least 0 that make the errors of the logarithms least.
+
+    (p - y) / sqrt(p y) is that error to third order, so least squares weighed by the last p, again
+    and again, come to it.
+    """
+    said = y
+    solved = np.zeros(x.shape[1])
+    for _ in range(ROUNDS):
+        weights = 1 / np.sqrt(said * y)
+        weighted = x * weights[:, None]
+        scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
+        solved = optimize.nnls(weighted / scale, weights * y, maxiter=1000)[0] / scale
+        # What is said of a point must not fall to nothing, or its weight would know no end.
+        said = np.maximum(x @ solved, y / MOST_RATIO)
+    return solved

@@ -19,6 +19,9 @@ from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.advise import Advice
 from dfslab.studies.compare import Comparison, Score
+from dfslab.studies.expectations import Verdict
+from dfslab.studies.operations import Operations
+from dfslab.studies.server_law import ServerLaw
 from dfslab.studies.store import write_atomically
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ class ReportInput:
     trace: dict[str, Any] | None = None
     advice: list[Advice] = field(default_factory=list)
     learning: Learning | None = None
+    operations: Operations | None = None
+    verdicts: list[Verdict] = field(default_factory=list)
+    server_law: ServerLaw | None = None
 
     @property
     def methods(self) -> list[str]:

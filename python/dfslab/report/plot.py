@@ -16,7 +16,7 @@ INK = "@ink"
 # Okabe and Ito's colours, which colour-blind readers tell apart; one colour a method everywhere.
 COLOURS = {
     "measure": INK, "sequence": "#0072B2", "petri": "#D55E00", "regression": "#009E73",
-    "mean": "#999999", "ideal": "#CC79A7", "trace": "#E69F00",
+    "mean": "#999999", "ideal": "#CC79A7", "trace": "#E69F00", "fitted": "#7F3C8D",
 }  # fmt: skip
 SPARE = ["#56B4E9", "#B8A000", "#7F3C8D", "#11A579"]
 SEQUENCE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D"]

@@ -67,8 +67,11 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
     """Which step of an operation takes longest, beside the next."""
     for point, steps in predicted.items():
-        for operation in {operation for operation, _ in steps}:
-            own = sorted(((t, s) for (o, s), t in steps.items() if o == operation), reverse=True)
+        # A step is compared with those beside it, not with its own parts.
+        for operation, outer in {(o, s.rpartition("/")[0]) for o, s in steps}:
+            own = sorted(((t, s) for (o, s), t in steps.items()
+                          if (o, s.rpartition("/")[0]) == (operation, outer)),
+                         reverse=True)  # fmt: skip
             if len(own) > 1 and own[1][0] > 0 and own[0][0] / own[1][0] >= SEEN:
                 yield Statement("dominates", operation, own[0][1], point, point, own[1][1],
                                 own[0][0] / own[1][0])  # fmt: skip
@@ -125,12 +128,13 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
     errors = [np.var(values, ddof=1) / len(values) if len(values) > 1 else LEAST_NOISE**2
               for values in (mine, other)]  # fmt: skip
     noise = max(LEAST_NOISE, 2 * float(np.sqrt(sum(errors))))
-    if one.claim == "flat":
-        outcome = HIT if abs(log) <= np.log(SEEN) else MISS
+    flat = one.claim == "flat"
+    if flat and abs(log) <= np.log(SEEN):
+        outcome = HIT
     elif abs(log) <= noise:
         outcome = NOISE
     else:
-        outcome = HIT if (log > 0) == (one.expected > 1) else MISS
+        outcome = HIT if not flat and (log > 0) == (one.expected > 1) else MISS
     return Verdict(one, float(np.exp(log)), float(np.exp(noise)), outcome)
 
 

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dfslab.result import Metric, Provenance, Result
+from dfslab.result import Metric, Provenance, Result, Step
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, Value
 from dfslab.studies.store import write_atomically
 
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
-LATENCY = "latency_s_"
+LATENCY, RESPONSE = "latency_s_", "response_s_"
+STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
+MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], path: Path) -> int:
@@ -27,15 +29,18 @@ def write(results: Sequence[Result], path: Path) -> int:
     measured = [r for r in results if r.method == "measure" and r.complete]
     measured.sort(key=lambda result: (result.provenance.started, result.point_id))
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
-    latencies = sorted({m for r in measured for m in r.metrics if m.startswith(LATENCY)})
+    latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
+    parts = sorted({name for result in measured for name in _parts(result)})
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*keys, *OWN, *latencies])
+    rows.writerow([*keys, *OWN, *latencies, *parts])
     for result in measured:
         own = [result.repetition, result.provenance.started, result.detail.get("wall_s"),
                *(_number(result, name) for name in OWN[3:])]  # fmt: skip
         labels = [json.dumps(result.labels.get(key)) for key in keys]
-        rows.writerow([*labels, *own, *(_number(result, name) for name in latencies)])
+        more = _parts(result)
+        rows.writerow([*labels, *own, *(_number(result, name) for name in latencies),
+                       *(more.get(name, "") for name in parts)])  # fmt: skip
     write_atomically(path, text.getvalue())
     if measured:
         provenance = measured[0].provenance.model_dump(mode="json")
@@ -47,6 +52,18 @@ def write(results: Sequence[Result], path: Path) -> int:
 
 def _number(result: Result, name: str) -> Any:
     return f"{result.metrics[name].value:.9g}" if name in result.metrics else ""
+
+
+def _parts(result: Result) -> dict[str, str]:
+    """Times of steps ("OPERATION.STEP"), operations counted, scores of processors by role."""
+    steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
+    counted = result.detail.get("operations") or {}
+    scores = result.detail.get("processor_scores") or {}
+    return {
+        **steps,
+        **{f"{COUNT}{name}": str(seen["count"]) for name, seen in counted.items()},
+        **{f"{SCORE}{role}": f"{score:.6g}" for role, score in scores.items()},
+    }
 
 
 def read(path: Path, scenario: Scenario) -> list[Result]:
@@ -64,13 +81,34 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
 
 def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> Result:
     labels: dict[str, Value] = {key: json.loads(row[key]) for key in row if "." in key
-                                and not key.startswith(LATENCY)}  # fmt: skip
+                                and not key.startswith(MEASURED)}  # fmt: skip
     labels = {key: value for key, value in labels.items() if value is not None}
     point = Point(scenario=scenario.with_values(labels), labels=labels)
-    names = [*OWN[3:], *(key for key in row if key.startswith(LATENCY))]
+    names = [*OWN[3:], *(key for key in row if key.startswith((LATENCY, RESPONSE)))]
     return Result(
         method="measure", point_id=point.id, point=point, repetition=int(row["repetition"]),
         metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
-        detail={"wall_s": float(row["wall_s"] or 0.0)},
+        steps=_steps(row),
+        detail={
+            "wall_s": float(row["wall_s"] or 0.0),
+            "operations": {name: {"count": int(n)} for name, n in _named(row, COUNT)},
+            "processor_scores": {role: float(told) for role, told in _named(row, SCORE)},
+        },
         provenance=provenance.model_copy(update={"started": row["started"]}),
     )  # fmt: skip
+
+
+def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
+    return [(key.removeprefix(prefix), row[key]) for key in row if key.startswith(prefix)
+            and row[key]]  # fmt: skip
+
+
+def _steps(row: dict[str, str]) -> list[Step]:
+    """The steps; a file of before there were any has none."""
+    counts = {name: int(n) for name, n in _named(row, COUNT)}
+    found = []
+    for name, told in _named(row, STEP):
+        operation, _, step = name.partition(".")
+        found.append(Step(operation=operation, step=step, time_s_mean=float(told),
+                          count=counts.get(operation, 0)))  # fmt: skip
+    return found

@@ -22,15 +22,21 @@ class Parameters(FileParameters):
     operations_per_client: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         500, description="Operations of each client"
     )
+    files_per_client: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
+        0, description="Files of each client that stat and list look at in turn; 0: one each time"
+    )
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Delete and rename need a file for each operation; the others too, for simplicity."""
+    """Delete and rename need a file for each operation; those that only look may come back."""
+    files = parameters.operations_per_client
+    if parameters.operation in ("stat", "list") and parameters.files_per_client:
+        files = parameters.files_per_client
     return {
         "mix": [{"operation": parameters.operation, "weight": 1.0}],
         "file_size": {"fixed": int(parameters.file_size)},
         "transfer_size_bytes": int(parameters.transfer_size),
         "operations_per_client": parameters.operations_per_client,
-        "files_per_client": parameters.operations_per_client,
+        "files_per_client": files,
         "file_choice": "sequential",
     }

@@ -11,6 +11,7 @@ use hdfs_native::file::{FileReader, FileWriter};
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::Runtime;
 
+use super::calls::{self, Call};
 use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 
@@ -52,6 +53,7 @@ pub struct HdfsFactory {
 impl HdfsFactory {
     /// Connects and checks the root; makes nothing yet.
     pub fn new(uri: &str, root: &str, run_directory: &str, options: Options) -> Result<Self> {
+        calls::watch();
         let runtime = runtime(uri)?;
         let first = client(uri, &runtime)?;
         let wrong = |reason: String| Err(Error::input("target.root", reason));
@@ -272,6 +274,14 @@ impl Target for Hdfs {
     fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
         let at = self.at(path);
         self.wait("chmod", path, self.client.set_permission(&at, mode))
+    }
+
+    fn tells_calls(&self) -> bool {
+        true
+    }
+
+    fn calls(&self, found: &mut Vec<Call>) {
+        calls::drain(found);
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use dfslab_workload::{draw, unit};
 use serde::Deserialize;
 
-use super::{File, Target};
+use super::{Call, File, Target};
 use crate::clock::monotonic_ns;
 use crate::{Error, ErrorKind, Result};
 
@@ -346,6 +346,12 @@ impl Target for Layered {
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {
         self.target.drop_cache(path)
+    }
+    fn tells_calls(&self) -> bool {
+        self.target.tells_calls()
+    }
+    fn calls(&self, found: &mut Vec<Call>) {
+        self.target.calls(found);
     }
 }
 

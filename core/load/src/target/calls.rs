@@ -1,0 +1,151 @@
+//! What the HDFS client asks the NameNode inside one call: seen in what it logs, timed by us.
+//!
+//! The client has no hook for its own calls, but it logs "NAME request …" before each of them and
+//! "NAME response …" after it, both on the thread that waits. Nothing but the first words is ever
+//! formatted, and nothing is printed.
+
+use std::cell::RefCell;
+use std::fmt::{self, Write};
+
+use log::{LevelFilter, Log, Metadata, Record};
+
+use crate::clock::monotonic_ns;
+
+const PROTOCOL: &str = "hdfs_native::hdfs::protocol";
+/// More than the longest name of a call and the word after it.
+const HEAD: usize = 64;
+/// Calls kept for one drain; who never drains keeps no more.
+const MOST: usize = 4096;
+
+/// One call that was answered: its name, when it began and ended (ns of the monotonic clock).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// As the protocol names it.
+    pub name: String,
+    /// When it was sent.
+    pub start: u64,
+    /// When its answer was read.
+    pub end: u64,
+}
+
+#[derive(Default)]
+struct Seen {
+    begun: Option<(String, u64)>,
+    done: Vec<Call>,
+}
+
+thread_local! {
+    static SEEN: RefCell<Seen> = RefCell::default();
+}
+
+/// Begin to see calls, in all threads; once is enough, and a logger of someone else's stays.
+pub fn watch() {
+    if log::set_logger(&Watcher).is_ok() {
+        log::set_max_level(LevelFilter::Debug);
+    }
+}
+
+/// The calls that this thread has waited for since it last asked, put behind `found`.
+pub fn drain(found: &mut Vec<Call>) {
+    SEEN.with_borrow_mut(|seen| {
+        seen.begun = None;
+        found.append(&mut seen.done);
+    });
+}
+
+struct Watcher;
+
+impl Log for Watcher {
+    fn enabled(&self, metadata: &Metadata) -> bool {
+        metadata.target() == PROTOCOL
+    }
+
+    fn log(&self, record: &Record) {
+        if self.enabled(record.metadata()) {
+            let now = monotonic_ns();
+            let mut head = Head::default();
+            // It ends with an error on purpose, as soon as it is full.
+            let _ = head.write_fmt(*record.args());
+            SEEN.with_borrow_mut(|seen| seen.note(head.text(), now));
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+impl Seen {
+    fn note(&mut self, text: &str, now: u64) {
+        let mut words = text.split(' ');
+        match (words.next(), words.next()) {
+            (Some(name), Some("request:")) => self.begun = Some((name.to_string(), now)),
+            (Some(answered), Some("response:")) => {
+                let begun = self.begun.take().filter(|(name, _)| name == answered);
+                if let Some((name, start)) = begun.filter(|_| self.done.len() < MOST) {
+                    let end = now;
+                    self.done.push(Call { name, start, end });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first bytes of a text, formatting no more than these.
+struct Head {
+    bytes: [u8; HEAD],
+    length: usize,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Head {
+            bytes: [0; HEAD],
+            length: 0,
+        }
+    }
+}
+
+impl Head {
+    fn text(&self) -> &str {
+        let bytes = &self.bytes[..self.length];
+        std::str::from_utf8(bytes).unwrap_or_else(|error| {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
+        })
+    }
+}
+
+impl Write for Head {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let taken = text.len().min(HEAD - self.length);
+        self.bytes[self.length..self.length + taken].copy_from_slice(&text.as_bytes()[..taken]);
+        self.length += taken;
+        if self.length == HEAD {
+            return Err(fmt::Error);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_and_its_response_are_one_call() {
+        watch();
+        let mut found = Vec::new();
+        drain(&mut found);
+        found.clear();
+        log::debug!(target: PROTOCOL, "addBlock request: {:?}", "x".repeat(500));
+        log::debug!(target: "elsewhere", "addBlock response: {:?}", ());
+        log::debug!(target: PROTOCOL, "complete response: {:?}", ());
+        drain(&mut found);
+        assert!(found.is_empty());
+        log::debug!(target: PROTOCOL, "addBlock request: {:?}", "é".repeat(500));
+        log::debug!(target: PROTOCOL, "addBlock response: {:?}", ());
+        drain(&mut found);
+        let names: Vec<_> = found.iter().map(|call| call.name.as_str()).collect();
+        assert_eq!(names, ["addBlock"]);
+        assert!(found[0].start <= found[0].end);
+    }
+}

@@ -1,0 +1,203 @@
+"""Time of each operation against size and count: Figures 4 and 5 of Wu 2013, with models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from dfslab.report.page import ReportInput
+from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
+from dfslab.report.table import folded, note, number, percent, seconds, signed, table
+from dfslab.result import Metric
+from dfslab.studies.compare import Score, sort_key
+from dfslab.studies.operations import NOISE_FLOOR, SIZE, WHOLE, At, Operations
+
+TITLE = "Operations by size and count"
+ORDER = 44
+EMPTY = "No step was measured at four file sizes or more."
+FEWEST_SIZES = 4
+BASELINES = ("serial", "mean", "ideal")
+COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
+NOTE = (
+    "Mean time of one file in each step, against its size; what is not the same everywhere is the "
+    "number of files, told by each point. Points are measured, with 90 % intervals over "
+    "repetitions, filled where they were held out; lines are models, dotted their 90 % intervals. "
+    "OUTER/INNER is a call in a step, OUTER/rest what the step takes beside such calls."
+)
+ALL_NOTE = (
+    "The same as Wu 2013 draws it: the time of all files of a run together, one after the other. "
+    "Where the files are as many, it grows with their size; where all files hold as much together, "
+    "it falls with their number; one file at a time grows again."
+)
+
+
+def render(study: ReportInput) -> Markup | None:
+    """A chart of every step, one of all files together, errors, and a table."""
+    found = study.operations
+    if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
+        return None
+    steps = [one for one in found.steps if SIZE in one.labels]
+    if not steps:
+        return None
+    parts = [note(NOTE)]
+    steps.sort(key=lambda one: sort_key(_deployed(one)))
+    for name, ones in _grouped(steps, lambda one: _deployment(study, one)).items():
+        parts += [Markup("<h3>{}</h3>").format(name), _each(ones, name), _together(ones, name)]
+    parts += [note(ALL_NOTE), _consistency(found), _errors(found), _table(study, steps)]
+    return Markup("").join(parts)
+
+
+def _grouped(ones: Sequence[At], key: Any) -> dict[str, list[At]]:
+    groups: dict[str, list[At]] = {}
+    for one in ones:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
+def _deployed(one: At) -> dict[str, Any]:
+    """What was varied beside sizes and counts."""
+    return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
+
+
+def _deployment(study: ReportInput, one: At) -> str:
+    labels = _deployed(one)
+    return study.name(labels) if labels else "All configurations"
+
+
+def _step(one: At) -> str:
+    return f"{one.operation}: {one.step}"
+
+
+def _each(ones: Sequence[At], name: str) -> Markup:
+    """One panel a step, the time of one file."""
+    sizes = [one.size_bytes for one in ones]
+    groups = [
+        (step, [trace for method in _methods(of) for trace in _curve(of, method)] + _points(of))
+        for step, of in _grouped(ones, _step).items()
+    ]
+    times = [one.measured.value for one in ones]
+    return panels(groups, log_axis("file size, B", sizes), log_axis("time of one file, s", times),
+                  f"time of each step against file size, {name}")  # fmt: skip
+
+
+def _methods(ones: Sequence[At]) -> list[str]:
+    said = dict.fromkeys(method for one in ones for method in one.predictions)
+    return [method for method in said if method not in BASELINES]
+
+
+def _by_size(ones: Sequence[At]) -> list[At]:
+    return sorted(ones, key=lambda one: (one.size_bytes, one.point_id))
+
+
+def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
+    """A model's line and the band of its intervals."""
+    said = [one for one in _by_size(ones) if method in one.predictions]
+    metrics = [one.predictions[method] for one in said]
+    line = {
+        "type": "scatter", "mode": "lines+markers", "name": words(method),
+        "x": [one.size_bytes for one in said], "y": [m.value for m in metrics],
+        "line": {"color": colour(method), "width": 1.5},
+        "marker": {"color": colour(method), "size": 3},
+    }  # fmt: skip
+    edges = [
+        line | {"name": f"{words(method)}, 90 %", "y": [getattr(m, end) for m in metrics],
+                "mode": "lines", "hoverinfo": "skip",
+                "line": {"color": colour(method), "width": 0.7, "dash": "dot"}}
+        for end in ("low", "high")
+    ]  # fmt: skip
+    return [line, *edges]
+
+
+def _points(ones: Sequence[At]) -> list[dict[str, Any]]:
+    ordered = _by_size(ones)
+    return [{
+        "type": "scatter", "mode": "markers", "name": "measured",
+        "x": [one.size_bytes for one in ordered], "y": [one.measured.value for one in ordered],
+        "error_y": with_interval([one.measured for one in ordered]) | {"color": INK},
+        "text": [f"{one.count} files, {one.clients} at a time" for one in ordered],
+        "hovertemplate": "%{x:.3s}B, %{text}: %{y:.3s}s<extra></extra>",
+        "marker": {"color": INK, "size": 6,
+                   "symbol": ["circle" if one.held_out else "circle-open" for one in ordered]},
+    }]  # fmt: skip
+
+
+def _together(ones: Sequence[At], name: str) -> Markup:
+    """All steps in one panel: the time of all files of a run, as in the paper's figures."""
+    traces = []
+    shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
+    times: list[float] = []
+    for index, (step, of) in enumerate(shown):
+        ordered = _by_size(of)
+        x = [one.size_bytes for one in ordered]
+        y = [one.measured.value * one.count for one in ordered]
+        times += y
+        ink: dict[str, Any] = {"color": SEQUENCE[index % len(SEQUENCE)]}
+        traces.append({"type": "scatter", "mode": "lines+markers", "name": words(step),
+                       "x": x, "y": y, "line": ink, "marker": ink | {"size": 5}})  # fmt: skip
+    sizes = [one.size_bytes for one in ones]
+    return panels([("all files together", traces)], log_axis("file size, B", sizes),
+                  log_axis("time of all files, s", times),
+                  f"time of all files of a run by step, {name}")  # fmt: skip
+
+
+def _consistency(found: Operations) -> Markup:
+    several = sum(one.repetitions > 1 for one in found.steps)
+    return note(
+        f"Consistency: of {several} times that were repeated, {found.inconsistent} had a "
+        "repetition that differed by more than a factor of two from the mean of all."
+    )
+
+
+def _errors(found: Operations) -> Markup:
+    """Held-out errors by step, the methods beside the baselines."""
+    if not found.held_out:
+        return Markup("")
+    rows = [
+        [step, method, score.n, percent(score.median_abs_error), percent(score.p90_abs_error),
+         signed(score.median_signed_error), f"{score.coverage_90:.0%}"]
+        for step, scores in sorted(found.held_out.items(), key=_rank)
+        for method, score in _ordered(scores)
+    ]  # fmt: skip
+    head = ["step", "method", "points", "median |error|", "90 % |error|", "signed median",
+            "90 % coverage"]  # fmt: skip
+    told = note(
+        "Whole sizes and deployments that nothing was fitted on. Left out: "
+        f"{found.below_noise} held-out times whose measured mean is itself less sure than "
+        f"±{NOISE_FLOOR:.0%}. fitted: f1 to f7 of Wu 2013; serial and mean: the same functions "
+        "with clients only, and with nothing."
+    )
+    return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
+        told, table(head, rows, texts=2)
+    )
+
+
+def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
+    """Whole operations first, then their steps, all together last."""
+    step, _ = scored
+    return step == "all", not step.endswith(f": {WHOLE}"), step
+
+
+def _ordered(scores: Mapping[str, Score]) -> list[tuple[str, Score]]:
+    return sorted(scores.items(), key=lambda one: (one[0] in BASELINES, one[1].median_abs_error))
+
+
+def _table(study: ReportInput, steps: Sequence[At]) -> Markup:
+    methods = list(dict.fromkeys(method for one in steps for method in one.predictions))
+    rows = [
+        [study.name(one.labels), _step(one), one.count, _told(one.measured),
+         *(_told(one.predictions.get(method)) for method in methods)]
+        for one in steps
+    ]  # fmt: skip
+    head = ["configuration", "step", "files", "measured", *methods]
+    held = [one.held_out for one in steps]
+    return folded(f"All {len(rows)} times as a table", table(head, rows, held, texts=2))
+
+
+def _told(metric: Metric | None) -> str:
+    if metric is None:
+        return number(float("nan"))
+    if metric.low is None or metric.high is None:
+        return seconds(metric.value)
+    return f"{seconds(metric.value)} ({seconds(metric.low)} to {seconds(metric.high)})"

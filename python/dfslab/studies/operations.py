@@ -1,0 +1,221 @@
+"""How long each operation's steps took, by size and count, and how well models said so.
+
+Figures 4 and 5 of Wu 2013 with what they lack: intervals, predictions, and errors on whole sizes
+and deployments that no model was fitted on, beside a serial fit and a mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from pydantic import BaseModel
+from scipy import stats
+
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models import step_functions
+from dfslab.models.prediction import Situation
+from dfslab.result import Metric, Result, Step
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.compare import Score, geometric_mean, score
+
+SIZE = "workload.file_size"
+# A mean whose own 90 % interval reaches further than this cannot judge an error of 15 %.
+NOISE_FLOOR = 0.15
+# Repetitions that differ by more than this factor from their mean are not consistent.
+INCONSISTENT = 2.0
+REST, WHOLE = "rest", "whole"
+LATENCY = "latency_s_mean."
+FITTED = "fitted"
+FUNCTIONS: Mapping[str, Sequence[str]] = {
+    FITTED: tuple(step_functions.TERMS), "serial": ("1", "clients"), "mean": ("1",),
+}  # fmt: skip
+Key = tuple[str, str]
+
+
+class At(BaseModel):
+    """One step at one configuration: measured mean and what each method said, in seconds.
+
+    `count` is the number of operations of one run; `worst` the largest factor between a repetition
+    and the mean of all.
+    """
+
+    operation: str
+    step: str
+    point_id: str
+    labels: dict[str, str | int | float | bool]
+    held_out: bool
+    size_bytes: float
+    clients: int
+    count: int
+    measured: Metric
+    repetitions: int
+    worst: float
+    predictions: dict[str, Metric]
+
+    @property
+    def judged(self) -> bool:
+        """Whether the measured mean is above the noise."""
+        high = self.measured.high
+        return high is not None and high / self.measured.value - 1 <= NOISE_FLOOR
+
+
+class Operations(BaseModel):
+    """All steps, and each method's scores by step: held out, above the noise floor."""
+
+    steps: list[At]
+    held_out: dict[str, dict[str, Score]]
+    below_noise: int
+    inconsistent: int
+
+
+def operations(results: Sequence[Result]) -> Operations | None:
+    """The steps of measured results; None where no step was measured."""
+    measured = [whole(r) for r in results if r.method == "measure" and r.complete and r.steps]
+    if not measured:
+        return None
+    asked = {(s.operation, s.step) for result in measured for s in result.steps}
+    fitted_on = [result for result in measured if not result.point.held_out]
+    scenarios = {result.point_id: result.point.scenario for result in measured}
+    modelled = _modelled(results, asked)
+    found = _measured(measured)
+    _add_models(found, modelled)
+    for name, terms in FUNCTIONS.items():
+        _add_functions(found, fitted_on, scenarios, name, terms)
+    held = [one for one in found if one.held_out]
+    return Operations(
+        steps=found,
+        held_out=_scores([one for one in held if one.judged]),
+        below_noise=sum(not one.judged for one in held),
+        inconsistent=sum(one.worst > INCONSISTENT for one in found),
+    )
+
+
+def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
+    """The result with the "whole" operation as a step, and "outer/rest" of the outer steps: what
+    they take beside the calls that are told apart.
+
+    `asked` names the calls; all of the result's own where there are none.
+    """
+    times = {(s.operation, s.step): s for s in result.steps}
+    inside: dict[Key, float] = {}
+    for operation, name in asked or times:
+        outer, slash, inner = name.partition("/")
+        if slash and inner != REST and (operation, outer) in times:
+            known = times.get((operation, name))
+            before = inside.get((operation, outer), 0.0)
+            inside[operation, outer] = before + (known.time_s_mean if known else 0.0)
+    rest = [
+        Step(operation=o, step=f"{s}/{REST}", count=times[o, s].count,
+             time_s_mean=max(0.0, times[o, s].time_s_mean - time))
+        for (o, s), time in inside.items()
+    ]  # fmt: skip
+    both = [
+        Step(operation=name.removeprefix(LATENCY), step=WHOLE, time_s_mean=metric.value, count=1)
+        for name, metric in result.metrics.items() if name.startswith(LATENCY)
+    ]  # fmt: skip
+    return result.model_copy(update={"steps": [*both, *result.steps, *rest]})
+
+
+def _modelled(results: Sequence[Result], asked: set[Key]) -> dict[str, dict[str, Mapping]]:
+    """Method -> point -> step -> seconds, of the methods that tell steps."""
+    found: dict[str, dict[str, Mapping]] = {}
+    for result in results:
+        if result.method not in ("measure", "trace") and result.steps:
+            times = {(s.operation, s.step): s.time_s_mean for s in whole(result, asked).steps}
+            found.setdefault(result.method, {})[result.point_id] = times
+    return found
+
+
+def _measured(measured: Sequence[Result]) -> list[At]:
+    groups: dict[tuple[str, Key], list[float]] = {}
+    points: dict[str, Result] = {}
+    for result in measured:
+        points[result.point_id] = result
+        for step in result.steps:
+            if step.time_s_mean > 0:
+                key = (result.point_id, (step.operation, step.step))
+                groups.setdefault(key, []).append(step.time_s_mean)
+    found = []
+    for (point_id, (operation, name)), times in groups.items():
+        result = points[point_id]
+        values = Situation(result.point.scenario).environment
+        mean = geometric_mean(times)
+        found.append(At(
+            operation=operation, step=name, point_id=point_id, labels=dict(result.labels),
+            held_out=result.point.held_out, size_bytes=values["file_size"],
+            clients=result.point.scenario.workload.clients, count=_count(result, operation),
+            measured=mean, repetitions=len(times), predictions={},
+            worst=max(max(time / mean.value, mean.value / time) for time in times),
+        ))  # fmt: skip
+    return found
+
+
+def _count(result: Result, operation: str) -> int:
+    counted = result.detail.get("operations", {}).get(operation, {}).get("count")
+    return int(counted or sum(s.count for s in result.steps if s.operation == operation))
+
+
+def _add_models(found: Sequence[At], modelled: Mapping[str, Mapping[str, Mapping]]) -> None:
+    """A method's own steps; the interval is how far it was off where it was fitted."""
+    for method, points in modelled.items():
+        errors: dict[Key, list[float]] = {}
+        said = []
+        for one in found:
+            key = (one.operation, one.step)
+            time = points.get(one.point_id, {}).get(key, 0.0)
+            if time > 0:
+                said.append((one, key, time))
+                if not one.held_out:
+                    errors.setdefault(key, []).append(float(np.log(time / one.measured.value)))
+        for one, key, time in said:
+            reach = _reach(errors.get(key, []))
+            one.predictions[method] = Metric(value=time, low=time / reach, high=time * reach)
+
+
+def _reach(errors: Sequence[float]) -> float:
+    """The factor of a 90 % interval around a prediction whose errors had this spread, or bias."""
+    if len(errors) < 2:
+        return 3.0
+    quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors) - 1)
+    return float(np.exp(quantile * np.sqrt(np.mean(np.square(errors)))))
+
+
+def _add_functions(
+    found: Sequence[At], fitted_on: Sequence[Result], scenarios: Mapping[str, Scenario],
+    name: str, terms: Sequence[str],
+) -> None:  # fmt: skip
+    """f1 to f7, or a baseline: the same with fewer terms."""
+    try:
+        functions = {(f.operation, f.step): f for f in step_functions.fit(fitted_on, only=terms)}
+    except RunFailed:
+        return
+    for one in found:
+        function = functions.get((one.operation, one.step))
+        if function is not None:
+            time, low, high = function.time_s(scenarios[one.point_id])
+            if time > 0:
+                one.predictions[name] = Metric(value=time, low=low, high=high)
+
+
+def _scores(found: Sequence[At]) -> dict[str, dict[str, Score]]:
+    """Step -> method -> score; "all" pools the steps."""
+    groups: dict[str, dict[str, list[At]]] = {}
+    for one in found:
+        for step in (f"{one.operation}: {one.step}", "all"):
+            for method in one.predictions:
+                groups.setdefault(step, {}).setdefault(method, []).append(one)
+    return {
+        step: {
+            method: score(
+                [one.predictions[method].value / one.measured.value - 1 for one in ones],
+                [_covers(one.predictions[method], one.measured.value) for one in ones],
+            )
+            for method, ones in methods.items()
+        }
+        for step, methods in groups.items()
+    }
+
+
+def _covers(said: Metric, value: float) -> bool:
+    return said.low is not None and said.high is not None and said.low <= value <= said.high

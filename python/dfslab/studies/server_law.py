@@ -1,0 +1,232 @@
+"""The law of a metadata server from its clients and its processor: Wu 2013, section 4.2.
+
+Response time against clients for every share of a processor, each candidate law with its evidence,
+coefficients beside scores of the processor, and what one server's law and another's score say of
+that other: its capacity, the largest burst it bears, and how bursts that were measured went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab.models import burst, laws
+from dfslab.models.prediction import Situation
+from dfslab.result import Metric, Result
+from dfslab.spec.stream import stream_spec
+from dfslab.studies.compare import geometric_mean
+
+FEWEST = 4
+DRAWN = 60
+PAPER = "x ln x"
+LAWS = tuple(laws.LAWS)
+# The bound on the mean response that p_max is told for, and how long the peak lasts.
+BOUND_S, PEAK_S = 1.0, 1.0
+
+
+class LawFit(BaseModel):
+    """One law on one curve; `residuals`: said / measured - 1 at the curve's clients.
+
+    `line` holds (clients, seconds) to draw it by.
+    """
+
+    law: str
+    parameters: list[float]
+    r2: float
+    aicc: float
+    weight: float
+    residuals: list[float | None]
+    line: list[tuple[float, float]]
+
+
+class Curve(BaseModel):
+    """Mean response of one operation by clients, at one share and one rule for the files.
+
+    `held_out` says which of them no law was fitted on; `rates` are operations a second.
+    """
+
+    operation: str
+    share: float
+    files: str
+    score: float | None
+    clients: list[int]
+    response: list[Metric]
+    rates: list[float]
+    held_out: list[bool]
+    fits: list[LawFit]
+    separated_at: int | None = None
+
+
+class Ratio(BaseModel):
+    """A curve beside the reference: ratio of capacities by the law's k, and of scores."""
+
+    share: float
+    score: float
+    k_ms: float
+    k_ratio: float
+    score_ratio: float
+    q_from_score_per_s: float
+    q_measured_per_s: float
+    at_clients: int
+    p_max_per_s: float
+
+
+class Burst(BaseModel):
+    """A measured peak of `rate_per_s` for `length_s`, beside what the score alone says of it."""
+
+    share: float
+    rate_per_s: float
+    length_s: float
+    capacity_per_s: float
+    regime: str
+    predicted_s: float
+    measured: Metric
+
+
+class ServerLaw(BaseModel):
+    """All curves, ratios and bursts of one metadata server."""
+
+    curves: list[Curve]
+    ratios: list[Ratio]
+    bursts: list[Burst]
+
+
+def server_law(results: Sequence[Result]) -> ServerLaw | None:
+    """The law of the metadata server that was measured; None where no curve has four points."""
+    measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0
+                and _only_metadata(r)]  # fmt: skip
+    closed = [r for r in measured if r.point.scenario.workload.arrival == "closed"]
+    curves = [c for c in _curves(closed) if len(c.clients) >= FEWEST]
+    if not curves:
+        return None
+    ratios = _ratios([c for c in curves if c.files == "each" and c.score])
+    bursts = _bursts([r for r in measured if r.point.scenario.workload.arrival != "closed"], ratios)
+    return ServerLaw(curves=curves, ratios=ratios, bursts=bursts)
+
+
+def _only_metadata(result: Result) -> bool:
+    """One operation, on empty files, of a system with a metadata server on nodes of its own."""
+    situation = Situation(result.point.scenario)
+    kinds = {role.kind for role in situation.system.roles}
+    empty = not situation.environment["file_size"]
+    return len(situation.mix) == 1 and empty and "metadata" in kinds
+
+
+def _share(result: Result) -> float:
+    """Cores that the metadata server has."""
+    deployment, system = result.point.scenario.deployment, Situation(result.point.scenario).system
+    role = next(role.name for role in reversed(system.roles) if role.kind == "metadata")
+    group = deployment.groups_of(role)[0]
+    return float(group.processors * group.cores * group.share)
+
+
+def _score(result: Result) -> float | None:
+    system = Situation(result.point.scenario).system
+    scores = result.detail.get("processor_scores") or {}
+    return next((scores[r.name] for r in reversed(system.roles)
+                 if r.kind == "metadata" and r.name in scores), None)  # fmt: skip
+
+
+def _files(result: Result) -> int:
+    """Files of each client."""
+    return int(stream_spec(result.point.scenario, 0)["files_per_client"])
+
+
+def _curves(closed: Sequence[Result]) -> list[Curve]:
+    """Files in proportion ("each") and as many in all, for each share."""
+    groups: dict[tuple[str, float, str, int], list[Result]] = {}
+    for result in closed:
+        operation = next(iter(Situation(result.point.scenario).mix))
+        asked, share, each = result.point.scenario.workload, _share(result), _files(result)
+        groups.setdefault((operation, share, "each", each), []).append(result)
+        groups.setdefault((operation, share, "in all", each * asked.clients), []).append(result)
+    return [_curve(*key[:3], group) for key, group in sorted(groups.items())]
+
+
+def _curve(operation: str, share: float, files: str, group: Sequence[Result]) -> Curve:
+    by_clients: dict[int, list[Result]] = {}
+    for result in group:
+        by_clients.setdefault(result.point.scenario.workload.clients, []).append(result)
+    clients = sorted(by_clients)
+    response = [geometric_mean([r.value(f"latency_s_mean.{operation}") for r in by_clients[n]])
+                for n in clients]  # fmt: skip
+    rates = [geometric_mean([r.value() for r in by_clients[n]]).value for n in clients]
+    held = [by_clients[n][0].point.held_out for n in clients]
+    scores = [told for result in group if (told := _score(result))]
+    curve = Curve(
+        operation=operation, share=share, files=files, clients=clients, response=response,
+        rates=rates, held_out=held, fits=[], score=float(np.median(scores)) if scores else None,
+    )  # fmt: skip
+    return _fitted(curve)
+
+
+def _fitted(curve: Curve) -> Curve:
+    """With every law that the curve can carry, the likeliest first."""
+    points = zip(curve.clients, curve.response, curve.held_out, strict=True)
+    known = [(n, response.value) for n, response, held in points if not held]
+    if len(known) < FEWEST:
+        return curve
+    fits = laws.fit([float(n) for n, _ in known], [time for _, time in known])
+    x = np.unique(np.round(np.geomspace(1, curve.clients[-1], DRAWN)))
+    told = []
+    for fit in fits:
+        said = fit.response_s(curve.clients)
+        residuals = [
+            float(value / one.value - 1) if value > 1e-9 else None
+            for value, one in zip(said, curve.response, strict=True)
+        ]
+        line = zip(map(float, x), map(float, fit.response_s(x)), strict=True)
+        told.append(LawFit(
+            law=fit.law, parameters=list(fit.parameters), r2=fit.r2, aicc=fit.aicc,
+            weight=fit.weight, residuals=residuals, line=[(n, y) for n, y in line if y > 1e-9],
+        ))  # fmt: skip
+    apart = laws.separation(fits).clients if len(fits) > 1 else None
+    return curve.model_copy(update={"fits": told, "separated_at": apart})
+
+
+def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
+    """Each share beside the smallest, whose law and score are all that the others are told from."""
+    found: list[Ratio] = []
+    first: tuple[float, float] | None = None
+    for curve in sorted(curves, key=lambda one: one.share):
+        k = next((fit.parameters[0] for fit in curve.fits if fit.law == PAPER), None)
+        if k is None or curve.score is None:
+            continue
+        k_ms = 1000 * k
+        reference_k, reference = first = first or (k_ms, curve.score)
+        most = curve.clients[-1]
+        q = laws.capacity_from_score(curve.score, most, reference, 1 / reference_k)
+        found.append(Ratio(
+            share=curve.share, score=curve.score, k_ms=k_ms, k_ratio=reference_k / k_ms,
+            score_ratio=curve.score / reference, q_from_score_per_s=q,
+            q_measured_per_s=curve.rates[-1], at_clients=most,
+            p_max_per_s=burst.largest_peak_per_s(q, BOUND_S, 0.0, PEAK_S),
+        ))  # fmt: skip
+    return found
+
+
+def _bursts(open_loads: Sequence[Result], ratios: Sequence[Ratio]) -> list[Burst]:
+    """Peaks at a declared rate, judged by the capacity that the score alone gives."""
+    groups: dict[str, list[Result]] = {}
+    for result in open_loads if ratios else ():
+        groups.setdefault(result.point_id, []).append(result)
+    found = []
+    for group in groups.values():
+        scenario, share = group[0].point.scenario, _share(group[0])
+        operation = next(iter(Situation(scenario).mix))
+        scores = [told for result in group if (told := _score(result))]
+        if not scores:
+            continue
+        rate, clients = scenario.workload.rate, scenario.workload.clients
+        q = laws.capacity_from_score(float(np.median(scores)), clients, ratios[0].score,
+                                     1 / ratios[0].k_ms)  # fmt: skip
+        count = group[0].detail["operations"][operation]["count"]
+        waiting = burst.waits(rate, q, count / rate)
+        found.append(Burst(
+            share=share, rate_per_s=rate, length_s=count / rate, capacity_per_s=q,
+            regime=waiting.regime, predicted_s=waiting.mean_s + 1 / q,
+            measured=geometric_mean([r.value(f"response_s_mean.{operation}") for r in group]),
+        ))  # fmt: skip
+    return sorted(found, key=lambda one: (one.share, one.rate_per_s))

@@ -1,0 +1,135 @@
+"""Steps by size and count: parts of steps, errors on what was held out, noise that cannot judge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dfslab.models import step_functions
+from dfslab.models.prediction import Situation
+from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import operations
+
+SIZES = [f"{2**n} KiB" for n in range(2, 15)]
+
+
+def scenario(hold_out=("64 KiB", "4096 KiB")):
+    """An HDFS read at thirteen sizes by two numbers of clients, some sizes held out."""
+    roles = {"client": 1, "namenode": 1, "datanode": 3}
+    nodes = [{"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
+             for n, c in roles.items()]  # fmt: skip
+    return build(Scenario, {
+        "name": "steps", "deployment": {"node": nodes},
+        "file_system": {"name": "hdfs", "access": {"bed": True}},
+        "workload": {"name": "sequential_read"},
+        "sweep": [{"workload.file_size": SIZES, "workload.clients": [1, 4]}],
+        "judge": {"hold_out": [{"workload.file_size": list(hold_out)}]},
+    })  # fmt: skip
+
+
+def measured(point, times, repetition=0, method="measure"):
+    """A result that says only how long the steps took."""
+    return Result(
+        method=method, point_id=point.id, point=point, repetition=repetition,
+        metrics={"rate_per_s": Metric(value=1.0)},
+        steps=[Step(operation="read", step=s, time_s_mean=t, count=8) for s, t in times.items()],
+        provenance=provenance(1),
+    )  # fmt: skip
+
+
+def planted(point):
+    """A call of 1 ms in an opening of 1.5 ms; a read of 2 ms and 1.2 times its bytes."""
+    moved = step_functions._terms(point.scenario)[2]
+    return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
+
+
+def runs(noise=0.02, repetitions=4):
+    random = np.random.default_rng(11)
+    return [
+        measured(point, {k: t * float(np.exp(noise * random.normal()))
+                         for k, t in planted(point).items()}, n)
+        for point in scenario().points() for n in range(repetitions)
+    ]  # fmt: skip
+
+
+def test_a_step_is_its_calls_and_the_rest():
+    point = scenario().points()[0]
+    steps = {s.step: s.time_s_mean for s in operations.whole(measured(point, planted(point))).steps}
+    assert steps["open/rest"] == pytest.approx(0.0005)
+    assert "read/rest" not in steps
+    # A model's calls that nobody measured are part of the rest; the parts are never negative.
+    model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
+    asked = [("read", "open/getBlockLocations")]
+    assert operations.whole(model, asked).steps[-1].time_s_mean == pytest.approx(0.6)
+    less = operations.whole(measured(point, {"open": 0.1, "open/getBlockLocations": 0.4}))
+    assert less.steps[-1].time_s_mean == 0.0
+
+
+def test_functions_beat_the_serial_fit_and_the_mean_on_sizes_left_out():
+    found = operations.operations(runs())
+    scores = found.held_out["read: read"]
+    assert scores["fitted"].n == 4
+    assert scores["fitted"].median_abs_error < 0.05
+    assert scores["fitted"].coverage_90 >= 0.75
+    assert min(scores["serial"].median_abs_error, scores["mean"].median_abs_error) > 0.2
+    assert found.inconsistent == 0
+
+
+def test_a_models_steps_are_judged_by_how_far_off_it_was_where_it_was_fitted():
+    points = scenario().points()
+    model = [measured(p, {k: 1.3 * t for k, t in planted(p).items()}, method="sequence")
+             for p in points]  # fmt: skip
+    score = operations.operations([*runs(), *model]).held_out["read: open"]["sequence"]
+    assert score.median_signed_error == pytest.approx(0.3, abs=0.05)
+    assert score.coverage_90 == 1.0
+
+
+def test_what_is_lost_in_noise_judges_nobody():
+    found = operations.operations(runs(noise=0.8))
+    assert found.below_noise > 0
+    assert found.inconsistent > 0
+    judged = found.held_out.get("all", {}).get("fitted")
+    held = sum(one.held_out for one in found.steps)
+    assert (judged.n if judged else 0) + found.below_noise == held
+
+
+def test_nothing_measured_says_nothing():
+    assert operations.operations([]) is None
+
+
+def three_datanodes(*counts):
+    """A write to three equal DataNodes, in groups of these sizes."""
+    rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
+    node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": "600 Mbit/s"}}
+    nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
+    nodes += [{"name": role, "roles": {role: 1}} for role in ("namenode", "client")]
+    return build(Scenario, {
+        "name": "groups", "deployment": {"node": nodes},
+        "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 3},
+        "workload": {"name": "sequential_write", "file_size": "16 MiB"},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("counts", [(2, 1), (1, 2), (1, 1, 1)])
+def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
+    """Replicas are forced at different nodes at once: none waits for another one's disk."""
+    whole, parts = (Situation(three_datanodes(*each)) for each in ((3,), counts))
+    together = whole.costs(whole.constants)["write"].latency_s
+    assert parts.costs(parts.constants)["write"].latency_s == pytest.approx(together, rel=1e-6)
+
+
+def test_functions_err_as_far_up_as_down():
+    """Least squares of p / y - 1 would fall below noisy times; ratios are fitted evenly."""
+    scores = []
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        noisy = [
+            measured(p, {k: t * float(np.exp(0.6 * random.normal()))
+                         for k, t in planted(p).items()})
+            for p in scenario().points()
+        ]  # fmt: skip
+        (read,) = [f for f in step_functions.fit(noisy) if f.step == "read"]
+        said = [read.time_s(p.scenario)[0] / planted(p)["read"] for p in scenario().points()]
+        scores.append(np.median(np.log(said)))
+    assert abs(np.mean(scores)) < 0.12

@@ -1,0 +1,33 @@
+"""A processor's score: what the program says is read, and what is no number is refused."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from dfslab.beds.errors import BedError
+from dfslab.beds.score import score
+
+
+class Here:
+    """A host that is this machine, or one that says something else."""
+
+    name = "here"
+
+    def __init__(self, says: str = "") -> None:
+        self.says = says
+
+    def run(self, *words: str, limit_s: float) -> str:
+        if self.says:
+            return self.says
+        return subprocess.run(words, capture_output=True, text=True, timeout=limit_s,
+                              check=True).stdout  # fmt: skip
+
+
+def test_the_program_gives_a_positive_score():
+    assert score(Here(), kernel_s=0.01) > 0  # type: ignore[arg-type]
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(BedError, match="score of here"):
+        score(Here("no python"))  # type: ignore[arg-type]

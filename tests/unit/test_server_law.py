@@ -1,0 +1,105 @@
+"""The metadata server's law on made-up runs: a planted law, planted shares, planted bursts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dfslab.models import burst
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.server_law import server_law
+
+K_S = 0.0004
+CLIENTS = [1, 2, 4, 8, 16, 32, 64, 128]
+OPERATIONS = 32
+
+
+def scenario():
+    """Two shares of a NameNode, closed by clients, and one peak."""
+    nodes = [{"name": "master", "cores": 1, "roles": {"namenode": 1}},
+             {"name": "server", "roles": {"datanode": 1}},
+             {"name": "client", "roles": {"client": 1}}]  # fmt: skip
+    stat = {"name": "metadata", "operation": "stat", "operations_per_client": OPERATIONS}
+    share = "deployment.node.master.share"
+    return build(Scenario, {
+        "name": "law", "deployment": {"node": nodes},
+        "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 1},
+        "workload": stat,
+        "sweep": [
+            {share: [0.25, 1.0], "workload.clients": CLIENTS},
+            {share: [1.0], "workload.clients": [32], "workload.arrival": ["poisson"],
+             "workload.rate": ["3000 /s"]},
+        ],
+        "judge": {"hold_out": [{"workload.clients": [16, 128]}]},
+    })  # fmt: skip
+
+
+def result(point, repetition, noise=1.0):
+    """The planted law: x ln x, a quarter of a core four times slower; a peak goes as the fluid."""
+    asked, share = point.scenario.workload, point.scenario.deployment.node[0].share
+    clients = asked.clients
+    response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
+    metrics = {"rate_per_s": Metric(value=clients / response),
+               "latency_s_mean.stat": Metric(value=response)}  # fmt: skip
+    if asked.arrival != "closed":
+        q = 1 / (K_S * np.log(clients))
+        wait = burst.fluid_wait_s(asked.rate, q, clients * OPERATIONS / asked.rate)
+        metrics["response_s_mean.stat"] = Metric(value=wait + 1 / q)
+    return Result(
+        method="measure", point_id=point.id, point=point, repetition=repetition, metrics=metrics,
+        detail={"operations": {"stat": {"count": clients * OPERATIONS}},
+                "processor_scores": {"namenode": 50 * share}},
+        provenance=provenance(1),
+    )  # fmt: skip
+
+
+def runs(sd=0.01):
+    random = np.random.default_rng(7)
+    return [result(point, n, float(np.exp(sd * random.normal())))
+            for point in scenario().points() for n in range(3)]  # fmt: skip
+
+
+def test_the_planted_law_shares_and_burst_are_found():
+    found = server_law(runs())
+    assert [(one.share, one.files, one.clients) for one in found.curves] == [
+        (0.25, "each", CLIENTS), (1.0, "each", CLIENTS)]  # fmt: skip
+    for curve in found.curves:
+        paper = next(fit for fit in curve.fits if fit.law == "x ln x")
+        assert paper.parameters[0] == pytest.approx(K_S / curve.share, rel=0.02)
+        assert paper.r2 > 0.99
+        assert [error is None for error in paper.residuals] == [True] + [False] * 7
+    small, large = found.ratios
+    assert (small.k_ratio, small.score_ratio) == (1.0, 1.0)
+    assert large.k_ratio == pytest.approx(4, rel=0.03)
+    assert large.score_ratio == pytest.approx(4)
+    assert large.q_from_score_per_s == pytest.approx(1 / (K_S * np.log(128)), rel=0.03)
+    assert large.p_max_per_s == pytest.approx(3 * large.q_from_score_per_s)
+    (peak,) = found.bursts
+    assert peak.regime == "fluid"
+    assert peak.predicted_s == pytest.approx(peak.measured.value, rel=0.05)
+
+
+def test_a_score_that_is_wrong_shows_as_a_wrong_capacity():
+    wrong = [
+        one.model_copy(update={"detail": {**one.detail, "processor_scores": {"namenode": 50.0}}})
+        for one in runs()
+    ]
+    large = server_law(wrong).ratios[1]
+    assert large.score_ratio == 1.0
+    assert large.q_from_score_per_s < 0.3 * large.q_measured_per_s
+
+
+def test_without_scores_there_are_curves_and_no_ratios():
+    bare = [one.model_copy(update={"detail": {"operations": one.detail["operations"]}})
+            for one in runs()]  # fmt: skip
+    found = server_law(bare)
+    assert len(found.curves) == 2
+    assert not found.ratios
+    assert not found.bursts
+
+
+def test_too_few_clients_are_no_curve():
+    few = [one for one in runs() if one.point.scenario.workload.clients <= 4]
+    assert server_law(few) is None
+    assert server_law([]) is None
