@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use dfslab_trace::{
-    assign_trace_ids, folded, forest_files, profile_files, savings, write_file, ErrorKind, Options,
-    OutputFormat, Profile, Report, Span, SpanStore, TraceError,
+    assign_trace_ids, folded, profile_files, savings_of_sample, summarise_files, write_file,
+    ErrorKind, Options, OutputFormat, Report, Span, SpanStore, Summary, TraceError, Window,
 };
 use pyo3::prelude::*;
 
@@ -82,15 +82,19 @@ fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyR
     let options: Options = serde_json::from_str(options_json)
         .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
     py.detach(|| {
-        let forest = forest_files(&paths).map_err(to_python)?;
-        let profile = Profile::of(&forest);
-        let report = Report {
-            savings: Some(savings(&forest, &options)),
-            ..Report::of(&profile, &options)
-        };
-        serde_json::to_string(&report)
-            .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
+        let summary = summarise_files(&paths, Window::default()).map_err(to_python)?;
+        report_json(&summary, &options)
     })
+}
+
+fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
+    let savings = savings_of_sample(&summary.sample, summary.trees_left_out, options);
+    let report = Report {
+        savings: Some(savings),
+        ..Report::of(&summary.profile, options)
+    };
+    serde_json::to_string(&report)
+        .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
 }
 
 /// Reads trace files together and returns folded stacks, self time in nanoseconds.
