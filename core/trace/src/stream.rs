@@ -48,6 +48,8 @@ pub struct Stream {
     profile: Profile,
     sample: Sample,
     merged: Merged,
+    arrived: u64,
+    arrived_before: u64,
 }
 
 /// What is left of a stream at its end.
@@ -105,11 +107,22 @@ impl Stream {
     /// Takes one message that is not a file; `name` is what errors call it.
     pub fn read(&mut self, name: &Path, input: impl Read + Send) -> Result<()> {
         let mut reader = Reader::new(name, input)?;
-        while reader.advance(&mut self.store, self.window.spans)? {
+        loop {
+            let before = self.store.spans.len();
+            let outcome = reader.advance(&mut self.store, self.window.spans);
+            self.arrived += (self.store.spans.len() - before) as u64;
             self.make_room();
+            if !outcome? {
+                return Ok(());
+            }
         }
-        self.make_room();
-        Ok(())
+    }
+
+    /// Merges the traces of which nothing has come since this was last called.
+    pub fn merge_quiet(&mut self) {
+        let since = self.arrived - self.arrived_before;
+        self.arrived_before = self.arrived;
+        self.merge(usize::try_from(since).unwrap_or(usize::MAX));
     }
 
     /// What has been merged so far; traces that may still grow are not in it.
@@ -198,7 +211,7 @@ impl Stream {
         if portion.is_empty() {
             return;
         }
-        let forest = Forest::of_spans(portion, &self.store.texts);
+        let forest = Forest::of_spans(portion, &self.store.texts, true);
         self.profile.record(&forest, &self.store.texts);
         portion.clear();
     }
@@ -244,7 +257,7 @@ impl Traces {
     fn choose(&mut self, quiet: usize, spans: usize, stay_max: usize, cut: &mut u64) {
         let mut stay = 0;
         for (whole, &(size, latest)) in self.whole.iter_mut().zip(&self.sizes) {
-            *whole = latest as usize + quiet < spans;
+            *whole = (latest as usize).saturating_add(quiet) < spans;
             stay += if *whole { 0 } else { size as usize };
         }
         if stay <= stay_max {

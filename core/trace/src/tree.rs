@@ -74,20 +74,20 @@ impl Forest {
     /// # Panics
     /// With 2^32 - 1 spans or more.
     pub fn recover(store: SpanStore) -> Self {
-        let mut forest = Self::of_spans(&store.spans, &store.texts);
+        let mut forest = Self::of_spans(&store.spans, &store.texts, false);
         forest.losses.merge(&store.losses);
         forest.texts = store.texts;
         forest
     }
 
-    /// The same, with the texts left where they are.
-    pub(crate) fn of_spans(spans: &[Span], texts: &Texts) -> Self {
+    /// The same, with the texts left where they are; `grouped` if each trace is in one piece.
+    pub(crate) fn of_spans(spans: &[Span], texts: &Texts, grouped: bool) -> Self {
         assert!(
             spans.len() < NONE as usize,
             "more spans than one forest can number"
         );
         let mut forest = Self::default();
-        forest.keep_one_each(spans, texts);
+        forest.keep_one_each(spans, texts, grouped);
         forest.find_parents();
         forest.break_cycles();
         forest.children = Children::of(&forest.parents);
@@ -105,11 +105,14 @@ impl Forest {
             .count() as u64
     }
 
-    fn keep_one_each(&mut self, spans: &[Span], texts: &Texts) {
-        let id = |span: &Span| (span.trace_id, span.span_id);
-        let sound = |span: &Span| span.end_ns >= span.start_ns;
+    fn keep_one_each(&mut self, spans: &[Span], texts: &Texts, grouped: bool) {
         // The usual case needs no sorting: programs number their spans as they come.
-        if spans.is_sorted_by(|left, right| id(left) < id(right)) && spans.iter().all(sound) {
+        let follows = |pair: &[Span]| {
+            let same = pair[0].trace_id == pair[1].trace_id;
+            !same || pair[0].span_id < pair[1].span_id
+        };
+        let sound = |span: &Span| span.end_ns >= span.start_ns;
+        if grouped && spans.windows(2).all(follows) && spans.iter().all(sound) {
             self.spans.extend_from_slice(spans);
             return;
         }

@@ -1,9 +1,10 @@
-//! Traces of other tools in JSON: Chrome and DFTracer, Jaeger, Zipkin, HTrace.
+//! Traces of other tools in JSON: Chrome and DFTracer, Jaeger, Zipkin, HTrace, Ceph.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::ceph;
 use super::gathered::{Gathered, GATHERED_MAX};
 use super::source::{Failure, Source};
 use crate::shape::{digest_of, mix};
@@ -20,6 +21,8 @@ pub enum Form {
     Zipkin,
     /// One object a line with the keys a, b, e and d.
     Htrace,
+    /// Operations with "initiated_at" under "ops".
+    Ceph,
 }
 
 /// Keys are looked for in so many bytes from the beginning.
@@ -43,6 +46,7 @@ impl Form {
             b'{' if has("traceEvents") => Some(Form::Chrome),
             b'{' if has("ph") && has("ts") => Some(Form::Chrome),
             b'{' if has("traceID") && has("spans") => Some(Form::Jaeger),
+            b'{' if has("ops") && has("initiated_at") => Some(Form::Ceph),
             b'{' if htrace() => Some(Form::Htrace),
             _ => None,
         }
@@ -72,6 +76,7 @@ impl ForeignReader {
         let head = String::from_utf8_lossy(&head[..head.len().min(SNIFFED_BYTES)]).into_owned();
         let key = match form {
             Form::Jaeger => Some("data"),
+            Form::Ceph => Some("ops"),
             Form::Chrome if object && head.contains("\"traceEvents\"") => Some("traceEvents"),
             _ => None,
         };
@@ -93,7 +98,7 @@ impl ForeignReader {
         room: usize,
     ) -> Result<bool, Failure> {
         source.count_lines();
-        let identified = matches!(self.form, Form::Jaeger | Form::Zipkin);
+        let identified = matches!(self.form, Form::Jaeger | Form::Zipkin | Form::Ceph);
         while store.spans.len() < room {
             let Some(length) = self.next_value(source)? else {
                 self.found.losses.unpaired += self
@@ -112,6 +117,7 @@ impl ForeignReader {
                 Form::Jaeger => jaeger(&value, &mut self.found),
                 Form::Zipkin => zipkin(&value, &mut self.found),
                 Form::Htrace => htrace(&value, &mut self.found),
+                Form::Ceph => ceph::operation(&value, &mut self.found),
             }
             if self.found.spans() >= if identified { 1 } else { GATHERED_MAX } {
                 // What hangs together across a batch's end is no longer known to.

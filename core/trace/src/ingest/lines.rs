@@ -227,7 +227,7 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
 }
 
 /// A date and a time of day as if they were UTC; the days since 1970 by Hinnant's algorithm.
-fn unix_ns(date: &str, time: &str) -> Option<u64> {
+pub fn unix_ns(date: &str, time: &str) -> Option<u64> {
     let parts: Vec<u64> = date
         .split('.')
         .map(|part| part.parse().ok())

@@ -1,5 +1,6 @@
 //! Trace files in, spans out; a file's format is recognised by its content, never by its name.
 
+mod ceph;
 mod foreign;
 mod gathered;
 mod json;
@@ -24,7 +25,7 @@ use source::{Failure, Source};
 ///
 /// Formats: OTLP protobuf (bare, or a stream of messages behind varint or four-byte lengths) and
 /// OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger, Zipkin, HTrace
-/// lines; `strace -f -T -ttt` and the access log of JuiceFS. A file without a span is an error.
+/// lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A file without a span is an error.
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
     read_all(Reader::open(path)?, store)
 }
@@ -83,12 +84,10 @@ impl<'r> Reader<'r> {
             }
             Format::OtherJson(form) => FormReader::Foreign(foreign::ForeignReader::new(form, head)),
             Format::Lines(form) => FormReader::Lines(lines::LineReader::new(form)),
-            Format::Foreign => {
-                return refuse(
-                    "neither OTLP JSON nor OTLP protobuf (allowed besides: Chrome, Jaeger, Zipkin \
-                     and HTrace JSON, strace -T -ttt, JuiceFS access log)",
-                )
-            }
+            Format::Foreign => return refuse(
+                "neither OTLP JSON nor OTLP protobuf (allowed besides: Chrome, Jaeger, Zipkin, \
+                     HTrace and Ceph OpTracker JSON, strace -T -ttt, JuiceFS access log)",
+            ),
         };
         let path = path.to_owned();
         Ok(Reader {

@@ -7,7 +7,8 @@ use crate::error::Place;
 /// One value (a span, a resource, a foreign trace) may be as large as this and no larger.
 pub const UNIT_BYTES_MAX: usize = 64 << 20;
 
-const BLOCK_BYTES: usize = 1 << 20;
+/// Read at a time: what has just been copied should still be in the nearest caches.
+const BLOCK_BYTES: usize = 1 << 18;
 
 /// Why reading cannot go on.
 #[derive(Debug)]
