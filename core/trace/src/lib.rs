@@ -2,8 +2,8 @@
 //!
 //! The data flows through the modules in this order: `ingest` reads trace files into a
 //! `SpanStore`, `stream` takes whole traces from it, `tree` recovers their call trees, `profile`
-//! compresses them (Liu et al. 2018, section 2.2), `rank` says where the time went and `replay` what a faster step would gain, `report`
-//! writes it out; `write` makes trace files.
+//! compresses them (Liu et al. 2018, section 2.2), `rank` says where the time went and `replay`
+//! what a faster step would gain, `report` and `pprof` write it out; `write` makes trace files.
 
 mod error;
 mod identity;

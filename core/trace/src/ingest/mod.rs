@@ -25,7 +25,8 @@ use source::{Failure, Source};
 ///
 /// Formats: OTLP protobuf (bare, or a stream of messages behind varint or four-byte lengths) and
 /// OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger, Zipkin, HTrace
-/// lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A file without a span is an error.
+/// lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A file without a
+/// span is an error.
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
     read_all(Reader::open(path)?, store)
 }

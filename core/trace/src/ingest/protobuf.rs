@@ -191,22 +191,7 @@ impl ProtobufReader {
             Err(error) => return at(source, Err(error)),
         };
         let Some(length) = length else {
-            let message = match (level, key >> 3) {
-                (Level::Traces, 1) => Some("resource_spans"),
-                (Level::ResourceSpans, 1) => Some("resource"),
-                (Level::ResourceSpans, 2) => Some("scope_spans"),
-                (Level::ScopeSpans, 2) => Some("spans"),
-                _ => None,
-            };
-            if let Some(message) = message {
-                let reason = format!("the field {message} is not length-delimited");
-                return Err(source.failure(0, reason));
-            }
-            // A number, which nothing here needs.
-            let mut field = Message::whole(known);
-            at(source, field.field().map(|_| ()))?;
-            source.consume(field.offset());
-            return Ok(());
+            return self.number(level, key, within, source);
         };
         let used = head.offset();
         let left = (within - used) as u64;
@@ -244,6 +229,32 @@ impl ProtobufReader {
             self.learn(picked.place(store), store);
         }
         source.consume(used + length);
+        Ok(())
+    }
+
+    /// A field that is no message, which nothing here needs.
+    fn number(
+        &self,
+        level: Level,
+        key: u64,
+        within: usize,
+        source: &mut Source<'_>,
+    ) -> std::result::Result<(), Failure> {
+        let message = match (level, key >> 3) {
+            (Level::Traces, 1) => Some("resource_spans"),
+            (Level::ResourceSpans, 1) => Some("resource"),
+            (Level::ResourceSpans, 2) => Some("scope_spans"),
+            (Level::ScopeSpans, 2) => Some("spans"),
+            _ => None,
+        };
+        if let Some(message) = message {
+            let reason = format!("the field {message} is not length-delimited");
+            return Err(source.failure(0, reason));
+        }
+        let mut field = Message::whole(&source.rest()[..source.rest().len().min(within)]);
+        at(source, field.field().map(|_| ()))?;
+        let used = field.offset();
+        source.consume(used);
         Ok(())
     }
 
