@@ -112,7 +112,7 @@ def main() -> None:
             "DuckDB, JSON": run("duckdb", paths["json"]),
             "Python, JSON": run("python", paths["json"]),
         }
-        reduction = run("report", paths["protobuf"])[2]
+        _, report_mb, reduction = run("report", paths["protobuf"])
     table = Table(title=f"{spans:,} spans, {sizes['json']:,.0f} MB of JSON")
     for column in ("reader", "Mspan/s", "peak MB"):
         table.add_column(column, justify="left" if column == "reader" else "right")
@@ -127,7 +127,7 @@ def main() -> None:
         "json_mspans_per_s": rate("dfslab, JSON"),
         "vs_duckdb": rate("dfslab, JSON") / rate("DuckDB, JSON"),
         "vs_python": rate("dfslab, JSON") / rate("Python, JSON"),
-        "peak_rss_mb": max(runs["dfslab, protobuf"][1], runs["dfslab, JSON"][1]),
+        "peak_rss_mb": max(report_mb, runs["dfslab, protobuf"][1], runs["dfslab, JSON"][1]),
     }))  # fmt: skip
 
 

@@ -1,10 +1,10 @@
-//! The border of `dfslab-trace`: spans in as tuples, profiles out as JSON text.
+//! The border of `dfslab-trace`: spans in as tuples or as OTLP, profiles out as JSON text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
-    assign_trace_ids, folded, forest_files, profile_files, savings, write_file, ErrorKind, Options,
-    OutputFormat, Profile, Report, Span, SpanStore, TraceError,
+    assign_trace_ids, folded, pprof, profile_files, savings_of_sample, summarise_files, write_file,
+    ErrorKind, Options, OutputFormat, Report, Span, SpanStore, Stream, Summary, TraceError, Window,
 };
 use pyo3::prelude::*;
 
@@ -17,7 +17,9 @@ type SpanTuple = (String, u64, u64, u64, u64, u64, u64);
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_write, module)?)?;
     module.add_function(wrap_pyfunction!(trace_profile, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_folded, module)?)
+    module.add_function(wrap_pyfunction!(trace_folded, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_pprof, module)?)?;
+    module.add_class::<TraceStream>()
 }
 
 fn to_python(error: TraceError) -> PyErr {
@@ -82,19 +84,86 @@ fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyR
     let options: Options = serde_json::from_str(options_json)
         .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
     py.detach(|| {
-        let forest = forest_files(&paths).map_err(to_python)?;
-        let profile = Profile::of(&forest);
-        let report = Report {
-            savings: Some(savings(&forest, &options)),
-            ..Report::of(&profile, &options)
-        };
-        serde_json::to_string(&report)
-            .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
+        let summary = summarise_files(&paths, Window::default()).map_err(to_python)?;
+        report_json(&summary, &options)
     })
+}
+
+fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
+    let savings = savings_of_sample(&summary.sample, summary.trees_left_out, options);
+    let report = Report {
+        savings: Some(savings),
+        ..Report::of(&summary.profile, options)
+    };
+    serde_json::to_string(&report)
+        .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
 }
 
 /// Reads trace files together and returns folded stacks, self time in nanoseconds.
 #[pyfunction]
 fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
     py.detach(|| Ok(folded(&profile_files(&paths).map_err(to_python)?)))
+}
+
+/// Reads trace files together and returns their profile in the format of pprof, not compressed.
+#[pyfunction]
+fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Vec<u8>> {
+    py.detach(|| Ok(pprof(&profile_files(&paths).map_err(to_python)?)))
+}
+
+/// OTLP messages on their way into one profile, in bounded memory.
+#[pyclass]
+struct TraceStream {
+    /// Nothing once the stream has ended.
+    stream: Option<Stream>,
+}
+
+impl TraceStream {
+    fn open(&mut self) -> PyResult<&mut Stream> {
+        let ended = || RunError::new_err("the stream of spans has ended");
+        self.stream.as_mut().ok_or_else(ended)
+    }
+}
+
+#[pymethods]
+impl TraceStream {
+    #[new]
+    fn new() -> Self {
+        let stream = Some(Stream::new(Window::default()));
+        TraceStream { stream }
+    }
+
+    /// Takes one message, protobuf or JSON; `name` is what errors call it. Of a message that is
+    /// wrong, the spans before the fault are kept.
+    fn push(&mut self, py: Python<'_>, name: &str, message: &[u8]) -> PyResult<()> {
+        let stream = self.open()?;
+        py.detach(|| stream.read(Path::new(name), message))
+            .map_err(to_python)
+    }
+
+    /// Spans that wait for the rest of their traces.
+    fn waiting(&mut self) -> PyResult<usize> {
+        Ok(self.open()?.waiting())
+    }
+
+    /// The profile so far as JSON, without savings and without traces that grew since the last.
+    fn snapshot(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
+        let options: Options = serde_json::from_str(options_json)
+            .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
+        let stream = self.open()?;
+        py.detach(|| {
+            stream.merge_quiet();
+            let report = Report::of(&stream.snapshot(), &options);
+            serde_json::to_string(&report).map_err(|error| RunError::new_err(error.to_string()))
+        })
+    }
+
+    /// Ends the stream: the whole profile as JSON, as `trace_profile` writes it.
+    fn finish(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
+        let options: Options = serde_json::from_str(options_json)
+            .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
+        self.open()?;
+        let stream = self.stream.take().expect("it is open");
+        py.detach(|| report_json(&stream.finish(), &options))
+    }
 }

@@ -83,6 +83,16 @@ impl Histogram {
         (low, low.saturating_add(width_of(index)))
     }
 
+    /// The number of the bucket that counts this value; larger values have no smaller numbers.
+    pub fn bucket_number(value_ns: u64) -> usize {
+        index_of(value_ns)
+    }
+
+    /// The value in the middle of a bucket.
+    pub fn bucket_middle_ns(number: usize) -> u64 {
+        middle_of(number)
+    }
+
     /// The largest value was this one, where buckets were counted by their lowest.
     pub fn raise_maximum(&mut self, value_ns: u64) {
         self.maximum = self.maximum.max(value_ns);

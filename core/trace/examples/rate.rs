@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use dfslab_trace::{
-    read_bytes, write_file, Forest, Options, OutputFormat, Profile, Report, SpanStore,
+    read_bytes, write_file, Forest, Options, OutputFormat, Profile, Report, SpanStore, Stream,
+    Window,
 };
 
 const ROUNDS: usize = 5;
@@ -25,7 +26,20 @@ fn best_of<T>(spans: usize, what: &str, mut work: impl FnMut() -> T) -> T {
     outcome.expect("at least one round")
 }
 
+/// One file through the stream, for a profiler to look at.
+fn one_file(path: &Path) {
+    let start = Instant::now();
+    let mut stream = Stream::new(Window::default());
+    stream.read_files(&[path]).expect("a sound trace");
+    let profile = stream.finish().profile;
+    let rate = profile.spans as f64 / start.elapsed().as_secs_f64() / 1e6;
+    println!("{} spans, {rate:.2} Mspan/s", profile.spans);
+}
+
 fn main() {
+    if let Some(path) = std::env::args_os().nth(1) {
+        return one_file(Path::new(&path));
+    }
     let planted = support::hdfs_like(2000, 42);
     let spans = planted.spans.len();
     println!(
@@ -49,9 +63,11 @@ fn main() {
             store
         });
         best_of(spans, &format!("{name} to profile"), || {
-            let mut store = SpanStore::default();
-            read_bytes(Path::new(name), &bytes, &mut store).expect("a sound trace");
-            Profile::of(&Forest::recover(store))
+            let mut stream = Stream::new(Window::default());
+            stream
+                .read(Path::new(name), &bytes[..])
+                .expect("a sound trace");
+            stream.finish().profile
         });
     }
     let forest = best_of(spans, "recover trees (with a copy)", || {

@@ -1,15 +1,16 @@
 //! Spans in, call trees, compressed profiles and rankings out.
 //!
 //! The data flows through the modules in this order: `ingest` reads trace files into a
-//! `SpanStore`, `tree` recovers call trees, `profile` compresses them (Liu et al. 2018, section
-//! 2.2), `rank` says where the time went and `replay` what a faster step would gain, `report`
-//! writes it out; `write` makes trace files.
+//! `SpanStore`, `stream` takes whole traces from it, `tree` recovers their call trees, `profile`
+//! compresses them (Liu et al. 2018, section 2.2), `rank` says where the time went and `replay`
+//! what a faster step would gain, `report` and `pprof` write it out; `write` makes trace files.
 
 mod error;
 mod identity;
 mod ingest;
 mod losses;
 mod pattern;
+mod pprof;
 mod profile;
 mod rank;
 mod replay;
@@ -17,19 +18,22 @@ mod report;
 mod shape;
 mod span;
 mod statistics;
+mod stream;
 mod tree;
 mod write;
 
 pub use error::{ErrorKind, Place, Result, TraceError};
 pub use identity::assign_trace_ids;
-pub use ingest::{read_bytes, read_file};
+pub use ingest::{read_bytes, read_file, Reader};
 pub use losses::Losses;
+pub use pprof::pprof;
 pub use profile::{Node, Profile};
 pub use rank::{rank, Entry, Options, Rankings};
-pub use replay::{savings, Saving, Savings};
+pub use replay::{savings, savings_of_sample, Saving, Savings};
 pub use report::{folded, Report, TreeNode};
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
 pub use statistics::{Exemplar, Statistics};
+pub use stream::{Stream, Summary, Window};
 pub use tree::{Forest, DEPTH_MAX};
 pub use write::{write_file, OutputFormat};
 
@@ -37,11 +41,11 @@ use std::path::Path;
 
 /// Reads trace files, which may share traces, and compresses what they hold together.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
-    Ok(Profile::of(&forest_files(paths)?))
+    Ok(summarise_files(paths, Window::default())?.profile)
 }
 
-/// Reads trace files, which may share traces, and recovers their call trees.
-pub fn forest_files<P: AsRef<Path>>(paths: &[P]) -> Result<Forest> {
+/// The same, with a sample of the call trees themselves; memory is bounded by the window.
+pub fn summarise_files<P: AsRef<Path>>(paths: &[P], window: Window) -> Result<Summary> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");
         return Err(TraceError::input(
@@ -50,9 +54,7 @@ pub fn forest_files<P: AsRef<Path>>(paths: &[P]) -> Result<Forest> {
             "at least one file is needed",
         ));
     }
-    let mut store = SpanStore::default();
-    for path in paths {
-        read_file(path.as_ref(), &mut store)?;
-    }
-    Ok(Forest::recover(store))
+    let mut stream = Stream::new(window);
+    stream.read_files(paths)?;
+    Ok(stream.finish())
 }

@@ -37,11 +37,21 @@ pub struct Losses {
     pub unpaired: u64,
     /// Passed over: a line of a log that is no finished call.
     pub other_lines: u64,
+    /// Hung apart from their tree, with every sum intact: came after the tree was merged.
+    pub late_spans: u64,
+    /// Merged before they were whole, to stay within the memory: traces longer than the window.
+    pub cut_traces: u64,
+    /// Without their service: the resource came after so many spans that they were merged.
+    pub late_resources: u64,
+    /// Merged by their name alone, with every sum intact: more shapes than are kept apart.
+    pub merged_shapes: u64,
+    /// Merged under one name, with every sum intact: more names than are kept apart.
+    pub merged_names: u64,
 }
 
 impl Losses {
     /// Every kind with its count, in the order of the fields.
-    pub fn by_kind(&self) -> [(&'static str, u64); 16] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 21] {
         [
             ("duplicates", self.duplicates),
             ("conflicting_duplicates", self.conflicting_duplicates),
@@ -59,6 +69,11 @@ impl Losses {
             ("bad_times", self.bad_times),
             ("unpaired", self.unpaired),
             ("other_lines", self.other_lines),
+            ("late_spans", self.late_spans),
+            ("cut_traces", self.cut_traces),
+            ("late_resources", self.late_resources),
+            ("merged_shapes", self.merged_shapes),
+            ("merged_names", self.merged_names),
         ]
     }
 
@@ -80,6 +95,11 @@ impl Losses {
         self.bad_times += other.bad_times;
         self.unpaired += other.unpaired;
         self.other_lines += other.other_lines;
+        self.late_spans += other.late_spans;
+        self.cut_traces += other.cut_traces;
+        self.late_resources += other.late_resources;
+        self.merged_shapes += other.merged_shapes;
+        self.merged_names += other.merged_names;
     }
 
     /// The kinds that happened, as "3 zero_ids, 1 cycles", or "none".

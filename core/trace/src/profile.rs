@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 
 use crate::losses::Losses;
-use crate::shape::{ShapeId, Shapes};
+use crate::shape::{Mixing, ShapeId, Shapes};
 use crate::span::Texts;
 use crate::statistics::Statistics;
 use crate::tree::{Forest, NONE};
+
+/// So many places are kept apart; calls beyond are merged by their name alone, at the top, so that
+/// endlessly varied trees do not fill the memory.
+const NODES_MAX: usize = 1 << 15;
 
 /// One place in the compressed trees.
 #[derive(Clone, Debug)]
@@ -34,7 +38,7 @@ pub struct Profile {
     /// What was repaired or dropped on the way.
     pub losses: Losses,
     nodes: Vec<Node>,
-    places: HashMap<(u32, ShapeId), u32>,
+    places: HashMap<(u32, ShapeId), u32, Mixing>,
     shapes: Shapes,
     texts: Texts,
 }
@@ -42,16 +46,20 @@ pub struct Profile {
 impl Profile {
     /// Compresses a forest.
     pub fn of(forest: &Forest) -> Self {
-        let mut profile = Self {
-            spans: forest.spans.len() as u64,
-            trees: forest.trees(),
-            losses: forest.losses.clone(),
-            texts: forest.texts.clone(),
-            ..Self::default()
-        };
-        let shapes = profile.shapes_of(forest);
+        let mut profile = Self::default();
+        profile.record(forest, &forest.texts);
+        profile.know(forest.texts.clone());
+        profile
+    }
+
+    /// Adds the trees of a forest whose names are in `texts`, which `know` tells at the end.
+    pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
+        self.spans += forest.spans.len() as u64;
+        self.trees += forest.trees();
+        self.losses.merge(&forest.losses);
+        let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
-        let mut latest = ((NONE, NONE), NONE);
+        let mut latest = ((NONE, NONE), (NONE, false));
         for &index in &forest.order {
             let (at, parent) = (index as usize, forest.parents[index as usize]);
             let above = if parent == NONE {
@@ -61,13 +69,19 @@ impl Profile {
             };
             let key = (above, shapes[at]);
             if latest.0 != key {
-                latest = (key, profile.place(above, shapes[at]));
+                latest = (key, self.place(above, shapes[at], texts));
             }
-            nodes[at] = latest.1;
-            let statistics = &mut profile.nodes[latest.1 as usize].statistics;
+            let (node, merged) = latest.1;
+            self.losses.merged_shapes += u64::from(merged);
+            nodes[at] = node;
+            let statistics = &mut self.nodes[node as usize].statistics;
             statistics.record(&forest.spans[at], forest.self_ns[at]);
         }
-        profile
+    }
+
+    /// Tells the names of everything recorded.
+    pub(crate) fn know(&mut self, texts: Texts) {
+        self.texts = texts;
     }
 
     /// Adds another profile; any order and grouping of merges gives the same profile.
@@ -96,7 +110,10 @@ impl Profile {
             } else {
                 nodes[node.parent as usize]
             };
-            let place = self.place(above, shapes[node.shape as usize]);
+            let texts = std::mem::take(&mut self.texts);
+            let (place, merged) = self.place(above, shapes[node.shape as usize], &texts);
+            self.texts = texts;
+            self.losses.merged_shapes += if merged { node.statistics.count } else { 0 };
             self.nodes[place as usize]
                 .statistics
                 .merge(&node.statistics);
@@ -124,7 +141,7 @@ impl Profile {
         self.nodes.iter().filter(|node| node.parent == NONE).count() as u64
     }
 
-    fn shapes_of(&mut self, forest: &Forest) -> Vec<ShapeId> {
+    fn shapes_of(&mut self, forest: &Forest, texts: &Texts) -> Vec<ShapeId> {
         let mut shapes = vec![NONE; forest.spans.len()];
         let mut scratch = Vec::new();
         for &node in forest.order.iter().rev() {
@@ -134,21 +151,37 @@ impl Profile {
                 .get(node)
                 .iter()
                 .map(|&child| shapes[child as usize]);
-            let id = self.shapes.intern(name, below, &mut scratch, &self.texts);
+            let id = self.shapes.intern(name, below, &mut scratch, texts);
             shapes[node as usize] = id;
         }
         shapes
     }
 
-    fn place(&mut self, parent: u32, shape: ShapeId) -> u32 {
-        *self.places.entry((parent, shape)).or_insert_with(|| {
-            let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
-            self.nodes.push(Node {
-                shape,
-                parent,
-                statistics: Statistics::default(),
-            });
-            node
-        })
+    /// The node for a shape below another, and whether it stands for all of its name because
+    /// there are too many nodes.
+    fn place(&mut self, parent: u32, shape: ShapeId, texts: &Texts) -> (u32, bool) {
+        let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
+        if let Some(&known) = self.places.get(&(parent, shape)) {
+            return (known, false);
+        }
+        let mut key = (parent, shape);
+        if self.nodes.len() >= NODES_MAX {
+            let name = self.shapes.name(shape);
+            let nothing = std::iter::empty();
+            let leaf = self.shapes.intern(name, nothing, &mut Vec::new(), texts);
+            key = (NONE, leaf);
+            if let Some(&known) = self.places.get(&key) {
+                return (known, true);
+            }
+        }
+        self.places.insert(key, node);
+        let statistics = Statistics::default();
+        let (parent, shape) = key;
+        self.nodes.push(Node {
+            shape,
+            parent,
+            statistics,
+        });
+        (node, self.nodes.len() > NODES_MAX)
     }
 }

@@ -1,6 +1,7 @@
 //! Shapes: what two call trees share when they differ only in how often and how long.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::span::{TextId, Texts};
 
@@ -14,10 +15,21 @@ pub type ShapeId = u32;
 /// not by hash: a key is the name followed by the sorted numbers of the distinct child shapes.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
-    ids: HashMap<Box<[u32]>, ShapeId>,
+    ids: HashMap<Box<[u32]>, ShapeId, Mixing>,
     keys: Vec<Box<[u32]>>,
     digests: Vec<u64>,
+    /// The shape without children under each name, or `UNKNOWN`.
+    leaves: Vec<ShapeId>,
+    /// Numbers in all keys.
+    words: usize,
 }
+
+const UNKNOWN: ShapeId = ShapeId::MAX;
+
+/// No more shapes, and no more numbers in their keys, are kept apart: forged or endlessly varied
+/// trees beyond that have the shape of their name alone.
+const SHAPES_MAX: usize = 1 << 17;
+const WORDS_MAX: usize = 1 << 22;
 
 impl Shapes {
     /// The number of the shape of `name` over `children`, which need be neither sorted nor unique.
@@ -30,11 +42,15 @@ impl Shapes {
     ) -> ShapeId {
         scratch.clear();
         scratch.push(name);
+        let leaf = self.leaves.get(name as usize).copied().unwrap_or(UNKNOWN);
         for child in children {
             // Runs of equal siblings are the rule, so they are dropped before the sort.
             if scratch.len() == 1 || scratch.last() != Some(&child) {
                 scratch.push(child);
             }
+        }
+        if scratch.len() == 1 && leaf != UNKNOWN {
+            return leaf;
         }
         scratch[1..].sort_unstable();
         let distinct = 1 + distinct_in_sorted(&mut scratch[1..]);
@@ -42,7 +58,17 @@ impl Shapes {
         if let Some(&id) = self.ids.get(key) {
             return id;
         }
+        let full = self.keys.len() >= SHAPES_MAX || self.words + distinct > WORDS_MAX;
+        if full && distinct > 1 {
+            return self.intern(name, std::iter::empty(), scratch, texts);
+        }
         let id = ShapeId::try_from(self.keys.len()).expect("fewer than 2^32 shapes");
+        if distinct == 1 {
+            let places = self.leaves.len().max(name as usize + 1);
+            self.leaves.resize(places, UNKNOWN);
+            self.leaves[name as usize] = id;
+        }
+        self.words += distinct;
         self.digests.push(self.digest(key, texts));
         self.keys.push(key.into());
         self.ids.insert(key.into(), id);
@@ -109,6 +135,45 @@ pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
+}
+
+/// Hashes numbers that nobody chooses to collide: names are numbered by ourselves, and trace ids
+/// that were forged to collide make a window slow, not wrong.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MixingHasher(u64);
+
+/// Builds it.
+pub type Mixing = BuildHasherDefault<MixingHasher>;
+
+impl Hasher for MixingHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = mix(self.0.rotate_left(5) ^ value);
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.write_u64(value as u64);
+        self.write_u64((value >> 64) as u64);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
 }
 
 #[cfg(test)]

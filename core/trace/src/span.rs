@@ -11,6 +11,10 @@ pub type TextId = u32;
 /// Names longer than this are cut, so that one hostile span cannot fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 
+/// So many names are kept apart: programs that put a number into every name have no more shapes.
+const TEXTS_MAX: usize = 1 << 15;
+const OTHER_NAMES: &str = "(other names)";
+
 /// One timed call, as OpenTelemetry defines it; times are nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -97,6 +101,16 @@ impl Texts {
         (self.texts[id as usize].as_bytes() == text).then_some(id)
     }
 
+    /// How many texts there are.
+    fn count(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether the text has a number already.
+    fn knows(&self, text: &str) -> bool {
+        self.ids.contains_key(text)
+    }
+
     /// The text behind a number that this table gave out.
     pub fn text(&self, id: TextId) -> &str {
         &self.texts[id as usize]
@@ -123,6 +137,10 @@ pub struct SpanStore {
 impl SpanStore {
     /// Interns a name or a host, cut to what is kept.
     pub fn intern(&mut self, text: &str) -> TextId {
+        if self.texts.count() >= TEXTS_MAX && !self.texts.knows(text) {
+            self.losses.merged_names += 1;
+            return self.texts.intern(OTHER_NAMES);
+        }
         if text.len() <= NAME_BYTES_MAX {
             return self.texts.intern(text);
         }

@@ -44,7 +44,15 @@ impl Exemplar {
 #[derive(Clone, Debug)]
 enum Durations {
     Few(Vec<u64>),
-    Many(Box<Histogram>),
+    Many(Buckets),
+}
+
+/// The buckets of `Histogram` between the shortest and the longest call: a step's durations differ
+/// by some powers of ten, not by nineteen, and a profile has thousands of steps.
+#[derive(Clone, Debug, Default)]
+struct Buckets {
+    first: usize,
+    counts: Vec<u64>,
 }
 
 /// The merged record of all calls at one place of a profile.
@@ -64,6 +72,9 @@ pub struct Statistics {
     pub min_ns: u64,
     /// The longest call.
     pub max_ns: u64,
+    /// Sums of durations and of their squares, each duration cut to `QUANTILE_NS_MAX`.
+    cut_ns: u128,
+    squares_ns2: u128,
     durations: Durations,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
@@ -79,6 +90,8 @@ impl Default for Statistics {
             self_ns: 0,
             min_ns: u64::MAX,
             max_ns: 0,
+            cut_ns: 0,
+            squares_ns2: 0,
             durations: Durations::Few(Vec::new()),
             slowest: Vec::new(),
             sampled: Vec::new(),
@@ -97,7 +110,10 @@ impl Statistics {
         self.self_ns += u128::from(self_ns);
         self.min_ns = self.min_ns.min(duration_ns);
         self.max_ns = self.max_ns.max(duration_ns);
-        self.durations.record(duration_ns.min(QUANTILE_NS_MAX));
+        let cut_ns = duration_ns.min(QUANTILE_NS_MAX);
+        self.cut_ns += u128::from(cut_ns);
+        self.squares_ns2 += u128::from(cut_ns) * u128::from(cut_ns);
+        self.durations.record(cut_ns);
         self.remember(Exemplar {
             trace_id: span.trace_id,
             span_id: span.span_id,
@@ -114,6 +130,8 @@ impl Statistics {
         self.self_ns += other.self_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+        self.cut_ns += other.cut_ns;
+        self.squares_ns2 += other.squares_ns2;
         self.durations.merge(&other.durations);
         for &exemplar in other.slowest.iter().chain(&other.sampled) {
             self.remember(exemplar);
@@ -132,7 +150,7 @@ impl Statistics {
         if self.count == 0 {
             return 0.0;
         }
-        let (sum, squares) = self.durations.moments();
+        let (sum, squares) = (self.cut_ns as f64, self.squares_ns2 as f64);
         let calls = self.count as f64;
         (squares / calls - (sum / calls).powi(2)).max(0.0).sqrt()
     }
@@ -170,71 +188,92 @@ fn keep_largest<Key: Ord>(
 }
 
 impl Durations {
+    #[inline]
     fn record(&mut self, duration_ns: u64) {
         match self {
+            Durations::Many(buckets) => buckets.add(Histogram::bucket_number(duration_ns), 1),
             Durations::Few(values) if values.len() < EXACT_MAX => values.push(duration_ns),
-            Durations::Few(_) => {
-                let mut histogram = self.to_histogram();
-                histogram.record(duration_ns);
-                *self = Durations::Many(Box::new(histogram));
-            }
-            Durations::Many(histogram) => histogram.record(duration_ns),
+            Durations::Few(_) => self
+                .become_many()
+                .add(Histogram::bucket_number(duration_ns), 1),
         }
     }
 
     fn merge(&mut self, other: &Durations) {
-        match (&mut *self, other) {
-            (_, Durations::Few(values)) => {
-                for &value in values {
-                    self.record(value);
+        match other {
+            Durations::Few(values) => values.iter().for_each(|&value| self.record(value)),
+            Durations::Many(theirs) => {
+                let mine = self.become_many();
+                for (number, &count) in (theirs.first..).zip(&theirs.counts) {
+                    mine.add(number, count);
                 }
             }
-            (Durations::Many(mine), Durations::Many(theirs)) => mine.merge(theirs),
-            (Durations::Few(_), Durations::Many(theirs)) => {
-                let mut histogram = self.to_histogram();
-                histogram.merge(theirs);
-                *self = Durations::Many(Box::new(histogram));
+        }
+    }
+
+    fn become_many(&mut self) -> &mut Buckets {
+        if let Durations::Few(values) = self {
+            let mut buckets = Buckets::default();
+            for &value in values.iter() {
+                buckets.add(Histogram::bucket_number(value), 1);
             }
+            *self = Durations::Many(buckets);
         }
-    }
-
-    fn to_histogram(&self) -> Histogram {
         match self {
-            Durations::Few(values) => {
-                let mut histogram = Histogram::new();
-                for &value in values {
-                    histogram.record(value);
-                }
-                histogram
-            }
-            Durations::Many(histogram) => (**histogram).clone(),
+            Durations::Many(buckets) => buckets,
+            Durations::Few(_) => unreachable!("they have just become many"),
         }
     }
 
-    /// Sum and sum of squares.
-    fn moments(&self) -> (f64, f64) {
-        match self {
-            Durations::Few(values) => values.iter().fold((0.0, 0.0), |(sum, squares), &value| {
-                (sum + value as f64, squares + (value as f64).powi(2))
-            }),
-            Durations::Many(histogram) => (
-                histogram.sum_ns() as f64,
-                histogram.sum_of_squares_ns2() as f64,
-            ),
-        }
-    }
-
+    /// The nearest rank.
     fn quantile_ns(&self, fraction: f64) -> u64 {
         match self {
             Durations::Few(values) if values.is_empty() => 0,
             Durations::Few(values) => {
                 let mut sorted = values.clone();
                 sorted.sort_unstable();
-                // The nearest rank, as the histogram counts it.
                 let rank = (fraction * sorted.len() as f64).ceil() as usize;
                 sorted[rank.clamp(1, sorted.len()) - 1]
             }
-            Durations::Many(histogram) => histogram.quantile_ns(fraction),
+            Durations::Many(buckets) => buckets.quantile_ns(fraction),
         }
+    }
+}
+
+impl Buckets {
+    #[inline]
+    fn add(&mut self, number: usize, count: u64) {
+        match self.counts.get_mut(number.wrapping_sub(self.first)) {
+            Some(held) => *held += count,
+            None => self.reach(number, count),
+        }
+    }
+
+    #[cold]
+    fn reach(&mut self, number: usize, count: u64) {
+        if self.counts.is_empty() {
+            self.first = number;
+        }
+        if number < self.first {
+            let missing = self.first - number;
+            self.counts.splice(0..0, std::iter::repeat_n(0, missing));
+            self.first = number;
+        }
+        let places = self.counts.len().max(number - self.first + 1);
+        self.counts.resize(places, 0);
+        self.counts[number - self.first] += count;
+    }
+
+    fn quantile_ns(&self, fraction: f64) -> u64 {
+        let all: u64 = self.counts.iter().sum();
+        let rank = ((fraction * all as f64).ceil() as u64).clamp(1, all);
+        let mut seen = 0;
+        for (number, count) in (self.first..).zip(&self.counts) {
+            seen += count;
+            if seen >= rank {
+                return Histogram::bucket_middle_ns(number);
+            }
+        }
+        unreachable!("every rank lies in a bucket")
     }
 }

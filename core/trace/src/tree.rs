@@ -74,16 +74,20 @@ impl Forest {
     /// # Panics
     /// With 2^32 - 1 spans or more.
     pub fn recover(store: SpanStore) -> Self {
+        let mut forest = Self::of_spans(&store.spans, &store.texts, false);
+        forest.losses.merge(&store.losses);
+        forest.texts = store.texts;
+        forest
+    }
+
+    /// The same, with the texts left where they are; `grouped` if each trace is in one piece.
+    pub(crate) fn of_spans(spans: &[Span], texts: &Texts, grouped: bool) -> Self {
         assert!(
-            store.spans.len() < NONE as usize,
+            spans.len() < NONE as usize,
             "more spans than one forest can number"
         );
-        let mut forest = Self {
-            texts: store.texts,
-            losses: store.losses,
-            ..Self::default()
-        };
-        forest.keep_one_each(&store.spans);
+        let mut forest = Self::default();
+        forest.keep_one_each(spans, texts, grouped);
         forest.find_parents();
         forest.break_cycles();
         forest.children = Children::of(&forest.parents);
@@ -101,7 +105,17 @@ impl Forest {
             .count() as u64
     }
 
-    fn keep_one_each(&mut self, spans: &[Span]) {
+    fn keep_one_each(&mut self, spans: &[Span], texts: &Texts, grouped: bool) {
+        // The usual case needs no sorting: programs number their spans as they come.
+        let follows = |pair: &[Span]| {
+            let same = pair[0].trace_id == pair[1].trace_id;
+            !same || pair[0].span_id < pair[1].span_id
+        };
+        let sound = |span: &Span| span.end_ns >= span.start_ns;
+        if grouped && spans.windows(2).all(follows) && spans.iter().all(sound) {
+            self.spans.extend_from_slice(spans);
+            return;
+        }
         let mut keys: Vec<(u128, u64, u32)> = (0u32..)
             .zip(spans)
             .map(|(index, span)| (span.trace_id, span.span_id, index))
@@ -112,7 +126,7 @@ impl Forest {
             let claims = same.iter().map(|&(_, _, index)| &spans[index as usize]);
             let mut kept = *match same {
                 [(_, _, only)] => &spans[*only as usize],
-                _ => self.choose(claims),
+                _ => self.choose(claims, texts),
             };
             if kept.end_ns < kept.start_ns {
                 self.losses.end_before_start += 1;
@@ -123,8 +137,11 @@ impl Forest {
     }
 
     /// Of several spans under one identity the longest stays: the others were cut short.
-    fn choose<'a>(&mut self, claims: impl Iterator<Item = &'a Span> + Clone) -> &'a Span {
-        let texts = &self.texts;
+    fn choose<'a>(
+        &mut self,
+        claims: impl Iterator<Item = &'a Span> + Clone,
+        texts: &Texts,
+    ) -> &'a Span {
         let rank = |span: &Span| {
             let text = |id| texts.text(id);
             let words = (text(span.name), text(span.service), text(span.host));
@@ -167,12 +184,19 @@ impl Forest {
             .spans
             .chunk_by(|left, right| left.trace_id == right.trace_id)
         {
+            // Siblings come in rows, so the parent of the one before is tried first.
+            let mut latest = (0, 0);
             for (node, span) in (start..).zip(trace) {
                 if span.parent_id == span.span_id {
                     self.losses.self_parents += 1;
+                } else if span.parent_id != 0 && span.parent_id == latest.0 {
+                    self.parents[node] = latest.1;
                 } else if span.parent_id != 0 {
                     match trace.binary_search_by_key(&span.parent_id, |span| span.span_id) {
-                        Ok(parent) => self.parents[node] = (start + parent) as u32,
+                        Ok(parent) => {
+                            latest = (span.parent_id, (start + parent) as u32);
+                            self.parents[node] = latest.1;
+                        }
                         Err(_) => self.losses.missing_parents += 1,
                     }
                 }

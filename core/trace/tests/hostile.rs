@@ -70,7 +70,10 @@ fn foreign_files_are_refused_with_one_clear_line() {
         (b"{}", "line 1 column 2: not an OTLP trace document"),
         (br#"{"traceEvents":[]}"#, "the file holds no spans"),
         (br#"{"resourceMetrics":[]}"#, "it has no key resourceSpans"),
-        (b"{\"resourceSpans\":[\"\xff\"]}", "byte 19: not UTF-8"),
+        (
+            b"{\"resourceSpans\":[\"\xff\"]}",
+            "column 21: invalid type: text",
+        ),
         (br#"{"resourceSpans":[]}"#, "the file holds no spans"),
         (br#"{"resourceSpans":[]} 7"#, "column 22: invalid type"),
         (br#"{"resourceSpans":7}"#, "line 1 column 18: invalid type"),

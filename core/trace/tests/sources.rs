@@ -183,3 +183,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn operations_of_ceph_with_the_way_to_each_event() {
+    let text = r#"{"size": 20, "duration": 600, "ops": [{
+        "description": "osd_op(client.4177.0:5 1.7 [write 0~4096])",
+        "initiated_at": "2019-01-16T08:48:58.000000+0000", "age": 9.5, "duration": 0.25,
+        "type_data": {"flag_point": "commit sent", "events": [
+            {"event": "initiated", "time": "2019-01-16T08:48:58.000000+0000", "duration": 0},
+            {"event": "queued_for_pg", "time": "2019-01-16T08:48:58.050000+0000"},
+            {"event": "waiting for subops from 1,3", "time": "2019-01-16T08:48:58.100000+0000"},
+            {"event": "done", "time": "2019-01-16T08:48:58.250000+0000"}]}}], "complete": true}"#;
+    let mut store = SpanStore::default();
+    read_bytes(Path::new("ops"), text.as_bytes(), &mut store).expect("a dump");
+    let calls: Vec<(&str, u64, bool)> = store
+        .spans
+        .iter()
+        .map(|span| (store.texts.text(span.name), span.duration_ns(), span.wait))
+        .collect();
+    let expected = [
+        ("osd_op", 250_000_000, false),
+        ("until queued_for_pg", 50_000_000, true),
+        ("until waiting for subops from", 50_000_000, true),
+        ("until done", 150_000_000, false),
+    ];
+    assert_eq!(calls, expected);
+    assert_eq!(Forest::recover(store).trees(), 1);
+    let cut = &text.as_bytes()[..text.len() / 2];
+    let refused = read_bytes(Path::new("ops"), cut, &mut SpanStore::default());
+    assert!(refused
+        .expect_err("half a dump")
+        .to_string()
+        .contains("EOF"));
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from dfslab.cli.shared import (
     read_scenario,
     tell,
     terminal,
+    time_s,
     traces,
     with_progress,
 )
@@ -51,13 +53,66 @@ def trace_record(
 
 @trace_app.command("import")
 def trace_import(
-    files: Annotated[list[Path], typer.Argument(help="OTLP files, JSON or protobuf.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the profile goes (JSON).")],
+    files: Annotated[list[Path], typer.Argument(help="Traces, or profiles of traced JVMs.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where the profile goes (JSON).")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option("--into", help="A folder of tables that `query` asks.")
+    ] = None,
+    label: Annotated[
+        str, typer.Option("--label", help="What the tables call this trace; else its file's name.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Turn OTLP files into one compressed profile."""
-    profile = traces.import_traces(files, output)
-    tell(as_json, profile, *terminal.ranking_tables(profile), f"profile: {output}")
+    """Turn trace files into one compressed profile, or into tables."""
+    profile = traces.import_traces(files, output, into, label)
+    tell(as_json, profile, *terminal.ranking_tables(profile), f"profile: {into or output}")
+
+
+@trace_app.command("query")
+def trace_query(
+    folder: Annotated[Path, typer.Argument(help="A folder of tables: calls, exemplars, …")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL; no file is in reach.")],
+    as_json: AsJson = False,
+) -> None:
+    """Ask the tables that `import --into` or `receive` made."""
+    columns, rows = traces.query(folder, sql)
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    tell(as_json, found, terminal.answer_table(columns, rows))
+
+
+@trace_app.command("receive")
+def trace_receive(
+    into: Annotated[Path, typer.Option("--into", help="A new or empty folder for what comes.")],
+    port: Annotated[
+        int, typer.Option("--port", help="On the loopback; 0 picks a free one.")
+    ] = 4318,
+    interval: Annotated[str, typer.Option("--interval", help="Between two writings.")] = "1 s",
+    lasting: Annotated[str, typer.Option("--for", metavar="TIME", help="End by itself.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Receive OTLP over HTTP, protobuf or JSON, until Ctrl-C; then the profile and its tables."""
+    times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
+    console = terminal.console(True)
+    profile = traces.receive(into, port, *times, lambda text: console.print(text))
+    tell(as_json, profile, *terminal.ranking_tables(profile), f"received in {into}")
+
+
+@trace_app.command("top")
+def trace_top(
+    folder: Annotated[Path, typer.Argument(help="Where a receiver or traced JVMs write.")],
+    interval: Annotated[str, typer.Option("--interval", help="Between two looks.")] = "1 s",
+    once: Annotated[bool, typer.Option("--once", help="One look, then end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Where the time goes while it goes: the calls of a receiver or of running JVMs, live."""
+    every_s = time_s("--interval", interval)
+    if once or as_json:
+        profile = traces.look(folder)
+        tell(as_json, profile, *terminal.ranking_tables(profile))
+        return
+    traces.watch(folder, every_s)
 
 
 @trace_app.command("report")
@@ -69,7 +124,7 @@ def trace_report(
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
     ] = False,
     export: Annotated[
-        str, typer.Option("--export", metavar="FORM", help="speedscope or chrome, to stdout.")
+        str, typer.Option("--export", metavar="FORM", help="speedscope, chrome, pprof: to stdout.")
     ] = "",
     page: Annotated[
         Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
@@ -84,6 +139,9 @@ def trace_report(
     if folded:
         print(traces.folded(files), end="")
         return
+    if export == "pprof":
+        sys.stdout.buffer.write(traces.pprof(files))
+        return
     profile = traces.profile(files)
     if export:
         print(traces.exported(profile, export))
@@ -92,5 +150,5 @@ def trace_report(
         profile = traces.against(profile, against)
     if page:
         traces.write_trace_page(profile, page)
-    tables = terminal.ranking_tables(profile)
-    tell(as_json, profile, *tables, *([f"page: {page}"] if page else []))
+    shown = terminal.ranking_tables(profile)
+    tell(as_json, profile, *shown, *([f"page: {page}"] if page else []))

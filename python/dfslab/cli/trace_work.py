@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group
+from rich.live import Live
+
 from dfslab.cli.bed_work import bed_module
 from dfslab.instruments import access, callprofile
+from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
-from dfslab.report import trace_export
+from dfslab.report import terminal, trace_export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import cohort, gain, store
+from dfslab.studies import cohort, gain, store, trace_store
 
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")
 INSTRUMENTS = ("measure", "trace")
 WHOLE_FILES_FROM_BYTES = 1_000_000
+RECEIVED = "received.json"
 
 
 def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
@@ -100,11 +107,91 @@ def folded(files: Sequence[Path]) -> str:
     return (callprofile if _of_jvms(found) else tracing).folded(found)
 
 
-def import_traces(files: Sequence[Path], output: Path) -> dict[str, Any]:
-    """The profile of OTLP files, kept as JSON."""
+def pprof(files: Sequence[Path]) -> bytes:
+    """The same for the tools of pprof."""
+    found = _existing(files)
+    if _of_jvms(found):
+        raise InputError("--export", "pprof", "is for spans; of JVMs' profiles there is speedscope")
+    return tracing.pprof(found)
+
+
+def import_traces(
+    files: Sequence[Path], output: Path | None, into: Path | None = None, label: str = ""
+) -> dict[str, Any]:
+    """The profile of traces, kept as JSON or as tables."""
+    if not output and not into:
+        raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
+    label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"
+    if into and not into.parent.is_dir():
+        raise InputError("--into", str(into), "its directory does not exist")
+    if into and into.exists() and not into.is_dir():
+        raise InputError("--into", str(into), "is no folder")
+    if into and any(into.glob(f"{label}.*.parquet")):
+        raise InputError("--label", label, f"is in {into} already; --label names this one")
     found = profile(files)
-    store.write_atomically(output, json.dumps(found))
+    if output:
+        store.write_atomically(output, json.dumps(found))
+    if into:
+        trace_store.write(found, into, label)
     return found
+
+
+def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """An answer from the tables of a folder."""
+    return trace_store.query(folder, sql)
+
+
+def receive(
+    folder: Path, port: int, interval_s: float, duration_s: float | None,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
+    """Receive into a folder until interrupted: the profile at every interval, tables at the end."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("--into", str(folder), "must be a new or an empty folder")
+    if not folder.parent.is_dir():
+        raise InputError("--into", str(folder), "its directory does not exist")
+    folder.mkdir(exist_ok=True)
+    path = folder / RECEIVED
+    found = receiving.receive(
+        port, interval_s, duration_s, lambda text: store.write_atomically(path, text),
+        lambda port: notify(f"receiving at http://{receiving.LOOPBACK}:{port}{receiving.PATH}"),
+    )  # fmt: skip
+    trace_store.write(found, folder, "received")
+    if not found["spans"]:
+        raise RunFailed(f"{folder}: no span came; refused: {found['received']['refused']}")
+    return found
+
+
+def look(folder: Path) -> dict[str, Any]:
+    """The profile as it is now, of a receiver or of traced JVMs."""
+    path = folder / RECEIVED
+    if not path.is_file():
+        return profile([folder])
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError("trace top", str(path), f"is no JSON: {error}") from error
+    if not isinstance(found, dict) or not {"ranking", "spans", "received"} <= set(found):
+        raise InputError("trace top", str(path), "is no profile of a receiver")
+    return found
+
+
+def watch(folder: Path, interval_s: float) -> None:
+    """Show the profile again and again, until the receiver has ended or Ctrl-C."""
+    found = look(folder)
+    with Live(_view(found), console=terminal.console(False), transient=True) as live:
+        try:
+            while not found.get("ended"):
+                time.sleep(interval_s)
+                found = look(folder)
+                live.update(_view(found))
+        except KeyboardInterrupt:
+            pass  # The usual end of watching.
+    terminal.console(False).print(_view(found))
+
+
+def _view(found: dict[str, Any]) -> Group:
+    return Group(*terminal.ranking_tables(found))
 
 
 def _of_jvms(files: Sequence[Path]) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,3 +78,38 @@ def folded(paths: Sequence[Path]) -> str:
         return _core.trace_folded([str(path) for path in paths])
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
+
+
+def pprof(paths: Sequence[Path]) -> bytes:
+    """The same in the format of pprof, compressed as its tools expect."""
+    try:
+        return gzip.compress(_core.trace_pprof([str(path) for path in paths]), mtime=0)
+    except _core.InputError as error:
+        raise InputError("trace", None, str(error)) from error
+
+
+class Stream:
+    """OTLP messages on their way into one profile, in bounded memory; threads may share it."""
+
+    def __init__(self) -> None:
+        self._stream = _core.TraceStream()
+        self._lock = threading.Lock()
+
+    def push(self, name: str, message: bytes) -> None:
+        """Take one message. InputError when it is wrong; its spans before the fault are kept."""
+        with self._lock:
+            try:
+                self._stream.push(name, message)
+            except _core.InputError as error:
+                raise InputError("message", None, str(error)) from error
+
+    def snapshot(self) -> dict[str, Any]:
+        """The profile of the traces to which nothing was added since the last snapshot."""
+        with self._lock:
+            waiting = self._stream.waiting()
+            return {**json.loads(self._stream.snapshot("{}")), "waiting": waiting}
+
+    def finish(self) -> dict[str, Any]:
+        """The whole profile, with what faster steps would gain; the stream ends."""
+        with self._lock:
+            return json.loads(self._stream.finish("{}"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from dfslab.result import Metric, Result
@@ -116,6 +117,14 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
     if profile.get("compared"):
         tables.append(changes_table(profile["compared"], most))
     return tables
+
+
+def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
+    """An answer to SQL, as it is."""
+    table = Table(*(escape(column) for column in columns))
+    for row in rows:
+        table.add_row(*(escape(str(value)) for value in row))
+    return table
 
 
 def changes_table(compared: dict[str, Any], most: int = 20) -> Table:

@@ -1,14 +1,14 @@
-//! Traces of other tools in JSON: Chrome and DFTracer, Jaeger, Zipkin, HTrace.
+//! Traces of other tools in JSON: Chrome and DFTracer, Jaeger, Zipkin, HTrace, Ceph.
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::gathered::Gathered;
-use crate::error::Place;
+use super::ceph;
+use super::gathered::{Gathered, GATHERED_MAX};
+use super::source::{Failure, Source};
 use crate::shape::{digest_of, mix};
 use crate::span::{Span, SpanStore};
-
-/// What went wrong, and where.
-pub type Failure = (Place, String);
 
 /// A format, told by its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Form {
     Zipkin,
     /// One object a line with the keys a, b, e and d.
     Htrace,
+    /// Operations with "initiated_at" under "ops".
+    Ceph,
 }
 
 /// Keys are looked for in so many bytes from the beginning.
@@ -42,7 +44,9 @@ impl Form {
             b'[' if has("ph") => Some(Form::Chrome),
             b'[' if has("traceId") => Some(Form::Zipkin),
             b'{' if has("traceEvents") => Some(Form::Chrome),
+            b'{' if has("ph") && has("ts") => Some(Form::Chrome),
             b'{' if has("traceID") && has("spans") => Some(Form::Jaeger),
+            b'{' if has("ops") && has("initiated_at") => Some(Form::Ceph),
             b'{' if htrace() => Some(Form::Htrace),
             _ => None,
         }
@@ -55,59 +59,122 @@ fn is_htrace(value: &Value) -> bool {
         .all(|key| value.get(key).is_some())
 }
 
-/// Reads every span of the text into the store.
-pub fn read(bytes: &[u8], form: Form, store: &mut SpanStore) -> Result<(), Failure> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let place = Place::Byte(error.valid_up_to() as u64);
-        (place, "not UTF-8".to_owned())
-    })?;
-    let mut found = Gathered::default();
-    match form {
-        Form::Chrome => chrome(text, &mut found)?,
-        Form::Htrace => each_line(text, |value| htrace(value, &mut found))?,
-        Form::Jaeger => {
-            let whole = parse(text)?;
-            list(&whole, "data").for_each(|trace| jaeger(trace, &mut found));
-        }
-        Form::Zipkin => {
-            let whole = parse(text)?;
-            whole
-                .as_array()
-                .into_iter()
-                .flatten()
-                .for_each(|span| zipkin(span, &mut found));
-        }
-    }
-    found.move_into(store, matches!(form, Form::Chrome | Form::Htrace));
-    Ok(())
+/// The reader of one file, value by value of its list.
+pub struct ForeignReader {
+    form: Form,
+    /// The key under which the list stands, if the file is an object around it.
+    key: Option<&'static str>,
+    inside: bool,
+    open: HashMap<(u64, u64), Vec<Value>>,
+    found: Gathered,
 }
 
-fn parse(text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| {
-        let message = error.to_string();
-        let end = message.rfind(" at line ").unwrap_or(message.len());
-        (
-            Place::Line(error.line(), error.column()),
-            message[..end].to_owned(),
-        )
-    })
-}
-
-/// One object a line, with or without the brackets and commas of a list around them.
-fn each_line(text: &str, mut take: impl FnMut(&Value)) -> Result<(), Failure> {
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim().trim_start_matches('[').trim_end_matches(']');
-        let line = line.trim().trim_start_matches(',').trim_end_matches(',');
-        if line.is_empty() {
-            continue;
+impl ForeignReader {
+    /// A reader of a file that begins with these bytes.
+    pub fn new(form: Form, head: &[u8]) -> Self {
+        let object = head.trim_ascii_start().first() == Some(&b'{');
+        let head = String::from_utf8_lossy(&head[..head.len().min(SNIFFED_BYTES)]).into_owned();
+        let key = match form {
+            Form::Jaeger => Some("data"),
+            Form::Ceph => Some("ops"),
+            Form::Chrome if object && head.contains("\"traceEvents\"") => Some("traceEvents"),
+            _ => None,
+        };
+        let (open, found) = (HashMap::new(), Gathered::default());
+        Self {
+            form,
+            key,
+            inside: key.is_none(),
+            open,
+            found,
         }
-        let value = parse(line).map_err(|(place, reason)| match place {
-            Place::Line(_, column) => (Place::Line(number + 1, column), reason),
-            other => (other, reason),
-        })?;
-        take(&value);
     }
-    Ok(())
+
+    /// Reads spans until the store holds `room` of them; false at the end of the file.
+    pub fn advance(
+        &mut self,
+        source: &mut Source<'_>,
+        store: &mut SpanStore,
+        room: usize,
+    ) -> Result<bool, Failure> {
+        source.count_lines();
+        let identified = matches!(self.form, Form::Jaeger | Form::Zipkin | Form::Ceph);
+        while store.spans.len() < room {
+            let Some(length) = self.next_value(source)? else {
+                self.found.losses.unpaired += self
+                    .open
+                    .drain()
+                    .map(|(_, left)| left.len() as u64)
+                    .sum::<u64>();
+                self.settle(store);
+                return Ok(false);
+            };
+            let value: Value = serde_json::from_slice(&source.rest()[..length])
+                .map_err(|error| source.json_failure(&error))?;
+            source.consume(length);
+            match self.form {
+                Form::Chrome => chrome(value, &mut self.open, &mut self.found),
+                Form::Jaeger => jaeger(&value, &mut self.found),
+                Form::Zipkin => zipkin(&value, &mut self.found),
+                Form::Htrace => htrace(&value, &mut self.found),
+                Form::Ceph => ceph::operation(&value, &mut self.found),
+            }
+            if self.found.spans() >= if identified { 1 } else { GATHERED_MAX } {
+                // What hangs together across a batch's end is no longer known to.
+                self.found.losses.cut_traces += u64::from(!identified);
+                self.settle(store);
+            }
+        }
+        Ok(true)
+    }
+
+    fn settle(&mut self, store: &mut SpanStore) {
+        if self.form == Form::Chrome {
+            self.found.nest();
+        }
+        let without_traces = matches!(self.form, Form::Chrome | Form::Htrace);
+        self.found.move_into(store, without_traces);
+    }
+
+    /// The length of the next value of the list, which begins with the rest.
+    fn next_value(&mut self, source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
+        loop {
+            match (source.visible()?, self.key) {
+                (None, None) => return Ok(None),
+                // Tools that were killed leave the list open; a truncated object is refused.
+                (None, Some(_)) if self.inside => {
+                    return Err(source.failure(0, "EOF while parsing a list"))
+                }
+                (None, Some(_)) => return Ok(None),
+                (Some(b'[' | b','), _) => source.consume(1),
+                (Some(b']'), key) => {
+                    source.consume(1);
+                    self.inside = key.is_none();
+                }
+                (Some(b'{' | b'}'), Some(_)) if !self.inside => source.consume(1),
+                (Some(b'"'), Some(key)) if !self.inside => self.member(source, key)?,
+                _ => return source.json_value().map(Some),
+            }
+        }
+    }
+
+    /// A key outside the list, and its value unless that is the list.
+    fn member(&mut self, source: &mut Source<'_>, wanted: &str) -> Result<(), Failure> {
+        let length = source.json_value()?;
+        let found = source.rest()[1..length - 1] == *wanted.as_bytes();
+        source.consume(length);
+        if source.visible()? != Some(b':') {
+            return Err(source.failure(1, "expected `:`"));
+        }
+        source.consume(1);
+        if found && source.visible()? == Some(b'[') {
+            self.inside = true;
+        } else {
+            let length = source.json_value()?;
+            source.consume(length);
+        }
+        Ok(())
+    }
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
@@ -153,47 +220,24 @@ fn trace_identity(text: &str) -> u128 {
     u128::from_str_radix(text, 16).unwrap_or_else(|_| u128::from(identity(text)))
 }
 
-fn chrome(text: &str, found: &mut Gathered) -> Result<(), Failure> {
-    let first = text.trim_start().trim_start_matches('[').trim_start();
-    let line = first
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .trim_end()
-        .trim_end_matches(',');
-    let mut events = Vec::new();
-    if first.starts_with('{')
-        && serde_json::from_str::<Value>(line).is_ok_and(|v| v.get("ph").is_some())
-    {
-        each_line(text, |value| events.push(value.clone()))?;
-    } else {
-        let whole = parse(text)?;
-        let inside = whole.get("traceEvents").unwrap_or(&whole);
-        events.extend(inside.as_array().into_iter().flatten().cloned());
-    }
-    let mut open: std::collections::HashMap<(u64, u64), Vec<Value>> = Default::default();
-    for event in events {
-        let place = (row(&event, "pid"), row(&event, "tid"));
-        match word(&event, "ph") {
-            "X" => {
-                let duration_ns = micros(&event, "dur").unwrap_or(0);
-                chrome_span(&event, place, duration_ns, found);
-            }
-            "B" => open.entry(place).or_default().push(event),
-            "E" => match open.get_mut(&place).and_then(Vec::pop) {
-                Some(begun) => {
-                    let (from, to) = (micros(&begun, "ts"), micros(&event, "ts"));
-                    let took = to.zip(from).map_or(0, |(to, from)| to.saturating_sub(from));
-                    chrome_span(&begun, place, took, found);
-                }
-                None => found.losses.unpaired += 1,
-            },
-            _ => {}
+fn chrome(event: Value, open: &mut HashMap<(u64, u64), Vec<Value>>, found: &mut Gathered) {
+    let place = (row(&event, "pid"), row(&event, "tid"));
+    match word(&event, "ph") {
+        "X" => {
+            let duration_ns = micros(&event, "dur").unwrap_or(0);
+            chrome_span(&event, place, duration_ns, found);
         }
+        "B" => open.entry(place).or_default().push(event),
+        "E" => match open.get_mut(&place).and_then(Vec::pop) {
+            Some(begun) => {
+                let (from, to) = (micros(&begun, "ts"), micros(&event, "ts"));
+                let took = to.zip(from).map_or(0, |(to, from)| to.saturating_sub(from));
+                chrome_span(&begun, place, took, found);
+            }
+            None => found.losses.unpaired += 1,
+        },
+        _ => {}
     }
-    found.losses.unpaired += open.values().map(|left| left.len() as u64).sum::<u64>();
-    found.nest();
-    Ok(())
 }
 
 /// A process or thread, which some writers number and some name.

@@ -10,7 +10,12 @@ pub struct Gathered {
     store: SpanStore,
     /// What reading lost.
     pub losses: Losses,
+    /// Spans numbered so far, by earlier batches.
+    numbered: u64,
 }
+
+/// Spans without identities are nested and given them in batches of so many.
+pub const GATHERED_MAX: usize = 400_000;
 
 impl Gathered {
     /// Keeps a span under its texts.
@@ -25,12 +30,17 @@ impl Gathered {
         });
     }
 
+    /// How many spans wait here.
+    pub fn spans(&self) -> usize {
+        self.store.spans.len()
+    }
+
     /// Numbers the spans and hangs each under the one around it on its thread.
     pub fn nest(&mut self) {
         let spans = &mut self.store.spans;
         spans.sort_by_key(|span| (span.thread, span.start_ns, u64::MAX - span.end_ns));
         let mut open: Vec<(u64, u64, u64)> = Vec::new();
-        for (number, span) in (1u64..).zip(spans.iter_mut()) {
+        for (number, span) in (self.numbered + 1..).zip(spans.iter_mut()) {
             while let Some(&(thread, end_ns, _)) = open.last() {
                 if thread == span.thread && end_ns > span.start_ns && end_ns >= span.end_ns {
                     break;
@@ -41,19 +51,17 @@ impl Gathered {
             span.parent_id = open.last().map_or(0, |&(_, _, id)| id);
             open.push((span.thread, span.end_ns, number));
         }
+        self.numbered += self.store.spans.len() as u64;
     }
 
     /// Moves everything into the store of all files, with trace identities if there were none.
-    pub fn move_into(mut self, store: &mut SpanStore, without_traces: bool) {
+    pub fn move_into(&mut self, store: &mut SpanStore, without_traces: bool) {
         if without_traces {
             self.store.spans.retain(|span| span.span_id != 0);
             assign_trace_ids(&mut self.store);
         }
-        let Gathered {
-            store: mine,
-            losses,
-        } = self;
-        store.losses.merge(&losses);
+        let mine = std::mem::take(&mut self.store);
+        store.losses.merge(&std::mem::take(&mut self.losses));
         store.losses.merge(&mine.losses);
         for span in &mine.spans {
             let moved = Span {

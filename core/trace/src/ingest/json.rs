@@ -1,15 +1,14 @@
 //! OTLP JSON: one document or many, with ids in hexadecimal and long integers as text or numbers.
+//!
+//! The outer levels are walked with an explicit stack, so that a document of any size is read span
+//! by span: a span or a resource is the largest thing that must fit the memory.
 
-use std::fmt;
+use serde::de::{Deserialize, Deserializer};
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
-
+use super::json_span::{from_hexadecimal, usual_span, UsualSpan};
 use super::json_values::{IsError, Nanoseconds, Text};
 use super::picked::Picked;
-use crate::error::Place;
+use super::source::{Failure, Source};
 use crate::span::{Span, SpanStore};
 
 /// The text behind the mark that some editors put first.
@@ -17,45 +16,11 @@ pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Reads every document of the file into the store.
-pub fn read(bytes: &[u8], store: &mut SpanStore) -> Result<(), (Place, String)> {
-    // Checking the whole file at once is far cheaper than checking each of its texts.
-    let text = std::str::from_utf8(without_byte_order_mark(bytes)).map_err(|error| {
-        let mark = bytes.len() - without_byte_order_mark(bytes).len();
-        (
-            Place::Byte((mark + error.valid_up_to()) as u64),
-            "not UTF-8".to_owned(),
-        )
-    })?;
-    let mut documents = serde_json::Deserializer::from_str(text);
-    loop {
-        let mut began = false;
-        match (Document {
-            store,
-            began: &mut began,
-        })
-        .deserialize(&mut documents)
-        {
-            Ok(()) => {}
-            // An end before the next document has begun is the end of a sound file.
-            Err(error) if error.is_eof() && !began => return Ok(()),
-            Err(error) => {
-                let place = Place::Line(error.line(), error.column());
-                return Err((place, without_place(&error.to_string()).to_owned()));
-            }
-        }
-    }
-}
+/// Lists in lists in lists: nobody means it.
+const DEPTH_MAX: usize = 128;
 
-/// The message without " at line 1 column 2", which the place says already.
-fn without_place(message: &str) -> &str {
-    message
-        .rfind(" at line ")
-        .map_or(message, |end| &message[..end])
-}
-
-/// What the next object is, from the outside in.
-#[derive(Clone, Copy, PartialEq)]
+/// What an object is, from the outside in.
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
     Document,
     ResourceSpans,
@@ -63,168 +28,266 @@ enum Level {
     Span,
 }
 
-/// One document of a file, and whether it has begun.
-struct Document<'s> {
-    store: &'s mut SpanStore,
-    began: &'s mut bool,
-}
-
-impl<'de> DeserializeSeed<'de> for Document<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Document<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an OTLP trace document")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        *self.began = true;
-        Reader {
-            store: self.store,
-            level: Level::Document,
-        }
-        .visit_map(map)
-    }
-}
-
-/// Moves spans into the store while they are parsed; a list stands for each of its elements.
-struct Reader<'s> {
-    store: &'s mut SpanStore,
-    level: Level,
-}
-
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Reader<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self.level {
+impl Level {
+    fn expected(self) -> &'static str {
+        match self {
             Level::Document => "an OTLP trace document",
             Level::ResourceSpans => "a list of resourceSpans",
             Level::ScopeSpans => "a list of scopeSpans",
             Level::Span => "a list of spans",
-        })
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let Reader { store, level } = self;
-        while list
-            .next_element_seed(Reader {
-                store: &mut *store,
-                level,
-            })?
-            .is_some()
-        {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Reader { store, level } = self;
-        if level == Level::Span {
-            let span = SpanDocument::deserialize(MapAccessDeserializer::new(map))?;
-            keep_span(&span, store);
-            return Ok(());
-        }
-        let first = store.spans.len();
-        let mut resource = Resource::default();
-        let mut is_trace = level != Level::Document;
-        while let Some(key) = map.next_key::<Text>()? {
-            let inner = match (level, &*key.0) {
-                (Level::Document, "resourceSpans" | "resource_spans") => Level::ResourceSpans,
-                (Level::ResourceSpans, "scopeSpans" | "scope_spans") => Level::ScopeSpans,
-                (Level::ScopeSpans, "spans") => Level::Span,
-                (Level::ResourceSpans, "resource") => {
-                    resource = map.next_value::<Option<Resource>>()?.unwrap_or_default();
-                    continue;
-                }
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            is_trace = true;
-            map.next_value_seed(Reader {
-                store: &mut *store,
-                level: inner,
-            })?;
-        }
-        if level == Level::ResourceSpans {
-            // The resource may stand behind its spans, so they learn of it last.
-            let (service, host) = resource.attributes.place(store);
-            for span in &mut store.spans[first..] {
-                (span.service, span.host) = (service, host);
-            }
-        }
-        if is_trace {
-            Ok(())
-        } else {
-            Err(de::Error::custom(
-                "not an OTLP trace document: it has no key resourceSpans",
-            ))
         }
     }
 }
 
-fn keep_span(span: &SpanDocument<'_>, store: &mut SpanStore) {
-    let trace_id = from_hexadecimal(&span.trace_id.0, 32);
-    let span_id = from_hexadecimal(&span.span_id.0, 16);
+/// An object or list that is open; a list stands for each of its elements.
+#[derive(Debug)]
+struct Open {
+    level: Level,
+    list: bool,
+    /// Whether a value stands before, so that a comma or the end must follow.
+    behind_value: bool,
+    /// Whether a key of a trace has been seen.
+    is_trace: bool,
+}
+
+/// The reader of one file: where it stands between two spans.
+#[derive(Default)]
+pub struct JsonReader {
+    open: Vec<Open>,
+    begun: bool,
+    place: Option<(u32, u32)>,
+    /// The first span in the store that does not know its resource yet.
+    first: usize,
+    /// Spans that were given away without knowing it.
+    given_away: u64,
+}
+
+impl JsonReader {
+    /// Reads spans until the store holds `room` of them; false at the end of the file.
+    pub fn advance(
+        &mut self,
+        source: &mut Source<'_>,
+        store: &mut SpanStore,
+        room: usize,
+    ) -> Result<bool, Failure> {
+        if !self.begun {
+            self.begun = true;
+            source.count_lines();
+            source.reach(3)?;
+            let mark = source.rest().len() - without_byte_order_mark(source.rest()).len();
+            source.consume(mark);
+        }
+        self.first = store.spans.len();
+        while store.spans.len() < room {
+            if !self.step(source, store)? {
+                return Ok(false);
+            }
+        }
+        if self.place.is_none() {
+            self.given_away += (store.spans.len() - self.first) as u64;
+        }
+        Ok(true)
+    }
+
+    /// One bracket, key or value; false at the end of the file.
+    fn step(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<bool, Failure> {
+        let Some(byte) = source.visible()? else {
+            return match self.open.last() {
+                None => Ok(false),
+                Some(Open { list: true, .. }) => Err(source.failure(0, "EOF while parsing a list")),
+                Some(_) => Err(source.failure(0, "EOF while parsing an object")),
+            };
+        };
+        let Some(top) = self.open.last_mut() else {
+            self.enter(source, byte, Level::Document)?;
+            return Ok(true);
+        };
+        let (level, list) = (top.level, top.list);
+        if byte == if list { b']' } else { b'}' } {
+            source.consume(1);
+            self.close(source, store)?;
+            return Ok(true);
+        }
+        if top.behind_value {
+            if byte != b',' {
+                let end = if list { ']' } else { '}' };
+                return Err(source.failure(1, format!("expected `,` or `{end}`")));
+            }
+            top.behind_value = false;
+            source.consume(1);
+            return Ok(true);
+        }
+        top.behind_value = true;
+        if !list {
+            self.member(source, store)?;
+        } else if level == Level::Span && byte == b'{' {
+            self.span(source, store)?;
+        } else {
+            self.enter(source, byte, level)?;
+        }
+        Ok(true)
+    }
+
+    /// Opens the object or list that begins here.
+    fn enter(&mut self, source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
+        let list = byte == b'[';
+        if !(byte == b'{' || list && level != Level::Document) {
+            return wrong_kind(source, byte, level);
+        }
+        source.consume(1);
+        if self.open.len() == DEPTH_MAX {
+            return Err(source.failure(0, "recursion limit exceeded"));
+        }
+        let is_trace = list || level != Level::Document;
+        let behind_value = false;
+        self.open.push(Open {
+            level,
+            list,
+            behind_value,
+            is_trace,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, source: &Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
+        let closed = self.open.pop().expect("something is open");
+        if !closed.is_trace {
+            let reason = "not an OTLP trace document: it has no key resourceSpans";
+            return Err(source.failure(0, reason));
+        }
+        if closed.level == Level::ResourceSpans && !closed.list {
+            self.place = None;
+            self.given_away = 0;
+            self.first = store.spans.len();
+        }
+        Ok(())
+    }
+
+    /// A key and, unless it opens something, its value.
+    fn member(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
+        let length = source.json_value()?;
+        let key = parse::<Text>(source, length)?.0.into_owned();
+        source.consume(length);
+        if source.visible()? != Some(b':') {
+            return Err(source.failure(1, "expected `:`"));
+        }
+        source.consume(1);
+        let top = self.open.last_mut().expect("an object is open");
+        let inner = match (top.level, key.as_str()) {
+            (Level::Document, "resourceSpans" | "resource_spans") => Level::ResourceSpans,
+            (Level::ResourceSpans, "scopeSpans" | "scope_spans") => Level::ScopeSpans,
+            (Level::ScopeSpans, "spans") => Level::Span,
+            (Level::ResourceSpans, "resource") => return self.resource(source, store),
+            _ => {
+                let length = source.json_value()?;
+                source.consume(length);
+                return Ok(());
+            }
+        };
+        top.is_trace = true;
+        match source.visible()? {
+            Some(b'{') if inner == Level::Span => self.span(source, store),
+            Some(b'n') => {
+                let length = source.json_value()?;
+                source.consume(length);
+                Ok(())
+            }
+            Some(byte) => self.enter(source, byte, inner),
+            None => Err(source.failure(0, "EOF while parsing a value")),
+        }
+    }
+
+    /// The resource may stand behind its spans, which learn of it then.
+    fn resource(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
+        let length = source.json_value()?;
+        let resource = parse::<Option<Resource>>(source, length)?.unwrap_or_default();
+        let (service, host) = resource.attributes.place(store);
+        source.consume(length);
+        for span in &mut store.spans[self.first..] {
+            (span.service, span.host) = (service, host);
+        }
+        store.losses.late_resources += std::mem::take(&mut self.given_away);
+        self.place = Some((service, host));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn span(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
+        let place = self.place.unwrap_or_default();
+        if let Some((span, length)) = usual_span(source.rest()) {
+            keep(&span, place, store);
+            source.consume(length);
+            return Ok(());
+        }
+        let length = source.json_value()?;
+        let span = parse::<SpanDocument>(source, length)?;
+        let usual = UsualSpan {
+            trace_id: span.trace_id.0.as_bytes(),
+            span_id: span.span_id.0.as_bytes(),
+            parent_id: span.parent_span_id.0.as_bytes(),
+            name: span.name.0.as_bytes(),
+            start_ns: span.start_time_unix_nano.0,
+            end_ns: span.end_time_unix_nano.0,
+            picked: span.attributes,
+            error: span.status.code.0,
+        };
+        keep(&usual, place, store);
+        source.consume(length);
+        Ok(())
+    }
+}
+
+fn parse<'s, T: Deserialize<'s>>(source: &'s Source<'_>, length: usize) -> Result<T, Failure> {
+    serde_json::from_slice(&source.rest()[..length]).map_err(|error| source.json_failure(&error))
+}
+
+/// Null and nothing else may stand where an object or a list should.
+fn wrong_kind(source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
+    let length = source.json_value()?;
+    if byte == b'n' && level != Level::Document {
+        source.consume(length);
+        return Ok(());
+    }
+    let found = match byte {
+        b'"' => "text".to_owned(),
+        b'[' => "sequence".to_owned(),
+        b't' | b'f' => "boolean".to_owned(),
+        _ => {
+            let number = String::from_utf8_lossy(&source.rest()[..length.min(40)]).into_owned();
+            format!("integer `{number}`")
+        }
+    };
+    let reason = format!("invalid type: {found}, expected {}", level.expected());
+    Err(source.failure(length, reason))
+}
+
+#[inline(always)]
+fn keep(span: &UsualSpan<'_>, (service, host): (u32, u32), store: &mut SpanStore) {
+    let trace_id = from_hexadecimal(span.trace_id, 32);
+    let span_id = from_hexadecimal(span.span_id, 16);
     let (Some(trace_id), Some(span_id)) = (trace_id, span_id) else {
         store.losses.bad_ids += 1;
         return;
     };
-    let parent = &span.parent_span_id.0;
-    let parent_id = from_hexadecimal(parent, 16).unwrap_or_else(|| {
-        store.losses.missing_parents += u64::from(!parent.is_empty());
+    let parent_id = from_hexadecimal(span.parent_id, 16).unwrap_or_else(|| {
+        store.losses.missing_parents += u64::from(!span.parent_id.is_empty());
         0
     });
     let kept = Span {
         trace_id,
         span_id: span_id as u64,
         parent_id: parent_id as u64,
-        name: store.intern(&span.name.0),
-        start_ns: span.start_time_unix_nano.0,
-        end_ns: span.end_time_unix_nano.0,
-        thread: span.attributes.thread(),
-        wait: span.attributes.wait(),
-        bytes: span.attributes.bytes(store),
-        status_error: span.status.code.0,
-        ..Span::default()
+        name: store.intern_bytes(span.name),
+        start_ns: span.start_ns,
+        end_ns: span.end_ns,
+        service,
+        host,
+        thread: span.picked.thread(),
+        wait: span.picked.wait(),
+        bytes: span.picked.bytes(store),
+        status_error: span.error,
     };
     store.push(kept);
-}
-
-/// An id of exactly `digits` hexadecimal digits.
-fn from_hexadecimal(text: &str, digits: usize) -> Option<u128> {
-    if text.len() != digits {
-        return None;
-    }
-    // Whole halves of 16 digits fit a machine word, which is what makes this cheap.
-    let (high, low) = text.as_bytes().split_at(digits - 16);
-    let word = |half: &[u8]| {
-        half.iter().try_fold(0u64, |value, &byte| {
-            let digit = (byte as char).to_digit(16)?;
-            Some(value << 4 | u64::from(digit))
-        })
-    };
-    Some(u128::from(word(high)?) << 64 | u128::from(word(low)?))
 }
 
 #[derive(Default, serde::Deserialize)]

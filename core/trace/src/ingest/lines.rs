@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::foreign::Failure;
-use super::gathered::Gathered;
+use super::gathered::{Gathered, GATHERED_MAX};
+use super::source::{Failure, Source};
 use crate::error::Place;
 use crate::span::{Span, SpanStore};
 
@@ -42,45 +42,102 @@ impl Form {
     }
 }
 
-/// Reads every call; lines that are none (exits, signals) are counted.
-pub fn read(bytes: &[u8], form: Form, store: &mut SpanStore) -> Result<(), Failure> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut found = Gathered::default();
-    // A call that another thread interrupted is written in two lines.
-    let mut begun: HashMap<u64, (u64, String)> = HashMap::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let call = match form {
+/// The reader of one file, line by line.
+pub struct LineReader {
+    form: Form,
+    /// A call that another thread interrupted is written in two lines.
+    begun: HashMap<u64, (u64, String)>,
+    durations: bool,
+    found: Gathered,
+}
+
+impl LineReader {
+    /// A reader at the beginning of a file.
+    pub fn new(form: Form) -> Self {
+        let (begun, found) = (HashMap::new(), Gathered::default());
+        Self {
+            form,
+            begun,
+            durations: false,
+            found,
+        }
+    }
+
+    /// Reads spans until the store holds `room` of them; false at the end of the file. Lines that
+    /// are no calls (exits, signals) are counted.
+    pub fn advance(
+        &mut self,
+        source: &mut Source<'_>,
+        store: &mut SpanStore,
+        room: usize,
+    ) -> Result<bool, Failure> {
+        while store.spans.len() < room {
+            let Some(length) = line_length(source)? else {
+                if self.form == Form::Strace && !self.durations {
+                    let reason = "strace without durations: use -f -T -ttt".to_owned();
+                    return Err(Failure::At(Place::Whole, reason));
+                }
+                self.found.losses.unpaired += std::mem::take(&mut self.begun).len() as u64;
+                self.settle(store);
+                return Ok(false);
+            };
+            let line = String::from_utf8_lossy(&source.rest()[..length]);
+            self.durations |= line.contains('<');
+            if !line.trim().is_empty() {
+                self.take(line.trim_end_matches(['\r', '\n']));
+            }
+            source.consume(length);
+            if self.found.spans() >= GATHERED_MAX {
+                self.found.losses.cut_traces += 1;
+                self.settle(store);
+            }
+        }
+        Ok(true)
+    }
+
+    fn settle(&mut self, store: &mut SpanStore) {
+        self.found.nest();
+        self.found.move_into(store, true);
+    }
+
+    fn take(&mut self, line: &str) {
+        let call = match self.form {
             Form::JuiceFs => juicefs(line),
-            Form::Strace => strace(line, &mut begun),
+            Form::Strace => strace(line, &mut self.begun),
         };
         let Some(call) = call else {
-            found.losses.other_lines += 1;
-            continue;
+            self.found.losses.other_lines += 1;
+            return;
         };
-        let start_ns = match form {
+        let start_ns = match self.form {
             Form::JuiceFs => call.at_ns.saturating_sub(call.took_ns),
             Form::Strace => call.at_ns,
         };
         let span = Span {
             start_ns,
-            end_ns: start_ns + call.took_ns,
+            end_ns: start_ns.saturating_add(call.took_ns),
             thread: call.row + 1,
             bytes: call.bytes,
             status_error: call.failed,
             ..Span::default()
         };
-        found.add(call.name, "", "", span);
+        self.found.add(call.name, "", "", span);
     }
-    if form == Form::Strace && !text.contains('<') {
-        return Err((
-            Place::Whole,
-            "strace without durations: use -f -T -ttt".to_owned(),
-        ));
+}
+
+/// The length of the next line with its end; nothing at the end of the file.
+fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
+    let mut searched = 0;
+    loop {
+        let rest = source.rest();
+        if let Some(end) = memchr::memchr(b'\n', &rest[searched..]) {
+            return Ok(Some(searched + end + 1));
+        }
+        searched = rest.len();
+        if !source.more()? {
+            return Ok((searched > 0).then_some(searched));
+        }
     }
-    found.losses.unpaired += begun.len() as u64;
-    found.nest();
-    found.move_into(store, true);
-    Ok(())
 }
 
 /// Seconds with a decimal point, as nanoseconds.
@@ -170,7 +227,7 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
 }
 
 /// A date and a time of day as if they were UTC; the days since 1970 by Hinnant's algorithm.
-fn unix_ns(date: &str, time: &str) -> Option<u64> {
+pub fn unix_ns(date: &str, time: &str) -> Option<u64> {
     let parts: Vec<u64> = date
         .split('.')
         .map(|part| part.parse().ok())

@@ -1,67 +1,141 @@
 //! Trace files in, spans out; a file's format is recognised by its content, never by its name.
 
+mod ceph;
 mod foreign;
 mod gathered;
 mod json;
+mod json_span;
 mod json_values;
 mod lines;
 mod picked;
 mod protobuf;
+mod source;
 mod wire;
 
-use std::path::Path;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Place, Result, TraceError};
+use crate::losses::Losses;
 use crate::span::SpanStore;
+use source::{Failure, Source};
 
 /// Reads one trace file into the store; several files may share traces.
 ///
 /// Formats: OTLP protobuf (bare, or a stream of messages behind varint or four-byte lengths) and
 /// OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger, Zipkin, HTrace
-/// lines; `strace -f -T -ttt` and the access log of JuiceFS. A file without a span is an error.
+/// lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A file without a
+/// span is an error.
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
-    let bytes = std::fs::read(path)
-        .map_err(|source| TraceError::from_io("reading trace", path, &source))?;
-    read_bytes(path, &bytes, store)
+    read_all(Reader::open(path)?, store)
 }
 
 /// Reads a trace that is already in memory; `path` only names it in errors.
 pub fn read_bytes(path: &Path, bytes: &[u8], store: &mut SpanStore) -> Result<()> {
-    let spans_before = store.spans.len();
-    let losses_before = store.losses.clone();
-    let refuse = |reason: &str| Err(TraceError::input(path, Place::Whole, reason));
-    match Format::recognise(bytes) {
-        Format::Nothing => return refuse("the file is empty"),
-        Format::Compressed(name) => {
-            return refuse(&format!("compressed with {name}; decompress it first"))
-        }
-        Format::Json => json::read(bytes, store)
-            .map_err(|(place, reason)| TraceError::input(path, place, reason))?,
-        Format::Protobuf(framing) => protobuf::read(bytes, framing, store).map_err(|error| {
-            TraceError::input(path, Place::Byte(error.offset as u64), error.reason)
-        })?,
-        Format::OtherJson(form) => foreign::read(bytes, form, store)
-            .map_err(|(place, reason)| TraceError::input(path, place, reason))?,
-        Format::Lines(form) => lines::read(bytes, form, store)
-            .map_err(|(place, reason)| TraceError::input(path, place, reason))?,
-        Format::Foreign => {
-            return refuse(
-                "neither OTLP JSON nor OTLP protobuf (allowed besides: Chrome, Jaeger, Zipkin and \
-                 HTrace JSON, strace -T -ttt, JuiceFS access log)",
-            )
-        }
-    }
-    if store.spans.len() == spans_before {
-        let dropped = (store.losses.zero_ids - losses_before.zero_ids)
-            + (store.losses.bad_ids - losses_before.bad_ids);
-        let reason = if dropped == 0 {
-            "the file holds no spans".to_owned()
-        } else {
-            format!("no usable span: {dropped} dropped for zero or malformed ids")
-        };
-        return refuse(&reason);
-    }
+    read_all(Reader::new(path, bytes)?, store)
+}
+
+fn read_all(mut reader: Reader<'_>, store: &mut SpanStore) -> Result<()> {
+    while reader.advance(store, usize::MAX)? {}
     Ok(())
+}
+
+/// One trace file that is being read, a number of spans at a time.
+pub struct Reader<'r> {
+    path: PathBuf,
+    source: Source<'r>,
+    form: FormReader,
+    /// Spans kept, and ids refused, so far.
+    spans: u64,
+    refused: u64,
+}
+
+/// The reader for the file's format.
+enum FormReader {
+    Json(json::JsonReader),
+    Protobuf(protobuf::ProtobufReader),
+    Foreign(foreign::ForeignReader),
+    Lines(lines::LineReader),
+}
+
+impl<'r> Reader<'r> {
+    /// Opens a file and recognises its format.
+    pub fn open(path: &Path) -> Result<Reader<'static>> {
+        let file =
+            File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
+        Reader::new(path, file)
+    }
+
+    /// Recognises what is read; `path` only names it in errors.
+    pub fn new(path: &Path, input: impl Read + Send + 'r) -> Result<Self> {
+        let mut source = Source::new(input);
+        let outcome = source.more().and_then(|_| source.reach(HEAD_BYTES));
+        outcome.map_err(|failure| to_error(path, failure))?;
+        let refuse = |reason: &str| Err(TraceError::input(path, Place::Whole, reason));
+        let head = source.rest();
+        let form = match Format::recognise(head) {
+            Format::Nothing => return refuse("the file is empty"),
+            Format::Compressed(name) => {
+                return refuse(&format!("compressed with {name}; decompress it first"))
+            }
+            Format::Json => FormReader::Json(json::JsonReader::default()),
+            Format::Protobuf(framing) => {
+                FormReader::Protobuf(protobuf::ProtobufReader::new(framing))
+            }
+            Format::OtherJson(form) => FormReader::Foreign(foreign::ForeignReader::new(form, head)),
+            Format::Lines(form) => FormReader::Lines(lines::LineReader::new(form)),
+            Format::Foreign => return refuse(
+                "neither OTLP JSON nor OTLP protobuf (allowed besides: Chrome, Jaeger, Zipkin, \
+                     HTrace and Ceph OpTracker JSON, strace -T -ttt, JuiceFS access log)",
+            ),
+        };
+        let path = path.to_owned();
+        Ok(Reader {
+            path,
+            source,
+            form,
+            spans: 0,
+            refused: 0,
+        })
+    }
+
+    /// Reads until the store holds `room` spans; false at the end of the file.
+    pub fn advance(&mut self, store: &mut SpanStore, room: usize) -> Result<bool> {
+        let (spans, refused) = (store.spans.len(), without_ids(&store.losses));
+        let source = &mut self.source;
+        let outcome = match &mut self.form {
+            FormReader::Json(reader) => reader.advance(source, store, room),
+            FormReader::Protobuf(reader) => reader.advance(source, store, room),
+            FormReader::Foreign(reader) => reader.advance(source, store, room),
+            FormReader::Lines(reader) => reader.advance(source, store, room),
+        };
+        let more = outcome.map_err(|failure| to_error(&self.path, failure))?;
+        self.spans += (store.spans.len() - spans) as u64;
+        self.refused += without_ids(&store.losses) - refused;
+        if !more && self.spans == 0 {
+            let reason = match self.refused {
+                0 => "the file holds no spans".to_owned(),
+                some => format!("no usable span: {some} dropped for zero or malformed ids"),
+            };
+            return Err(TraceError::input(&self.path, Place::Whole, reason));
+        }
+        Ok(more)
+    }
+}
+
+/// A format shows in so many bytes.
+const HEAD_BYTES: usize = 1 << 18;
+
+fn without_ids(losses: &Losses) -> u64 {
+    losses.zero_ids + losses.bad_ids
+}
+
+fn to_error(path: &Path, failure: Failure) -> TraceError {
+    match failure {
+        Failure::At(place, reason) => TraceError::input(path, place, reason),
+        Failure::Io(error) => TraceError::from_io("reading trace", path, &error),
+    }
 }
 
 /// What a file is, judged by its first bytes and its frames.

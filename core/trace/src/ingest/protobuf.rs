@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::picked::{Picked, Scalar};
+use super::source::{Failure, Source};
 use super::wire::{Message, Result, Value, WireError};
 use crate::span::{Span, SpanStore};
 
@@ -24,7 +25,8 @@ pub enum Framing {
 impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
-    /// The framing under which the whole file fits, or at least its beginning; else nothing.
+    /// The framing under which the file (or its beginning, if that is not all) fits; failing that,
+    /// the one under which at least its first bytes do.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -39,13 +41,7 @@ impl Framing {
         let length = match self {
             Framing::Bare => file.bytes().len() as u64,
             Framing::Delimited => file.varint()?,
-            Framing::Fixed32 => {
-                let header = file.block(4)?;
-                header
-                    .bytes()
-                    .iter()
-                    .fold(0, |length, &byte| length << 8 | u64::from(byte))
-            }
+            Framing::Fixed32 => big_endian(file.block(4)?.bytes()),
         };
         file.block(length)
     }
@@ -85,57 +81,244 @@ impl Framing {
     }
 }
 
-/// Reads every span of the file into the store.
-pub fn read(bytes: &[u8], framing: Framing, store: &mut SpanStore) -> Result<()> {
-    let mut file = Message::whole(bytes);
-    while !file.is_empty() {
-        let mut message = framing.next(&mut file)?;
-        while let Some((number, value)) = message.field()? {
-            if number == 1 {
-                read_resource_spans(block(value, "resource_spans", &message)?, store)?;
-            }
+fn big_endian(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |length, &byte| length << 8 | u64::from(byte))
+}
+
+/// Tag and length of a field take no more bytes than this.
+const HEAD_BYTES: usize = 20;
+
+/// What a message is, from the outside in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Level {
+    Traces,
+    ResourceSpans,
+    ScopeSpans,
+}
+
+/// The reader of one file: the messages that are open, between two spans.
+pub struct ProtobufReader {
+    framing: Framing,
+    /// Where each open message ends; a bare file is a message that ends with the file.
+    open: Vec<(Level, u64)>,
+    place: Option<(u32, u32)>,
+    first: usize,
+    given_away: u64,
+}
+
+impl ProtobufReader {
+    /// A reader at the beginning of a file.
+    pub fn new(framing: Framing) -> Self {
+        let (open, place) = (Vec::new(), None);
+        Self {
+            framing,
+            open,
+            place,
+            first: 0,
+            given_away: 0,
         }
     }
-    Ok(())
-}
 
-fn block<'a>(value: Value<'a>, field: &str, after: &Message<'_>) -> Result<Message<'a>> {
-    match value {
-        Value::Block(message) => Ok(message),
-        _ => Err(Box::new(WireError {
-            offset: after.offset(),
-            reason: format!("the field {field} before this is not length-delimited"),
-        })),
+    /// Reads spans until the store holds `room` of them; false at the end of the file.
+    pub fn advance(
+        &mut self,
+        source: &mut Source<'_>,
+        store: &mut SpanStore,
+        room: usize,
+    ) -> std::result::Result<bool, Failure> {
+        self.first = store.spans.len();
+        while store.spans.len() < room {
+            source.reach(HEAD_BYTES)?;
+            let Some(&(level, end)) = self.open.last() else {
+                if source.rest().is_empty() {
+                    return Ok(false);
+                }
+                self.open_message(source)?;
+                continue;
+            };
+            if source.offset() == end || end == u64::MAX && source.rest().is_empty() {
+                self.close(level, store);
+                continue;
+            }
+            self.field(level, end, source, store, room)?;
+        }
+        if self.place.is_none() {
+            self.given_away += (store.spans.len() - self.first) as u64;
+        }
+        Ok(true)
+    }
+
+    fn open_message(&mut self, source: &mut Source<'_>) -> std::result::Result<(), Failure> {
+        let mut head = Message::whole(source.rest());
+        let length = match self.framing {
+            Framing::Bare => None,
+            Framing::Delimited => Some(at(source, head.varint())?),
+            Framing::Fixed32 => Some(big_endian(at(source, head.block(4))?.bytes())),
+        };
+        let used = head.offset();
+        source.consume(used);
+        let end = length.map_or(u64::MAX, |length| source.offset().saturating_add(length));
+        self.open.push((Level::Traces, end));
+        Ok(())
+    }
+
+    fn close(&mut self, level: Level, store: &SpanStore) {
+        self.open.pop();
+        if level == Level::ResourceSpans {
+            self.place = None;
+            self.given_away = 0;
+            self.first = store.spans.len();
+        }
+    }
+
+    /// One field of the innermost open message; of spans, as many as are in memory.
+    #[inline(always)]
+    fn field(
+        &mut self,
+        level: Level,
+        end: u64,
+        source: &mut Source<'_>,
+        store: &mut SpanStore,
+        room: usize,
+    ) -> std::result::Result<(), Failure> {
+        let within = usize::try_from(end - source.offset()).unwrap_or(usize::MAX);
+        let known = &source.rest()[..source.rest().len().min(within)];
+        let mut head = Message::whole(known);
+        let (key, length) = match head_of(&mut head) {
+            Ok(found) => found,
+            Err(error) => return at(source, Err(error)),
+        };
+        let Some(length) = length else {
+            return self.number(level, key, within, source);
+        };
+        let used = head.offset();
+        let left = (within - used) as u64;
+        if length > left {
+            let reason = format!("truncated: {length} bytes announced, {left} left");
+            return Err(source.failure(used, reason));
+        }
+        let inner = match (level, key) {
+            (Level::Traces, 0x0a) => Some(Level::ResourceSpans),
+            (Level::ResourceSpans, 0x12) => Some(Level::ScopeSpans),
+            _ => None,
+        };
+        if let Some(inner) = inner {
+            source.consume(used);
+            self.open.push((inner, source.offset() + length));
+            return Ok(());
+        }
+        let length = length as usize;
+        source.reach(used.saturating_add(length))?;
+        let there = source.rest().len() - used;
+        if there < length {
+            let reason = format!("truncated: {length} bytes announced, {there} left");
+            return Err(source.failure(used, reason));
+        }
+        if (level, key) == (Level::ScopeSpans, 0x12) {
+            return self.spans(within, source, store, room);
+        }
+        if (level, key) == (Level::ResourceSpans, 0x0a) {
+            let message = Message::whole(&source.rest()[used..used + length]);
+            let resource = read_resource(message);
+            let picked = match resource {
+                Ok(picked) => picked,
+                Err(error) => return Err(source.failure(used + error.offset, error.reason)),
+            };
+            self.learn(picked.place(store), store);
+        }
+        source.consume(used + length);
+        Ok(())
+    }
+
+    /// A field that is no message, which nothing here needs.
+    fn number(
+        &self,
+        level: Level,
+        key: u64,
+        within: usize,
+        source: &mut Source<'_>,
+    ) -> std::result::Result<(), Failure> {
+        let message = match (level, key >> 3) {
+            (Level::Traces, 1) => Some("resource_spans"),
+            (Level::ResourceSpans, 1) => Some("resource"),
+            (Level::ResourceSpans, 2) => Some("scope_spans"),
+            (Level::ScopeSpans, 2) => Some("spans"),
+            _ => None,
+        };
+        if let Some(message) = message {
+            let reason = format!("the field {message} is not length-delimited");
+            return Err(source.failure(0, reason));
+        }
+        let mut field = Message::whole(&source.rest()[..source.rest().len().min(within)]);
+        at(source, field.field().map(|_| ()))?;
+        let used = field.offset();
+        source.consume(used);
+        Ok(())
+    }
+
+    /// The spans that follow one another here and are wholly in memory.
+    #[inline(always)]
+    fn spans(
+        &mut self,
+        within: usize,
+        source: &mut Source<'_>,
+        store: &mut SpanStore,
+        room: usize,
+    ) -> std::result::Result<(), Failure> {
+        let place = self.place.unwrap_or_default();
+        let known = &source.rest()[..source.rest().len().min(within)];
+        let mut walk = Message::whole(known);
+        let mut used = 0;
+        while store.spans.len() < room {
+            // Whatever is not a whole span is looked at again by the caller.
+            let Ok(Some((2, Value::Block(span)))) = walk.field() else {
+                break;
+            };
+            at(source, read_span(span, place, store))?;
+            used = walk.offset();
+        }
+        source.consume(used);
+        Ok(())
+    }
+
+    /// The resource may stand behind its spans, which learn of it then.
+    fn learn(&mut self, (service, host): (u32, u32), store: &mut SpanStore) {
+        for span in &mut store.spans[self.first..] {
+            (span.service, span.host) = (service, host);
+        }
+        store.losses.late_resources += std::mem::take(&mut self.given_away);
+        self.place = Some((service, host));
     }
 }
 
-fn read_resource_spans(message: Message<'_>, store: &mut SpanStore) -> Result<()> {
-    // The resource may stand after the spans that it describes, hence two walks.
+/// A field's key and, if it has one, its length.
+fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
+    let key = head.varint()?;
+    let has_length = key & 7 == 2 && key >> 3 != 0;
+    Ok((
+        key,
+        if has_length {
+            Some(head.varint()?)
+        } else {
+            None
+        },
+    ))
+}
+
+fn at<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
+    outcome.map_err(|error| source.failure(error.offset, error.reason))
+}
+
+fn read_resource(mut resource: Message<'_>) -> Result<Picked<'_>> {
     let mut picked = Picked::default();
-    let mut walk = message;
-    while let Some((number, value)) = walk.field()? {
-        if number == 1 {
-            let mut resource = block(value, "resource", &walk)?;
-            while let Some((number, value)) = resource.field()? {
-                if number == 1 {
-                    read_attribute(block(value, "attributes", &resource)?, &mut picked)?;
-                }
-            }
+    while let Some((number, value)) = resource.field()? {
+        if let (1, Value::Block(attribute)) = (number, value) {
+            read_attribute(attribute, &mut picked)?;
         }
     }
-    let place = picked.place(store);
-    let mut walk = message;
-    while let Some((number, value)) = walk.field()? {
-        if number == 2 {
-            let mut scope_spans = block(value, "scope_spans", &walk)?;
-            while let Some((number, value)) = scope_spans.field()? {
-                if number == 2 {
-                    read_span(block(value, "spans", &scope_spans)?, place, store)?;
-                }
-            }
-        }
-    }
-    Ok(())
+    Ok(picked)
 }
 
 fn read_span(mut message: Message<'_>, place: (u32, u32), store: &mut SpanStore) -> Result<()> {

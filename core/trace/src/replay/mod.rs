@@ -8,19 +8,20 @@
 mod graph;
 mod lanes;
 mod rules;
+mod sample;
 mod streams;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
 use crate::rank::{seconds, Options};
-use crate::shape::mix;
 use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
+pub use sample::Sample;
 
 /// More spans than this are not replayed: whole trees are drawn by lot instead.
-const SPANS_MAX: usize = 300_000;
+pub(crate) const SPANS_MAX: usize = 300_000;
 /// How many of the steps with most work are asked what they would gain.
 const STEPS_MAX: usize = 60;
 /// An interval wider than this share of its upper end, and of all time, cannot tell.
@@ -75,44 +76,23 @@ pub struct Savings {
 
 /// Replays a forest with each step made `options.factor` times faster in turn.
 pub fn savings(forest: &Forest, options: &Options) -> Savings {
-    let Some((forest, left_out)) = sampled(forest) else {
+    if forest.spans.len() <= SPANS_MAX {
         return predict(forest, options, 0);
-    };
-    predict(&forest, options, left_out)
+    }
+    let mut sample = Sample::default();
+    for trace in forest
+        .spans
+        .chunk_by(|left, right| left.trace_id == right.trace_id)
+    {
+        sample.offer(trace);
+    }
+    let smaller = sample.forest(&forest.texts);
+    predict(&smaller, options, forest.trees() - smaller.trees())
 }
 
-/// Whole trees by lot, if there are too many spans; nothing if all can be replayed.
-fn sampled(forest: &Forest) -> Option<(Forest, u64)> {
-    if forest.spans.len() <= SPANS_MAX {
-        return None;
-    }
-    let mut trees: BTreeMap<(u64, u128), usize> = BTreeMap::new();
-    for span in &forest.spans {
-        let id = span.trace_id;
-        *trees
-            .entry((mix(id as u64 ^ mix((id >> 64) as u64)), id))
-            .or_default() += 1;
-    }
-    let (mut kept, mut room) = (HashSet::new(), SPANS_MAX);
-    for (&(_, id), &spans) in &trees {
-        if spans <= room {
-            room -= spans;
-            kept.insert(id);
-        }
-    }
-    let store = crate::span::SpanStore {
-        spans: forest
-            .spans
-            .iter()
-            .filter(|s| kept.contains(&s.trace_id))
-            .copied()
-            .collect(),
-        texts: forest.texts.clone(),
-        ..Default::default()
-    };
-    let smaller = Forest::recover(store);
-    let left_out = forest.trees() - smaller.trees();
-    Some((smaller, left_out))
+/// The same for a sample of a larger forest, whose other trees are only counted.
+pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &Options) -> Savings {
+    predict(sample, options, trees_left_out)
 }
 
 #[derive(Clone, Copy, Default)]

@@ -1,0 +1,397 @@
+//! A span of OTLP JSON in its usual dress, read in place; any other dress is left to serde.
+//!
+//! Exporters write texts without escapes, times and sizes as digits, attributes as key and value.
+//! Nothing found here means "not in that dress, or cut off", never "wrong": serde then decides.
+
+use std::borrow::Cow;
+
+use super::picked::{Picked, Scalar};
+
+/// The fields of one span, borrowed from the file.
+#[derive(Default)]
+pub struct UsualSpan<'a> {
+    /// Hexadecimal digits, not yet checked; so are the next two.
+    pub trace_id: &'a [u8],
+    /// The span's own identity.
+    pub span_id: &'a [u8],
+    /// Its parent's.
+    pub parent_id: &'a [u8],
+    /// Not yet checked for UTF-8.
+    pub name: &'a [u8],
+    /// When it began.
+    pub start_ns: u64,
+    /// When it was over.
+    pub end_ns: u64,
+    /// What its attributes say.
+    pub picked: Picked<'a>,
+    /// Whether its status is an error.
+    pub error: bool,
+}
+
+/// The span that begins these bytes, and its length.
+#[inline]
+pub fn usual_span(bytes: &[u8]) -> Option<(UsualSpan<'_>, usize)> {
+    let mut cursor = Cursor { bytes, at: 0 };
+    let mut span = UsualSpan::default();
+    cursor.members(|cursor, key| {
+        match key {
+            b"traceId" => span.trace_id = cursor.string()?,
+            b"spanId" => span.span_id = cursor.string()?,
+            b"parentSpanId" => span.parent_id = cursor.string()?,
+            b"name" => span.name = cursor.string()?,
+            b"startTimeUnixNano" => span.start_ns = cursor.whole_number()?,
+            b"endTimeUnixNano" => span.end_ns = cursor.whole_number()?,
+            b"attributes" => cursor.attributes(&mut span.picked)?,
+            b"status" => span.error = cursor.status()?,
+            // The other dress of known keys.
+            b"trace_id" | b"span_id" | b"parent_span_id" => return None,
+            b"start_time_unix_nano" | b"end_time_unix_nano" => return None,
+            _ => cursor.skip()?,
+        }
+        Some(())
+    })?;
+    Some((span, cursor.at))
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = LOW << 7;
+
+/// A mark in each byte that ends a plain text: a quote, a backslash or a control character.
+#[inline(always)]
+fn ends_of_text(word: u64) -> u64 {
+    let equal = |byte: u8| {
+        let folded = word ^ (LOW * u64::from(byte));
+        folded.wrapping_sub(LOW) & !folded
+    };
+    let control = word.wrapping_sub(LOW * 0x20) & !word;
+    (equal(b'"') | equal(b'\\') | control) & HIGH
+}
+
+impl<'a> Cursor<'a> {
+    #[inline(always)]
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.bytes.get(self.at)?;
+            if byte > b' ' {
+                return Some(byte);
+            }
+            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return None;
+            }
+            self.at += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// The inside of a text without escapes.
+    #[inline(always)]
+    fn string(&mut self) -> Option<&'a [u8]> {
+        self.expect(b'"')?;
+        let start = self.at;
+        loop {
+            let word = u64::from_le_bytes(*self.bytes[self.at..].first_chunk::<8>()?);
+            let ends = ends_of_text(word);
+            if ends != 0 {
+                self.at += ends.trailing_zeros() as usize / 8;
+                break;
+            }
+            self.at += 8;
+        }
+        if self.bytes[self.at] != b'"' {
+            return None;
+        }
+        self.at += 1;
+        Some(&self.bytes[start..self.at - 1])
+    }
+
+    /// Every member of an object, the value left to `take`.
+    #[inline(always)]
+    fn members(&mut self, mut take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
+        self.expect(b'{')?;
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            let key = self.string()?;
+            self.expect(b':')?;
+            take(self, key)?;
+            let byte = self.peek()?;
+            self.at += 1;
+            match byte {
+                b',' => {}
+                b'}' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// A number of digits alone, as text or not.
+    #[inline(always)]
+    fn whole_number(&mut self) -> Option<u64> {
+        if self.peek()? == b'"' {
+            return digits(self.string()?);
+        }
+        let start = self.at;
+        while self.bytes.get(self.at)?.is_ascii_digit() {
+            self.at += 1;
+        }
+        if matches!(self.bytes[self.at], b'.' | b'e' | b'E') {
+            return None;
+        }
+        let text = &self.bytes[start..self.at];
+        // JSON knows no number that begins with a zero and goes on.
+        (text.len() == 1 || text.first() != Some(&b'0')).then(|| digits(text))?
+    }
+
+    fn status(&mut self) -> Option<bool> {
+        let mut error = false;
+        if self.peek()? == b'n' {
+            self.skip()?;
+            return Some(false);
+        }
+        self.members(|cursor, key| {
+            if key != b"code" {
+                return cursor.skip();
+            }
+            error = if cursor.peek()? == b'"' {
+                cursor.string()? == b"STATUS_CODE_ERROR"
+            } else {
+                cursor.whole_number()? == 2
+            };
+            Some(())
+        })?;
+        Some(error)
+    }
+
+    #[inline(always)]
+    fn attributes(&mut self, picked: &mut Picked<'a>) -> Option<()> {
+        self.expect(b'[')?;
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            let mut name: Option<&[u8]> = None;
+            self.members(|cursor, key| match (key, name) {
+                (b"key", None) => {
+                    name = Some(cursor.string()?);
+                    Some(())
+                }
+                (b"value", Some(name)) if Picked::wants(name) => {
+                    picked.offer(name, cursor.value()?);
+                    Some(())
+                }
+                (b"value", Some(_)) => cursor.skip(),
+                _ => None,
+            })?;
+            let byte = self.peek()?;
+            self.at += 1;
+            match byte {
+                b',' => {}
+                b']' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    fn value(&mut self) -> Option<Scalar<'a>> {
+        let mut value = Scalar::Other;
+        self.members(|cursor, kind| {
+            value = match kind {
+                b"stringValue" => Scalar::Text(Cow::Borrowed(cursor.string()?)),
+                b"intValue" => Scalar::Integer(i64::try_from(cursor.whole_number()?).ok()?),
+                _ => return None,
+            };
+            Some(())
+        })?;
+        Some(value)
+    }
+
+    /// Passes over a value whose brackets and quotes match.
+    #[inline(always)]
+    fn skip(&mut self) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.skip_string(),
+            b'{' | b'[' => self.skip_nested(),
+            _ => {
+                let start = self.at;
+                while let b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.' =
+                    *self.bytes.get(self.at)?
+                {
+                    self.at += 1;
+                }
+                (self.at > start).then_some(())
+            }
+        }
+    }
+
+    fn skip_string(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            match *self.bytes.get(self.at)? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => self.at += 2,
+                0..=0x1f => return None,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn skip_nested(&mut self) -> Option<()> {
+        let (mut kinds, mut depth) = (0u64, 0u32);
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.skip_string()?;
+                    continue;
+                }
+                open @ (b'{' | b'[') => {
+                    kinds = kinds << 1 | u64::from(open == b'{');
+                    depth += 1;
+                    if depth == 64 {
+                        return None;
+                    }
+                }
+                close @ (b'}' | b']') => {
+                    if (kinds & 1 == 1) != (close == b'}') {
+                        return None;
+                    }
+                    kinds >>= 1;
+                    depth -= 1;
+                }
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+/// Up to twenty decimal digits, eight at a time.
+#[inline(always)]
+fn digits(text: &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    let mut rest = text;
+    if rest.is_empty() || rest.len() > 20 {
+        return None;
+    }
+    while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
+        let part = eight_digits(u64::from_le_bytes(*eight))?;
+        value = value.checked_mul(100_000_000)?.checked_add(part)?;
+        rest = behind;
+    }
+    for &byte in rest {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// Eight decimal digits in one word: pairs, then fours, then all.
+#[inline(always)]
+fn eight_digits(word: u64) -> Option<u64> {
+    let low = word.wrapping_sub(LOW * 0x30);
+    let above_nine = word.wrapping_add(LOW * 0x46);
+    if (low | above_nine) & HIGH != 0 {
+        return None;
+    }
+    let pairs = low.wrapping_mul(10).wrapping_add(low >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
+}
+
+/// An id of exactly `text.len()` hexadecimal digits, at most 32 of them.
+#[inline(always)]
+pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
+    if text.len() != digits {
+        return None;
+    }
+    // Whole halves of 16 digits fit a machine word, which is what makes this cheap.
+    let (high, low) = text.split_at(digits - 16);
+    let word = |half: &[u8]| {
+        let (mut value, mut wrong) = (0u64, 0u8);
+        for &byte in half {
+            let digit = HEXADECIMAL[byte as usize];
+            wrong |= digit;
+            value = value << 4 | u64::from(digit & 15);
+        }
+        (wrong < 16).then_some(value)
+    };
+    Some(u128::from(word(high)?) << 64 | u128::from(word(low)?))
+}
+
+const HEXADECIMAL: [u8; 256] = {
+    let mut table = [0xff; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        let lower = b"0123456789abcdef"[digit as usize];
+        table[lower as usize] = digit;
+        table[lower.to_ascii_uppercase() as usize] = digit;
+        digit += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_the_standard_library_reads_them() {
+        let texts = [
+            "0",
+            "7",
+            "12345678",
+            "123456789",
+            "1700000000000000000",
+            "18446744073709551615",
+            "18446744073709551616",
+            "99999999999999999999",
+            "1234567a",
+            "12 45678",
+            "",
+            "1x",
+        ]; // a word of eight and what is left of it
+        for text in texts {
+            assert_eq!(digits(text.as_bytes()), text.parse().ok(), "{text:?}");
+        }
+        for byte in (0..=255u8).filter(|byte| !byte.is_ascii_digit()) {
+            for at in 0..8 {
+                let mut word = *b"12345678";
+                word[at] = byte;
+                assert_eq!(digits(&word), None, "{word:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_span_that_is_cut_off_anywhere_is_left_to_serde() {
+        let text = br#"{"traceId":"ab","kind":1,"events":[{"a":"]"}],"name":"n"} ,     "#;
+        let (span, length) = usual_span(text).expect("a usual span");
+        assert_eq!(
+            (span.trace_id, span.name, length),
+            (&b"ab"[..], &b"n"[..], 57)
+        );
+        for end in 0..length {
+            assert!(usual_span(&text[..end]).is_none(), "{end}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Whole traces by lot, as many as can be replayed, from a stream of any length.
+
+use std::collections::BTreeMap;
+
+use super::SPANS_MAX;
+use crate::shape::mix;
+use crate::span::{Span, SpanStore, Texts};
+use crate::tree::Forest;
+
+/// The traces with the smallest lots (bottom-k sampling): what was offered in which order plays no
+/// part, and of traces of whatever size each was as likely to come first.
+#[derive(Default)]
+pub struct Sample {
+    traces: BTreeMap<(u64, u128), Vec<Span>>,
+    spans: usize,
+}
+
+impl Sample {
+    /// Takes a trace, if its lot is small enough; it may later be dropped for others.
+    pub fn offer(&mut self, trace: &[Span]) {
+        let id = trace[0].trace_id;
+        let lot = (mix(id as u64 ^ mix((id >> 64) as u64)), id);
+        let last = self.traces.last_key_value().map(|(last, _)| *last);
+        let full = self.spans + trace.len() > SPANS_MAX;
+        if trace.len() > SPANS_MAX || full && last.is_some_and(|last| lot > last) {
+            return;
+        }
+        self.spans += trace.len();
+        self.traces.entry(lot).or_default().extend_from_slice(trace);
+        while self.spans > SPANS_MAX {
+            let (_, dropped) = self.traces.pop_last().expect("spans are in traces");
+            self.spans -= dropped.len();
+        }
+    }
+
+    /// The call trees of the sample.
+    pub fn forest(self, texts: &Texts) -> Forest {
+        let mut store = SpanStore {
+            texts: texts.clone(),
+            ..SpanStore::default()
+        };
+        store.spans.reserve_exact(self.spans);
+        for trace in self.traces.into_values() {
+            store.spans.extend(trace);
+        }
+        Forest::recover(store)
+    }
+}

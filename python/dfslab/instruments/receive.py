@@ -1,0 +1,169 @@
+"""A receiver of OTLP over HTTP on the loopback: messages in, a profile that grows in a folder."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from dfslab.instruments.trace import Stream
+from dfslab.spec.model import InputError
+
+LOOPBACK = "127.0.0.1"
+PATH = "/v1/traces"
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+MOST_BYTES = 64 * 2**20
+SILENCE_S = 10.0
+NOTHING = ("holds no spans", "file is empty")
+
+
+class Refused(Exception):
+    """A request that is not taken: the HTTP status and why."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Receiver:
+    """What has come in: the stream of spans, and messages taken and refused."""
+
+    def __init__(self) -> None:
+        self.stream = Stream()
+        self._lock = threading.Lock()
+        self.counts = {"messages": 0, "bytes": 0, "refused": 0}
+
+    def take(self, body: bytes) -> None:
+        """One message. Refused when it is no OTLP; one without spans is a sign of life."""
+        try:
+            if body:
+                self.stream.push("message", body)
+        except InputError as error:
+            if not str(error).endswith(NOTHING):
+                raise Refused(400, str(error)) from error
+        self.count("messages", 1)
+        self.count("bytes", len(body))
+
+    def count(self, what: str, many: int) -> None:
+        """Add to a count; handlers run in threads of their own."""
+        with self._lock:
+            self.counts[what] += many
+
+    def snapshot(self) -> dict[str, Any]:
+        """The profile so far."""
+        return {**self.stream.snapshot(), "received": dict(self.counts), "ended": False}
+
+    def finish(self) -> dict[str, Any]:
+        """The whole profile."""
+        return {**self.stream.finish(), "received": dict(self.counts), "ended": True}
+
+
+def inflated(body: bytes, encoding: str) -> bytes:
+    """The body without its compression, which may not hide more than a message may hold."""
+    if encoding in ("", "identity"):
+        return body
+    if encoding != "gzip":
+        raise Refused(415, f"content-encoding {encoding}: must be gzip or identity")
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        found = unpacker.decompress(body, MOST_BYTES + 1)
+    except zlib.error as error:
+        raise Refused(400, f"gzip: {error}") from error
+    if len(found) > MOST_BYTES:
+        raise Refused(413, f"more than {MOST_BYTES} bytes")
+    if not unpacker.eof:
+        raise Refused(400, "gzip: truncated")
+    return found
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection; exporters keep theirs open."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = SILENCE_S
+    receiver: Receiver
+
+    def do_POST(self) -> None:
+        """Take a message, or say why not."""
+        try:
+            kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if self.path.partition("?")[0] != PATH:
+                raise Refused(404, f"spans are taken at {PATH}")
+            if kind not in (PROTOBUF, JSON):
+                raise Refused(415, f"content-type {kind}: must be {PROTOBUF} or {JSON}")
+            body = inflated(self._body(), self.headers.get("content-encoding", "").lower())
+            self.receiver.take(body)
+        except Refused as refused:
+            self.receiver.count("refused", 1)
+            # What is left of the body would be taken for the next request.
+            self.close_connection = True
+            self._answer(refused.status, "text/plain", str(refused).encode())
+        else:
+            self._answer(200, kind, b"{}" if kind == JSON else b"")
+
+    def _body(self) -> bytes:
+        told = self.headers.get("content-length", "")
+        if not (told.isascii() and told.isdigit()):
+            raise Refused(411, "content-length must say how long the message is")
+        if int(told) > MOST_BYTES:
+            raise Refused(413, f"more than {MOST_BYTES} bytes")
+        body = self.rfile.read(int(told))
+        if len(body) < int(told):
+            raise Refused(400, "truncated")
+        return body
+
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Refusals are counted, and told to who asked."""
+
+
+@contextmanager
+def serving(receiver: Receiver, port: int) -> Iterator[int]:
+    """Receive on the loopback until the block ends; gives the port. InputError if it is taken."""
+    handler = type("Handler", (Handler,), {"receiver": receiver})
+    try:
+        server = ThreadingHTTPServer((LOOPBACK, port), handler)
+    except (OSError, OverflowError) as error:
+        raise InputError("--port", port, f"cannot be listened on: {error}") from error
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def receive(
+    port: int, interval_s: float, duration_s: float | None,
+    write: Callable[[str], None], ready: Callable[[int], None],
+) -> dict[str, Any]:  # fmt: skip
+    """Receive until interrupted or for so long, writing the profile at every interval and last."""
+    receiver = Receiver()
+    ends = time.monotonic() + duration_s if duration_s else None
+    try:
+        with serving(receiver, port) as found:
+            write(json.dumps(receiver.snapshot()))
+            ready(found)
+            while ends is None or time.monotonic() < ends:
+                left = interval_s if ends is None else min(interval_s, ends - time.monotonic())
+                time.sleep(max(0.0, left))
+                write(json.dumps(receiver.snapshot()))
+    except KeyboardInterrupt:
+        pass  # The usual end of a receiver.
+    whole = receiver.finish()
+    write(json.dumps(whole))
+    return whole

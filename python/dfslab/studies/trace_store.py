@@ -1,0 +1,143 @@
+"""Compressed traces as tables: Parquet in a folder, one schema for all systems, read with SQL."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dfslab.spec.model import InputError
+
+_TIMES = ("total_ns", "self_ns")
+_SECONDS = ("min_s", "max_s", "p50_s", "p99_s", "sd_s")
+_WIDE = pa.decimal128(38, 0)
+_CALL = [("trace", pa.string()), ("node", pa.int64()), ("parent", pa.int64())]
+SCHEMAS = {
+    "calls": pa.schema([
+        *_CALL, ("path", pa.string()), ("name", pa.string()), ("kind", pa.string()),
+        ("depth", pa.int32()), ("count", pa.int64()), ("errors", pa.int64()), ("bytes", _WIDE),
+        *((name, _WIDE) for name in _TIMES), *((name, pa.float64()) for name in _SECONDS),
+    ]),
+    "exemplars": pa.schema([
+        ("trace", pa.string()), ("node", pa.int64()), ("kind", pa.string()),
+        ("trace_id", pa.string()), ("span_id", pa.string()), ("duration_s", pa.float64()),
+    ]),
+    "savings": pa.schema([
+        ("trace", pa.string()), ("step", pa.string()), ("factor", pa.float64()),
+        ("saving", pa.float64()), ("low", pa.float64()), ("high", pa.float64()),
+        ("verdict", pa.string()),
+    ]),
+    "losses": pa.schema([("trace", pa.string()), ("kind", pa.string()), ("count", pa.int64())]),
+}  # fmt: skip
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+MOST_ROWS = 100_000
+
+
+def write(profile: Mapping[str, Any], folder: Path, label: str) -> None:
+    """One file a table for a profile; the files of another profile of that label are replaced."""
+    if not LABEL.fullmatch(label):
+        raise InputError("--label", label, "must be letters, digits, - and _, at most 64")
+    folder.mkdir(exist_ok=True)
+    for name, rows in tables(profile, label).items():
+        path = folder / f"{label}.{name}.parquet"
+        temporary = folder / f".{path.name}.{os.getpid()}.tmp"
+        try:
+            pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMAS[name]), temporary)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table."""
+    calls: list[dict[str, Any]] = []
+    exemplars: list[dict[str, Any]] = []
+    for number, parent, path, node in _walk(profile):
+        told = {key: node.get(key) for key in ("kind", "count", "errors", "bytes", *_TIMES)}
+        seconds = {key: node.get(key) for key in _SECONDS}
+        calls.append({"trace": label, "node": number, "parent": parent, "path": "/".join(path),
+                      "name": node["name"], "depth": len(path), **told, **seconds})  # fmt: skip
+        exemplars += [{"trace": label, "node": number, **one}
+                      for one in node.get("exemplars", ()) if "trace_id" in one]  # fmt: skip
+    savings = profile.get("savings") or {"steps": ()}
+    losses = profile.get("losses") or {}
+    return {
+        "calls": calls,
+        "exemplars": exemplars,
+        "savings": [{"trace": label, "factor": savings["factor"],
+                     **{key: step.get(key) for key in ("step", "saving", "low", "high", "verdict")}}
+                    for step in savings["steps"]],
+        "losses": [{"trace": label, "kind": kind, "count": count}
+                   for kind, count in losses.items() if isinstance(count, int) and count],
+    }  # fmt: skip
+
+
+def _walk(
+    profile: Mapping[str, Any],
+) -> Iterator[tuple[int, int | None, tuple[str, ...], Mapping[str, Any]]]:
+    waiting: list[tuple[int | None, tuple[str, ...], Mapping[str, Any]]] = [
+        (None, (root["name"],), root) for root in reversed(profile["roots"])
+    ]
+    number = 0
+    while waiting:
+        parent, path, node = waiting.pop()
+        yield number, parent, path, node
+        below = reversed(node["children"])
+        waiting += [(number, (*path, child["name"]), child) for child in below]
+        number += 1
+
+
+def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Columns and rows of an answer. The tables are in memory, and files out of reach of SQL."""
+    with duckdb.connect() as database:
+        found = 0
+        for name, schema in SCHEMAS.items():
+            files = sorted(str(path) for path in folder.glob(f"*.{name}.parquet"))
+            found += len(files)
+            database.register("empty", schema.empty_table())
+            database.execute(f"create table {name} as from empty")
+            database.unregister("empty")
+            if files:
+                _load(database, name, files)
+        if not found:
+            raise InputError("trace query", str(folder), "holds no tables (dfslab trace import)")
+        database.execute("set enable_external_access=false")
+        database.execute("set lock_configuration=true")
+        try:
+            answer = database.execute(sql)
+            if answer.description is None:
+                return [], []
+            columns = [column[0] for column in answer.description]
+            rows = answer.fetchmany(MOST_ROWS + 1)
+        except (duckdb.Error, RuntimeError) as error:
+            raise InputError("SQL", sql, _first_line(error)) from error
+    if len(rows) > MOST_ROWS:
+        raise InputError("SQL", sql, f"gives more than {MOST_ROWS} rows; use limit")
+    return columns, [tuple(_plain(value) for value in row) for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON can hold as well: sums are whole, and what is no number is nothing."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _load(database: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
+    try:
+        database.execute(f"insert into {name} by name from read_parquet(?)", [files])
+    except duckdb.Error as error:
+        raise InputError("trace query", files[0], f"no table of dfslab: {_first_line(error)}"
+                         ) from error  # fmt: skip
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

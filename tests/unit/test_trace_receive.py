@@ -1,0 +1,115 @@
+"""The OTLP receiver: what is sent is counted, what is wrong is refused, Ctrl-C leaves all valid."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dfslab import _core
+from dfslab.instruments import receive, trace
+
+DFSLAB = Path(sys.executable).with_name("dfslab")
+PROTOBUF = "application/x-protobuf"
+
+
+def message(folder, first, form):
+    spans = [("write", 10, 5000 + n, n, 0, 1, 64) for n in range(first, first + 40)]
+    path = folder / "message"
+    _core.trace_write(spans, f"client-{first}", str(path), form)
+    return path.read_bytes()
+
+
+def post(port, body, kind=PROTOBUF, path="/v1/traces", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    told = {"content-type": kind, **{key.replace("_", "-"): v for key, v in headers.items()}}
+    connection.request("POST", path, body, told)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def test_both_encodings_and_gzip_are_counted_exactly(tmp_path):
+    receiver = receive.Receiver()
+    with receive.serving(receiver, 0) as port:
+        sent = message(tmp_path, 1, "protobuf")
+        assert post(port, sent) == (200, b"")
+        text = message(tmp_path, 100, "json")
+        assert post(port, text, "application/json; charset=utf-8") == (200, b"{}")
+        packed = gzip.compress(message(tmp_path, 200, "protobuf"))
+        assert post(port, packed, content_encoding="gzip")[0] == 200
+        assert post(port, b"")[0] == 200
+        receiver.snapshot()
+        assert receiver.snapshot()["spans"] == 120
+    found = receiver.finish()
+    assert (found["spans"], found["trees"], found["roots"][0]["bytes"]) == (120, 120, 120 * 64)
+    assert found["received"]["messages"] == 4
+
+
+def test_what_is_wrong_is_refused_and_counted(tmp_path):
+    receiver = receive.Receiver()
+    sent = message(tmp_path, 1, "protobuf")
+    bomb = gzip.compress(bytes(receive.MOST_BYTES + 10))
+    cases = [
+        (400, {"body": sent[:-5]}), (400, {"body": b"hello"}), (415, {"kind": "text/plain"}),
+        (404, {"path": "/v1/metrics"}), (415, {"content_encoding": "zstd"}),
+        (400, {"content_encoding": "gzip"}), (413, {"body": bomb, "content_encoding": "gzip"}),
+        (400, {"body": gzip.compress(sent)[:-9], "content_encoding": "gzip"}),
+    ]  # fmt: skip
+    with receive.serving(receiver, 0) as port:
+        for status, changed in cases:
+            answer = post(port, changed.pop("body", sent), **changed)
+            assert answer[0] == status, (status, answer)
+        assert post(port, sent)[0] == 200
+    assert receiver.counts["refused"] == len(cases)
+
+
+@pytest.mark.parametrize("last", [signal.SIGINT, None])
+def test_the_command_leaves_valid_results(tmp_path, last):
+    into = tmp_path / "received"
+    words = ["--interval", "0.2 s", *([] if last else ["--for", "3 s"])]
+    child = subprocess.Popen(
+        [DFSLAB, "trace", "receive", "--port", "0", "--into", into, "--json", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stderr is not None
+    port = int(child.stderr.readline().rsplit(":", 1)[1].split("/")[0])
+    assert post(port, message(tmp_path, 1, "protobuf"))[0] == 200
+    look = subprocess.run([DFSLAB, "trace", "top", into, "--once", "--json"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert "received" in json.loads(look.stdout)
+    if last:
+        os.kill(child.pid, last)
+    said, errors = child.communicate(timeout=60)
+    assert child.returncode == 0, errors
+    assert json.loads(said)["spans"] == 40
+    whole = json.loads((into / "received.json").read_text())
+    assert (whole["spans"], whole["ended"], whole["savings"]["trees"]) == (40, True, 40)
+    rows = subprocess.run([DFSLAB, "trace", "query", into, "select sum(count) n from calls",
+                           "--json"], capture_output=True, text=True)  # fmt: skip
+    assert json.loads(rows.stdout) == [{"n": 40}]
+    shown = subprocess.run([DFSLAB, "trace", "top", into], capture_output=True, text=True)
+    assert "40 spans" in shown.stdout, shown
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    answer = subprocess.run([DFSLAB, "trace", "receive", "--into", tmp_path],
+                            capture_output=True, text=True)  # fmt: skip
+    assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+def test_threads_share_a_stream(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    stream = trace.Stream()
+    bodies = [message(tmp_path, 1 + 100 * n, "protobuf") for n in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda body: stream.push("message", body), bodies))
+    assert stream.finish()["spans"] == 20 * 40
