@@ -29,3 +29,7 @@ def client(access: Mapping[str, Any]) -> dict[str, Any]:
         "class_path": f"{QUIET}:{jars}/*",
         "configuration": [str(path) for path in found if path.is_file()],
     }
+
+
+if __name__ == "__main__":
+    print(client({})["class_path"].rpartition(":")[2].removesuffix("/*"))
