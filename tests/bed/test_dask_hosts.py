@@ -21,10 +21,13 @@ OPERATIONS = 6
 
 SYSTEMS = {
     "glusterfs": ({"copies": 1}, [("server", 3, "brick", "100 Mbit/s")]),
-    # Two replicas, so that a server takes every byte in and half of them out.
-    "hdfs": ({"replication": 2}, [("server", 3, "datanode", "400 Mbit/s"),
-                                  ("master", 1, "namenode", "400 Mbit/s")]),
-}  # fmt: skip
+    # A DataNode sets a whole block aside for each one that is being written: 128 MiB for each of 16
+    # clients would fill the disks. Two replicas: a server passes on half of what it takes in.
+    "hdfs": (
+        {"replication": 2, "block_size": "8 MiB"},
+        [("server", 3, "datanode", "400 Mbit/s"), ("master", 1, "namenode", "400 Mbit/s")],
+    ),
+}
 
 
 def asked(system: str, **workload) -> Scenario:
