@@ -33,7 +33,7 @@ SYSTEMS = {
 def asked(system: str, **workload) -> Scenario:
     """Four client hosts before the servers, every client's link 100 Mbit/s."""
     told, servers = SYSTEMS[system]
-    disk = {"capacity": "2 GiB", "write_rate": "400 MiB/s", "read_rate": "400 MiB/s"}
+    disk = {"capacity": "2 GiB", "write_rate": "60 MiB/s", "read_rate": "60 MiB/s"}
     return build(Scenario, {
         "name": "dask-hosts",
         "deployment": {"tolerance": 0.5, "node": [
