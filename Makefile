@@ -25,7 +25,7 @@ demo: setup ## the quickstart scenario: measured, traced, computed, simulated, l
 	.venv/bin/dfslab run scenarios/quickstart.toml
 
 test: setup ## everything, real file systems included
-	cargo test --workspace --locked --quiet
+	DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) cargo test --workspace --locked --quiet
 	$(PY) -m pytest
 
 check: setup ## formatters, linters, types, tidy
@@ -53,6 +53,9 @@ bench: setup ## our speed beside real peers; the last line is one JSON object
 bench-load: setup ## the load generator beside raw calls in C and fio
 	$(PY) benches/load.py
 
+bench-hadoop: setup ## our figures beside those of TestDFSIO and NNThroughputBenchmark, same client
+	$(PY) benches/hadoop_agreement.py
+
 .venv/peers: .venv/.packages benches/requirements-net.txt
 	.venv/bin/uv venv --quiet --clear $@
 	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-net.txt
@@ -74,4 +77,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-agent bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-trace bench-net bench-pvfs lock

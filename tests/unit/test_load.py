@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core
+from dfslab.filesystems.hdfs import java
 from dfslab.filesystems.hdfs.bed import Bed
 
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]
@@ -206,19 +207,25 @@ def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Bed.up(parameters, notify=print) as bed:
         target = {**bed.access, "replication": 2, "block_size_bytes": 1 << 20, "fsync": "close"}
+        hadoop = {**target, "kind": "hadoop", **java.client(bed.java_access), "sync_block": True}
         changes = {
             "operations_per_client": 30, "files_per_client": 4,
             "file_size": {"uniform": {"low": 1, "high": 3_000_000}},
         }  # fmt: skip
-        for verify in ("inline", "after"):
-            text = plan(target, changes=changes, verify=verify, record=True)
+        more = [*KINDS, "exists", "chmod", "set_xattr", "get_xattr", "pread", "rmdir"]
+        for told, kinds, verify in (
+            (target, KINDS, "inline"), (target, KINDS, "after"),
+            (hadoop, KINDS, "after"), ({**hadoop, "shared_client": True}, more, "inline"),
+        ):  # fmt: skip
+            text = plan(told, kinds, changes, verify=verify, record=True)
             report, _, recorded = _core.run_load(text)
             outcome = json.loads(report)
             assert outcome["errors"] == []
             assert outcome["complete"]
             assert outcome["verified_bytes"] > 0
-            assert recorded == recorded_stream(stream(**changes))
-            assert set(outcome["operations"]) == set(KINDS)
+            assert recorded == recorded_stream(stream(kinds, **changes))
+            if kinds is KINDS:
+                assert set(outcome["operations"]) == set(KINDS)
         again = json.loads(plan(target, ["stat"], {"clients": 1}))
         again["target"]["root"] = "/dfslab-run"
         with pytest.raises(_core.InputError, match="must be an existing directory"):

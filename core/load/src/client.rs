@@ -1,11 +1,12 @@
 //! One client: prepares its files, keeps account of what it made, checks and cleans up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use dfslab_workload::{prepared_files, OperationKind, Prepare};
 
 use crate::clock::Clock;
+use crate::generations::{Generations, UNKNOWN};
 use crate::plan::Verify;
 use crate::record::{Done, Step};
 use crate::setup::Setup;
@@ -25,6 +26,8 @@ pub struct Made {
     /// A call that changes it is under way, or one failed: then its bytes and its name may be those
     /// of before or after.
     pub doubtful: bool,
+    /// How often any of its bytes were written over.
+    pub generation: u32,
 }
 
 /// A client with its connection and the files it made; it changes nothing else.
@@ -51,6 +54,10 @@ pub struct Client<'a> {
     pub(crate) clock: Clock,
     /// Check what is read as it is read.
     pub verifies: bool,
+    /// Files of others that have their other name since the phase began.
+    pub renamed_by_others: BTreeSet<(u32, u64)>,
+    /// Of files that were written over, where their content is going to be checked.
+    generations: BTreeMap<u64, Generations>,
     /// When the last call ended, which is when the next step begins.
     pub(crate) now: u64,
 }
@@ -78,6 +85,8 @@ impl<'a> Client<'a> {
             asked: Vec::new(),
             tells_calls,
             verifies: setup.plan.verify == Verify::Inline,
+            renamed_by_others: BTreeSet::new(),
+            generations: BTreeMap::new(),
             now: clock.now(),
             clock,
         }
@@ -108,7 +117,9 @@ impl<'a> Client<'a> {
             self.go_to_name(file, renamed);
         } else {
             let prefix = self.setup.prefix(owner);
-            self.setup.file_path(&mut self.path, &prefix, 'f', file);
+            let renamed = self.renamed_by_others.contains(&(owner, file));
+            let letter = if renamed { 'r' } else { 'f' };
+            self.setup.file_path(&mut self.path, &prefix, letter, file);
         }
     }
 
@@ -275,14 +286,37 @@ impl<'a> Client<'a> {
         }
     }
 
-    pub(crate) fn content(&self, owner: u32, file: u64, offset: u64, length: u64) -> Bytes {
-        self.setup
-            .content
-            .slice(owner, file, offset, length as usize)
+    /// What a file's bytes are when it is made.
+    fn content(&self, file: u64, offset: u64, length: u64) -> Bytes {
+        let content = &self.setup.content;
+        content.slice(self.number, (file, 0), offset, length as usize)
+    }
+
+    /// The generation that a file's bytes get which an operation is about to write over. Files that
+    /// others may write, too, stay of the first one: nobody would know who was last.
+    pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
+        match self.made(file) {
+            Some(made) if owner == self.number && !self.setup.takes_others => {
+                // The last numbers come round again before the one that says "unknown".
+                let generation = (made.generation + 1) % UNKNOWN;
+                self.set_made(file, Made { generation, ..made });
+                generation
+            }
+            _ => 0,
+        }
+    }
+
+    /// Bytes of a file were written over, or perhaps not.
+    pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
+        if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
+            let known = self.generations.entry(file).or_default();
+            known.wrote(from, to, generation.unwrap_or(UNKNOWN));
+        }
     }
 
     pub(crate) fn write_file(&mut self, file: u64, bytes: u64, fsync: bool) -> Result<()> {
         self.go_to_name(file, false);
+        self.generations.remove(&file);
         // Known as ours before it is made, so that a failure half way is cleaned up, too.
         let made = Made {
             there: true,
@@ -322,7 +356,7 @@ impl<'a> Client<'a> {
         let mut written = 0;
         while written < bytes {
             let length = transfer.min(bytes - written);
-            let chunk = self.content(self.number, file, from + written, length);
+            let chunk = self.content(file, from + written, length);
             self.timed(Step::Write, length, |_, _| open.write(chunk))?;
             if every {
                 self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
@@ -341,7 +375,22 @@ impl<'a> Client<'a> {
     /// What was read must be what was written.
     pub(crate) fn check(&self, (owner, file): (u32, u64), offset: u64, seen: &[u8]) -> Result<()> {
         let content = &self.setup.content;
-        match content.first_difference(owner, file, offset, seen) {
+        let end = offset + seen.len() as u64;
+        let known = self.generations.get(&file).filter(|_| owner == self.number);
+        let differs = match known {
+            None => content.first_difference(owner, (file, 0), offset, seen),
+            Some(known) => known
+                .stretches(offset, end)
+                .into_iter()
+                .find_map(|stretch| {
+                    let (from, to, generation) = stretch;
+                    let part = &seen[(from - offset) as usize..(to - offset) as usize];
+                    let of = (file, generation);
+                    let unknown = generation == UNKNOWN;
+                    (!unknown).then(|| content.first_difference(owner, of, from, part))?
+                }),
+        };
+        match differs {
             None => Ok(()),
             Some(place) => {
                 let reason = format!("byte {place} is not what was written");

@@ -9,7 +9,12 @@ const PAGE: usize = 4096;
 const POOL_PAGES: usize = 1021;
 const POOL_BYTES: usize = POOL_PAGES * PAGE;
 
-/// A file's bytes are a stretch of one seeded pool, which repeats; the file decides the start.
+/// Pages that the start of a file moves on with every generation: so far that no short way through
+/// a file undoes it.
+const PAGES_A_GENERATION: u64 = 509;
+
+/// A file's bytes are a stretch of one seeded pool, which repeats; the file and how often it was
+/// written over decide the start, so that what an overwrite should have replaced is told from it.
 ///
 /// The pool is page aligned and followed by a copy of its beginning, so that any stretch is
 /// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The
@@ -47,8 +52,16 @@ impl Content {
     }
 
     /// `length` bytes of a client's file from `offset`, without copying.
-    pub fn slice(&self, client: u32, file: u64, offset: u64, length: usize) -> Bytes {
-        let page = draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64;
+    pub fn slice(
+        &self,
+        client: u32,
+        (file, generation): (u64, u32),
+        offset: u64,
+        length: usize,
+    ) -> Bytes {
+        let moved = u64::from(generation) % POOL_PAGES as u64 * PAGES_A_GENERATION;
+        let page = (draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64 + moved)
+            % POOL_PAGES as u64;
         let from = (page * PAGE as u64 + offset % POOL_BYTES as u64) % POOL_BYTES as u64;
         let from = self.start + from as usize;
         self.bytes.slice(from..from + length)
@@ -58,11 +71,11 @@ impl Content {
     pub fn first_difference(
         &self,
         client: u32,
-        file: u64,
+        of: (u64, u32),
         offset: u64,
         seen: &[u8],
     ) -> Option<u64> {
-        let expected = self.slice(client, file, offset, seen.len());
+        let expected = self.slice(client, of, offset, seen.len());
         if expected[..] == *seen {
             return None;
         }
@@ -78,20 +91,20 @@ mod tests {
     #[test]
     fn a_stretch_is_the_same_however_it_is_cut() {
         let content = Content::new(5, 1 << 16, 0.0);
-        let whole = content.slice(1, 2, 10_000, 50_000);
+        let whole = content.slice(1, (2, 0), 10_000, 50_000);
         let (first, rest) = (
-            content.slice(1, 2, 10_000, 777),
-            content.slice(1, 2, 10_777, 49_223),
+            content.slice(1, (2, 0), 10_000, 777),
+            content.slice(1, (2, 0), 10_777, 49_223),
         );
         assert_eq!([&first[..], &rest[..]].concat(), whole);
-        let wrapped = content.slice(1, 2, 3 * POOL_BYTES as u64 + 10_000, 50_000);
+        let wrapped = content.slice(1, (2, 0), 3 * POOL_BYTES as u64 + 10_000, 50_000);
         assert_eq!(wrapped, whole);
     }
 
     #[test]
     fn a_share_of_every_page_is_zeros() {
         let content = Content::new(5, 1 << 16, 0.75);
-        let bytes = content.slice(0, 3, 0, 1 << 16);
+        let bytes = content.slice(0, (3, 0), 0, 1 << 16);
         let zeros = bytes.iter().filter(|byte| **byte == 0).count() as f64 / 65536.0;
         assert!((zeros - 0.751).abs() < 0.005, "{zeros}");
     }
@@ -100,9 +113,9 @@ mod tests {
     fn blocks_that_change_places_are_found() {
         let content = Content::new(5, 1 << 16, 0.0);
         for block in [1u64 << 12, 1 << 20, 4 << 20, 64 << 20, 128 << 20, 256 << 20] {
-            let other = content.slice(1, 2, block, 4096);
+            let other = content.slice(1, (2, 0), block, 4096);
             assert_eq!(
-                content.first_difference(1, 2, 0, &other),
+                content.first_difference(1, (2, 0), 0, &other),
                 Some(0),
                 "{block}"
             );
@@ -110,12 +123,32 @@ mod tests {
     }
 
     #[test]
+    fn generations_differ_wherever_one_looks() {
+        let content = Content::new(5, 1 << 16, 0.0);
+        for generation in 1..200 {
+            let seen = content.slice(0, (1, generation), 8192, 4096);
+            assert_eq!(
+                content.first_difference(0, (1, generation), 8192, &seen),
+                None
+            );
+            for other in 0..generation {
+                assert!(content
+                    .first_difference(0, (1, other), 8192, &seen)
+                    .is_some());
+            }
+        }
+    }
+
+    #[test]
     fn files_differ_and_a_flipped_byte_is_found() {
         let content = Content::new(5, 1 << 16, 0.0);
-        assert_ne!(content.slice(0, 1, 0, 4096), content.slice(0, 2, 0, 4096));
-        let mut seen = content.slice(0, 1, 4096, 4096).to_vec();
-        assert_eq!(content.first_difference(0, 1, 4096, &seen), None);
+        assert_ne!(
+            content.slice(0, (1, 0), 0, 4096),
+            content.slice(0, (2, 0), 0, 4096)
+        );
+        let mut seen = content.slice(0, (1, 0), 4096, 4096).to_vec();
+        assert_eq!(content.first_difference(0, (1, 0), 4096, &seen), None);
         seen[17] ^= 1;
-        assert_eq!(content.first_difference(0, 1, 4096, &seen), Some(4113));
+        assert_eq!(content.first_difference(0, (1, 0), 4096, &seen), Some(4113));
     }
 }

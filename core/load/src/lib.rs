@@ -6,6 +6,7 @@ mod clock;
 pub mod content;
 mod control;
 mod error;
+mod generations;
 mod generator;
 mod merge;
 mod outcome;

@@ -225,11 +225,18 @@ impl<'a> Client<'a> {
 
     fn write_at(&mut self, operation: &Operation) -> Result<()> {
         let (owner, file, offset) = (operation.owner, operation.file, operation.offset_bytes);
-        let chunk = self.content(owner, file, offset, operation.size_bytes);
+        let end = offset + operation.size_bytes;
         let mut open = self.taken(owner, file)?;
+        let generation = self.next_generation(owner, file);
+        let of = (file, generation);
+        let content = &self.setup.content;
+        let chunk = content.slice(owner, of, offset, operation.size_bytes as usize);
         let mut outcome = self.timed(Step::Write, operation.size_bytes, |_, _| {
             open.write_at(chunk, offset)
         });
+        if owner == self.number {
+            self.wrote_over(file, offset, end, outcome.is_ok().then_some(generation));
+        }
         let fsync = self.setup.plan.target.wants_fsync_of_writes()
             || self.setup.rule(operation.phase, operation.kind).fsync;
         if fsync && outcome.is_ok() {
@@ -237,7 +244,7 @@ impl<'a> Client<'a> {
         }
         self.hold(owner, file, Some(open));
         if owner == self.number {
-            self.grown(file, offset + operation.size_bytes, outcome.is_ok());
+            self.grown(file, end, outcome.is_ok());
         }
         outcome
     }
@@ -309,6 +316,8 @@ impl<'a> Client<'a> {
             target.truncate(path, bytes)
         })?;
         self.set_made(operation.file, Made { bytes, ..made });
+        // What is added after its new end is written for the first time.
+        self.wrote_over(operation.file, bytes, u64::MAX, Some(0));
         Ok(())
     }
 
@@ -414,13 +423,20 @@ impl<'a> Client<'a> {
         let rule = self.setup.rule(operation.phase, operation.kind);
         let every = self.setup.plan.target.wants_fsync_of_writes();
         let mut open = self.timed(Step::Open, 0, |target, path| target.open_write(path))?;
+        let of = (file, self.next_generation(owner, file));
         for (turn, (offset, length)) in self.transfers(operation).enumerate() {
             if rule.access.reopen && turn > 0 {
                 self.timed(Step::Close, 0, |_, _| open.close())?;
                 open = self.timed(Step::Open, 0, |target, path| target.open_write(path))?;
             }
-            let chunk = self.content(owner, file, offset, length);
-            self.timed(Step::Write, length, |_, _| open.write_at(chunk, offset))?;
+            let content = &self.setup.content;
+            let chunk = content.slice(owner, of, offset, length as usize);
+            let written = self.timed(Step::Write, length, |_, _| open.write_at(chunk, offset));
+            if owner == self.number {
+                let generation = written.is_ok().then_some(of.1);
+                self.wrote_over(file, offset, offset + length, generation);
+            }
+            written?;
             if every {
                 self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
             }

@@ -6,7 +6,7 @@ use dfslab_workload::{Access, Order, Prepare, StreamSpec};
 use serde::Deserialize;
 
 use crate::target::layer::Layer;
-use crate::target::{capabilities_of, TargetSpec};
+use crate::target::TargetSpec;
 use crate::{Error, Result};
 
 /// A year.
@@ -117,7 +117,7 @@ impl Plan {
     }
 
     fn check_capabilities(&self) -> Result<()> {
-        let (name, can) = (self.target.name(), capabilities_of(self.target.name())?);
+        let (name, can) = (self.target.name(), self.target.capabilities());
         for kind in self.stream.kinds() {
             if !can.supports(kind) {
                 let wanted = kind.name();

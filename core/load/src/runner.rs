@@ -371,6 +371,7 @@ fn run_phases(client: &mut Client, together: &Together) -> Record {
         if !together.is_over() {
             record.begin_part(zero);
             stream.next_phase();
+            client.renamed_by_others = stream.renamed_by_others();
             let ran = guarded("run", || {
                 timed_phase(client, &mut stream, phase, record, together);
                 Ok(())

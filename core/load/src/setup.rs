@@ -28,6 +28,8 @@ pub struct Setup<'a> {
     directories: Vec<String>,
     /// Whether files that are kept open are opened for writing, too.
     pub holds_for_writing: bool,
+    /// Whether clients go to each other's files.
+    pub takes_others: bool,
 }
 
 impl<'a> Setup<'a> {
@@ -44,6 +46,7 @@ impl<'a> Setup<'a> {
             phases,
             rules,
             directories: directories(plan),
+            takes_others: stream.takes_others(),
             holds_for_writing: kinds.iter().any(|kind| matches!(kind, Pwrite | Fsync)),
         }
     }

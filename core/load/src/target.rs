@@ -1,6 +1,7 @@
 //! What a load runs on: the trait, declared capabilities, and the targets there are.
 
 mod calls;
+mod hadoop;
 mod hdfs;
 pub(crate) mod layer;
 mod nfs;
@@ -213,6 +214,8 @@ pub enum TargetSpec {
     },
     /// NFS version 3, spoken by this process.
     Nfs(nfs::Spec),
+    /// Any Hadoop file system through its Java client.
+    Hadoop(hadoop::Spec),
 }
 
 fn root_directory() -> String {
@@ -227,6 +230,7 @@ impl TargetSpec {
             TargetSpec::Posix { .. } => "posix",
             TargetSpec::Hdfs { .. } => "hdfs",
             TargetSpec::Nfs(_) => "nfs",
+            TargetSpec::Hadoop(_) => "hadoop",
         }
     }
 
@@ -239,6 +243,7 @@ impl TargetSpec {
                 ..
             } => (replication, block_size_bytes),
             TargetSpec::Nfs(spec) => return spec.check(),
+            TargetSpec::Hadoop(spec) => return spec.check(),
             _ => return Ok(()),
         };
         if !(1..=512).contains(replication) {
@@ -255,6 +260,14 @@ impl TargetSpec {
         Ok(())
     }
 
+    /// What this very target can.
+    pub fn capabilities(&self) -> Capabilities {
+        match self {
+            TargetSpec::Hadoop(spec) => spec.capabilities(),
+            _ => capabilities_of(self.name()).expect("a target's own name"),
+        }
+    }
+
     /// Whether direct I/O is asked for.
     pub fn wants_direct(&self) -> bool {
         matches!(
@@ -262,6 +275,7 @@ impl TargetSpec {
             TargetSpec::Posix { direct: true, .. }
                 | TargetSpec::Hdfs { direct: true, .. }
                 | TargetSpec::Nfs(nfs::Spec { direct: true, .. })
+                | TargetSpec::Hadoop(hadoop::Spec { direct: true, .. })
         )
     }
 
@@ -280,7 +294,8 @@ impl TargetSpec {
             TargetSpec::Null { fsync }
             | TargetSpec::Posix { fsync, .. }
             | TargetSpec::Hdfs { fsync, .. }
-            | TargetSpec::Nfs(nfs::Spec { fsync, .. }) => *fsync,
+            | TargetSpec::Nfs(nfs::Spec { fsync, .. })
+            | TargetSpec::Hadoop(hadoop::Spec { fsync, .. }) => *fsync,
         }
     }
 
@@ -295,7 +310,8 @@ impl TargetSpec {
             TargetSpec::Null { .. } => DropCaches::None,
             TargetSpec::Posix { drop_caches, .. }
             | TargetSpec::Hdfs { drop_caches, .. }
-            | TargetSpec::Nfs(nfs::Spec { drop_caches, .. }) => *drop_caches,
+            | TargetSpec::Nfs(nfs::Spec { drop_caches, .. })
+            | TargetSpec::Hadoop(hadoop::Spec { drop_caches, .. }) => *drop_caches,
         };
         match drop {
             DropCaches::None => None,
@@ -312,9 +328,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
         "posix" => Ok(posix::CAPABILITIES),
         "hdfs" => Ok(hdfs::CAPABILITIES),
         "nfs" => Ok(nfs::CAPABILITIES),
+        "hadoop" => Ok(hadoop::CAPABILITIES),
         _ => Err(Error::input(
             "target.kind",
-            format!("{name:?}; allowed: null, posix, hdfs, nfs"),
+            format!("{name:?}; allowed: null, posix, hdfs, nfs, hadoop"),
         )),
     }
 }
@@ -453,5 +470,9 @@ pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory
             )?))
         }
         TargetSpec::Nfs(spec) => Ok(Box::new(nfs::NfsFactory::new(spec, run_directory)?)),
+        TargetSpec::Hadoop(spec) => {
+            let factory = hadoop::HadoopFactory::new(spec, run_directory)?;
+            Ok(Box::new(factory))
+        }
     }
 }

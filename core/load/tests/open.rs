@@ -145,6 +145,30 @@ fn phases_begin_together_and_read_what_neighbours_wrote() {
 }
 
 #[test]
+fn a_neighbours_renamed_files_are_found_under_their_new_names() {
+    let root = place("renamed");
+    let text = format!(
+        r#"{{"stream":{{"seed":3,"clients":3,"file_size":{{"fixed":5000}},
+        "transfer_size_bytes":4096,"phases":[
+        {{"name":"write","operations_per_client":6,"mix":[{{"operation":"write"}}]}},
+        {{"name":"rename","operations_per_client":9,"mix":[{{"operation":"rename"}}],
+        "file_choice":"uniform"}},
+        {{"name":"read","operations_per_client":30,"mix":[{{"operation":"read"}}],
+        "files":{{"neighbour":1}}}},
+        {{"name":"again","operations_per_client":4,"mix":[{{"operation":"rename"}}]}},
+        {{"name":"look","operations_per_client":60,"mix":[{{"operation":"stat"}}],
+        "files":"shared"}}]}},
+        "target":{{"kind":"posix","root":{:?}}},"run_directory":"r","verify":"inline"}}"#,
+        root.display().to_string()
+    );
+    let report = ran(&text).report;
+    assert!(report.complete, "{:?}", report.errors);
+    assert_eq!(report.verified_bytes, 3 * 30 * 5000);
+    assert_eq!(report.operations["stat"].count, 180);
+    fs::remove_dir(&root).unwrap();
+}
+
+#[test]
 fn a_shared_file_is_written_in_turns_through_every_kind_of_call() {
     for options in [
         "",

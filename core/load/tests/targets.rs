@@ -113,9 +113,12 @@ fn a_flipped_byte_is_found() {
         .parse()
         .unwrap();
     let content = dfslab_load::content_of(&plan);
-    assert_eq!(content.first_difference(0, file, 0, &bytes[..middle]), None);
     assert_eq!(
-        content.first_difference(0, file, 0, &bytes),
+        content.first_difference(0, (file, 0), 0, &bytes[..middle]),
+        None
+    );
+    assert_eq!(
+        content.first_difference(0, (file, 0), 0, &bytes),
         Some(middle as u64)
     );
 }
@@ -457,4 +460,36 @@ fn an_hdfs_that_does_not_answer_is_told_at_once() {
     let error = run(&plan, &Control::default()).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Unreachable, "{error}");
     assert_eq!(error.status(), dfslab_load::Status::Temporary);
+}
+
+#[test]
+fn an_overwrite_that_was_lost_is_found() {
+    let place = Place::new("lost");
+    let overwritten = |extra: &str| {
+        let text = plan_text(&place.0, &["overwrite", "pwrite", "read", "pread"], extra);
+        Plan::parse(&text).unwrap()
+    };
+    for verify in [r#","verify":"inline""#, r#","verify":"after""#] {
+        let report = run(&overwritten(verify), &Control::default())
+            .unwrap()
+            .report;
+        assert!(report.complete, "{:?}", report.errors);
+        assert!(report.operations["overwrite"].bytes > 0 && report.verified_bytes > 0);
+    }
+    // What is there afterwards is of the last overwrite and of no earlier one.
+    let kept = r#","keep":true,"verify":"after""#;
+    let plan = Plan::parse(&plan_text(&place.0, &["overwrite"], kept)).unwrap();
+    assert!(run(&plan, &Control::default()).unwrap().report.complete);
+    let content = dfslab_load::content_of(&plan);
+    let count = |file| {
+        let same = |operation: &dfslab_workload::Operation| operation.file == file;
+        Stream::new(&plan.stream, 1).filter(same).count() as u32
+    };
+    for file in 0..8 {
+        let bytes = fs::read(place.0.join(format!("dfslab-run/c1/f{file}"))).unwrap();
+        let differs = |generation| content.first_difference(1, (file, generation), 0, &bytes);
+        assert!(count(file) > 0);
+        assert_eq!(differs(count(file)), None, "file {file}");
+        assert!((0..count(file)).all(|earlier| differs(earlier) == Some(0)));
+    }
 }

@@ -1,6 +1,6 @@
 //! A specification and a client become a valid, reproducible sequence of operations.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::access::single;
 use crate::random::{unit, Keyed};
@@ -28,6 +28,8 @@ struct Live {
     held: bool,
     /// Has the extended attribute.
     tagged: bool,
+    /// Has the other of its two names.
+    renamed: bool,
 }
 
 /// What an operation is done to.
@@ -76,6 +78,7 @@ impl<'a> Stream<'a> {
             turn: 0,
             held: false,
             tagged: false,
+            renamed: false,
         };
         let own: VecDeque<Live> = prepared_files(spec, client).into_iter().map(live).collect();
         let next_file = own.len() as u64;
@@ -154,6 +157,13 @@ impl<'a> Stream<'a> {
             other.begin_phase();
         }
         other.own
+    }
+
+    /// The files of others that are taken in the present phase and have their other name: owner and
+    /// number.
+    pub fn renamed_by_others(&self) -> BTreeSet<(u32, u64)> {
+        let renamed = self.others.iter().filter(|live| live.renamed);
+        renamed.map(|live| (live.owner, live.file)).collect()
     }
 
     fn live(&mut self) -> &mut VecDeque<Live> {
@@ -254,6 +264,7 @@ impl<'a> Stream<'a> {
             turn: 0,
             held: false,
             tagged: false,
+            renamed: false,
         });
         self.of_own(kind, file, bytes)
     }
@@ -345,6 +356,7 @@ impl<'a> Stream<'a> {
                 taken.kind = OperationKind::SetXattr;
                 live.tagged = true;
             }
+            OperationKind::Rename => live.renamed = !live.renamed,
             _ => return taken,
         }
         self.live()[position] = live;

@@ -66,7 +66,9 @@ class Session:
     def target(self, scenario: Scenario) -> dict[str, Any]:
         """The load generator's target table."""
         system = discover.file_system(scenario.file_system.name)
-        table = system.target(self.reach(scenario), parameters(scenario, system))
+        asked = scenario.file_system.access
+        reached = {**self.reach(scenario), **asked.model_dump(include={"client", "shared_client"})}
+        table = system.target(reached, parameters(scenario, system))
         workload = scenario.workload
         cold = "system" if os.geteuid() == 0 else "files"
         return {
@@ -151,7 +153,8 @@ class Session:
         bed = self._bed[1]
         # Where clients mount it, the bed says where; a directory that is asked for goes before.
         asked = scenario.file_system.access.directory
-        return {**bed.access, "directory": asked or bed.access.get("directory", "")}
+        told = {**bed.access, **getattr(bed, "java_access", {})}
+        return {**told, "directory": asked or told.get("directory", "")}
 
     def _start(self, scenario: Scenario) -> Any:
         system = discover.file_system(scenario.file_system.name)

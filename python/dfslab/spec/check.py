@@ -102,7 +102,7 @@ def _check_roles(scenario: Scenario, system: FileSystem) -> None:
 
 def _check_access(scenario: Scenario, system: FileSystem) -> None:
     access = scenario.file_system.access
-    for key in ("bed", "directory", "uri"):
+    for key in type(access).model_fields:
         if getattr(access, key) and key not in system.access_keys:
             allowed = f"{system.name} is reached by {', '.join(system.access_keys)}"
             raise InputError(f"file_system.access.{key}", getattr(access, key), allowed)

@@ -27,6 +27,12 @@ class Access(Model):
         "", description="Existing directory to work under; empty: a new temporary one"
     )
     uri: str = Field("", description="Address of a running file system, such as hdfs://host:8020")
+    client: Literal["", "java"] = Field(
+        "", description='Whose client: the load generator\'s own, or "java", which applications use'
+    )
+    shared_client: bool = Field(
+        False, description="One client, with its connections, for all threads of a process"
+    )
 
 
 class FileSystemChoice(Model):

@@ -312,6 +312,11 @@ class Bed(BaseBed):
         }
 
     @property
+    def java_access(self) -> dict[str, str]:
+        """What Hadoop's own client needs beside `access`."""
+        return {"configuration": str(self.configuration), "version": self.parameters.version}
+
+    @property
     def configuration(self) -> Path:
         """The folder of Hadoop's configuration files, for daemons and Java clients."""
         return self.folder / "conf"

@@ -33,7 +33,7 @@ PARAMETERS = Parameters(
     Parameter("prefetch_blocks", "Blocks located by one getBlockLocations", "1", "filesystem",
               10.0, "Pp1", "dfs.client.read.prefetch.size", minimum=1),
     Parameter("block_sync", "Each block is on disk before it is done (1), as the load's own client "
-              "asks with every last packet, or is written back later (0), as Java's does", "1",
+              "asks with every last packet, or is written back later (0), as Java's can", "1",
               "filesystem", 1.0, "", "CreateFlag.SYNC_BLOCK", choices=(0.0, 1.0)),
     Parameter("close_committed_allowed", "Unreported blocks a file may be closed with", "1",
               "filesystem", 1.0, "",
@@ -80,7 +80,7 @@ MEMORY = (
     ObjectMemory("namenode", 200, 1, "Wu 2013: 200 B a file"),
 )  # fmt: skip
 
-ACCESS_KEYS = ("bed", "uri", "directory")
+ACCESS_KEYS = ("bed", "uri", "directory", "client", "shared_client")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -98,11 +98,19 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target: the native HDFS client at `access["uri"]`."""
-    return {
+    """The load generator's target at `access["uri"]`: its own client, or Hadoop's."""
+    told = {
         "kind": "hdfs",
         "uri": access["uri"],
         "root": access.get("directory") or "/",
         "replication": int(parameters["replication"]),
         "block_size_bytes": int(parameters["block_size"]),
+        "shared_client": bool(access.get("shared_client")),
     }
+    if access.get("client") != "java":
+        return told
+    # Only who wants Hadoop's client looks for its jars.
+    from dfslab.filesystems.hdfs import java
+
+    sync_block = bool(parameters["block_sync"])
+    return {**told, **java.client(access), "kind": "hadoop", "sync_block": sync_block}

@@ -1,0 +1,76 @@
+//! Which writing of a file each of its bytes is of.
+
+use std::collections::BTreeMap;
+
+/// Of bytes that a failed write may or may not have reached.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// Stretches of one file by where they begin; each goes on to the next one's beginning, and what is
+/// before the first is of generation 0: as it was made.
+#[derive(Default)]
+pub struct Generations(BTreeMap<u64, u32>);
+
+impl Generations {
+    fn at(&self, place: u64) -> u32 {
+        let before = self.0.range(..=place).next_back();
+        before.map_or(0, |(_, generation)| *generation)
+    }
+
+    /// The bytes from `from` to before `to` are of this generation now.
+    pub fn wrote(&mut self, from: u64, to: u64, generation: u32) {
+        if from >= to {
+            return;
+        }
+        let after = self.at(to);
+        let covered: Vec<u64> = self.0.range(from..to).map(|(start, _)| *start).collect();
+        for start in covered {
+            self.0.remove(&start);
+        }
+        self.0.insert(from, generation);
+        self.0.insert(to, after);
+    }
+
+    /// Stretches (from, to, generation) that together are the bytes from `from` to before `to`.
+    pub fn stretches(&self, from: u64, to: u64) -> Vec<(u64, u64, u32)> {
+        let mut found = Vec::new();
+        let (mut start, mut generation) = (from, self.at(from));
+        for (next, of) in self.0.range(from..to) {
+            if *next > start {
+                found.push((start, *next, generation));
+            }
+            (start, generation) = (*next, *of);
+        }
+        found.push((start, to, generation));
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dfslab_workload::draw;
+
+    #[test]
+    fn stretches_are_what_an_array_of_bytes_says() {
+        for seed in 0..200 {
+            let (mut plain, mut known) = ([0u32; 64], Generations::default());
+            for turn in 1..20 {
+                let drawn = |purpose| draw(seed, u64::from(turn), 0, purpose) % 65;
+                let (from, to) = (drawn(1).min(drawn(2)), drawn(1).max(drawn(2)));
+                plain[from as usize..to as usize].fill(turn);
+                known.wrote(from, to, turn);
+                let (from, to) = (drawn(3).min(drawn(4)), drawn(3).max(drawn(4)));
+                let told = known.stretches(from, to);
+                assert_eq!(
+                    (told[0].0, told[told.len() - 1].1),
+                    (from, to),
+                    "seed {seed}"
+                );
+                for (start, end, generation) in told {
+                    let seen = &plain[start as usize..end as usize];
+                    assert!(seen.iter().all(|one| *one == generation), "seed {seed}");
+                }
+            }
+        }
+    }
+}
