@@ -101,8 +101,8 @@ class BaseBed:
         """Start a bed and wait until it serves; after any failure nothing of it is left.
 
         It ends with this process unless it shall `outlive` it. Links and disks of a kind that is
-        in `known_hardware` are not measured again; those measured are added. InputError for wrong parameters,
-        BedError when it cannot be started, or its hardware is not as declared.
+        in `known_hardware` are not measured again; those measured are added. InputError for wrong
+        parameters, BedError when it cannot be started, or its hardware is not as declared.
         """
         checked = cls.parse(parameters or {})
         hosted = cls._hosted(deployment)

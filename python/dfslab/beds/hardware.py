@@ -58,7 +58,9 @@ class Check:
         return self.declared is None or abs(self.measured - self.declared) <= self.allowed
 
 
-def measure(cluster: Cluster, storing: frozenset[str], known: set[str] | None = None) -> list[Check]:
+def measure(
+    cluster: Cluster, storing: frozenset[str], known: set[str] | None = None
+) -> list[Check]:
     """Every host's link rate and round trip, and the disk rates of those with a `storing` role.
 
     What fails is tried again. BedError when a declared quantity is not met after ATTEMPTS. Kinds

@@ -32,6 +32,13 @@ class Validation(BaseModel):
     scores: dict[str, dict[str, Score]]
     rows: dict[str, list[Row]]
 
+    @property
+    def leakage(self) -> dict[str, tuple[float, float]]:
+        """Method -> median |error| on random rows, and on layouts: how much rows flatter."""
+        rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
+        return {name: (rows[name].median_abs_error, layouts[name].median_abs_error)
+                for name in layouts if name in rows}  # fmt: skip
+
 
 class Learnt(BaseModel):
     """One step of a learning curve: errors on beds never seen, after so much measuring."""

@@ -103,7 +103,8 @@ class Bed(MountedBed):
         none.chmod(0o755)
         host.run("sh", "-c", f"mount --bind {library} /var/lib/glusterd && "
                  f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster && "
-                 f"for one in {GSYNCD}; do test ! -e $one || mount --bind {none} $one; done")  # fmt: skip
+                 f"for one in {GSYNCD}; do test ! -e $one || mount --bind {none} $one; "
+                 "done")  # fmt: skip
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
         # Asked before the daemon listens, the command line waits ten seconds before it asks again.
         asked = f"test -S {SOCKET} && gluster --mode=script pool list"

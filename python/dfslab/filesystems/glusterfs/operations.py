@@ -126,8 +126,10 @@ _read = seq(
     repeat(more_shards, _lookup),
     choice(
         (one_by_one, _turn),
-        (1 - one_by_one,
-         par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments)),
+        (
+            1 - one_by_one,
+            par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments),
+        ),
     ),
     name="read",
 )
