@@ -148,7 +148,8 @@ def _placed(expected: str, seen: str, totals: Mapping[str, Metric]) -> str:
     if expected == seen:
         return "as in the paper"
     mine, theirs = totals[expected], totals[seen]
-    assert mine.high is not None and theirs.low is not None, "indices have intervals"
+    assert mine.high is not None
+    assert theirs.low is not None
     if mine.high >= theirs.low:
         return f"not told from {seen}"
     return f"otherwise than in the paper: {seen}"
