@@ -66,6 +66,8 @@ for turn in range(int(sys.argv[2])):
     after = results()
     assert all(after[name] == stamp for name, stamp in before.items()), "a run was done twice"
 sweep()
+(folder,) = out.glob("killed/2*")  # a killed sweep is resumed, not begun anew
+laboratory.export_runs(folder, Path(f"{{out}}.csv"))
 """
 
 
@@ -76,13 +78,7 @@ def table(place: Path, name: str, kills: int) -> list[tuple[str, ...]]:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    folders = list((place / name / "killed").glob("2*"))
-    assert len(folders) == 1, "a killed sweep was not resumed but begun anew"
-    exported = place / f"{name}.csv"
-    command = [Path(sys.executable).with_name("dfslab"), "export", folders[0], "--output", exported]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stderr
-    with exported.open(encoding="utf-8") as rows:
+    with (place / f"{name}.csv").open(encoding="utf-8") as rows:
         return sorted(
             tuple(row[key] for key in sorted(row) if "workload." in key or key == "repetition")
             for row in csv.DictReader(rows)
