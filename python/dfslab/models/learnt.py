@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from mapie.conformity_scores import AbsoluteConformityScore
 from mapie.regression import CrossConformalRegressor
 from scipy import stats
 from sklearn.base import clone
@@ -142,8 +143,15 @@ class Learnt:
         with threadpool_limits(limits=1):
             if conformal and self.name != "gaussian":
                 folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
+                # Its own check takes the rounding of a far-off line for an inconsistency.
+                score = AbsoluteConformityScore()
+                score.consistency_check = False
                 self._conformal = CrossConformalRegressor(
-                    clone(self._estimator), confidence_level=CONFIDENCE, cv=folds, method="plus"
+                    clone(self._estimator),
+                    confidence_level=CONFIDENCE,
+                    cv=folds,
+                    method="plus",
+                    conformity_score=score,
                 )
                 self._conformal.fit_conformalize(_finite(matrix), target, groups=groups)
             self._estimator.fit(matrix, target)
