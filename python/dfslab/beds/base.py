@@ -101,11 +101,13 @@ class BaseBed:
         name: str = "",
         outlive: bool = False,
         deployment: Deployment | None = None,
+        known_hardware: set[str] | None = None,
     ) -> Self:
         """Start a bed and wait until it serves; after any failure nothing of it is left.
 
-        It ends with this process unless it shall `outlive` it. InputError for wrong parameters,
-        BedError when it cannot be started, or its hardware is not as declared.
+        It ends with this process unless it shall `outlive` it. Links and disks of a kind that is
+        in `known_hardware` are not measured again; those measured are added. InputError for wrong
+        parameters, BedError when it cannot be started, or its hardware is not as declared.
         """
         checked = cls.parse(parameters or {})
         hosted = cls._hosted(deployment)
@@ -122,7 +124,7 @@ class BaseBed:
                 )  # fmt: skip
                 bed = cls(checked, folder, record, notify, outlive)
             if hosted is not None:
-                bed._raise_hosts(hosted)
+                bed._raise_hosts(hosted, known_hardware)
             bed.start()
             bed._now(phase="up", owner=None if outlive else record.owner)
         except BaseException:
@@ -146,7 +148,7 @@ class BaseBed:
             return None
         return deployment
 
-    def _raise_hosts(self, deployment: Deployment) -> None:
+    def _raise_hosts(self, deployment: Deployment, known: set[str] | None) -> None:
         """Hosts, links and disks, measured."""
 
         def note(made: Made) -> None:
@@ -164,7 +166,7 @@ class BaseBed:
         began = time.monotonic()
         roles = discover.file_system(self.SYSTEM).roles
         storing = frozenset(role.name for role in roles if role.kind == "data")
-        self.hardware = hardware.measure(cluster, storing)
+        self.hardware = hardware.measure(cluster, storing, known)
         self.hardware_check_s = time.monotonic() - began
         self.scores = self._scores(deployment)
 

@@ -22,6 +22,7 @@ from dfslab.beds.cluster import Cluster
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 from dfslab.beds.network import PAYLOAD_SHARE, Link
+from dfslab.spec.deployment import NodeGroup
 
 STREAM_S = 0.5
 STREAM_SKIP_S = 0.15
@@ -57,16 +58,23 @@ class Check:
         return self.declared is None or abs(self.measured - self.declared) <= self.allowed
 
 
-def measure(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
+def measure(
+    cluster: Cluster, storing: frozenset[str], known: set[str] | None = None
+) -> list[Check]:
     """Every host's link rate and round trip, and the disk rates of those with a `storing` role.
 
-    What fails is tried again. BedError when a declared quantity is not met after ATTEMPTS.
+    What fails is tried again. BedError when a declared quantity is not met after ATTEMPTS. Kinds
+    of links and disks that are `known` to hold are not measured again; those that were are added.
     """
+    known = set() if known is None else known
+    links, disks = _kinds(cluster, storing)
     with ThreadPoolExecutor(2) as pool:
         # A network and a disk do not share anything but a little processor time.
-        disks = pool.submit(_retried, lambda: _disks(cluster, storing))
-        checks = [*_retried(lambda: _links(cluster)), *_retried(lambda: _trips(cluster))]
-        checks += disks.result()
+        later = pool.submit(_retried, lambda: _disks(cluster, storing, known))
+        checks = []
+        if not links <= known:
+            checks = [*_retried(lambda: _links(cluster)), *_retried(lambda: _trips(cluster))]
+        checks += later.result()
     for check in checks:
         if not check.holds:
             raise BedError(
@@ -75,7 +83,28 @@ def measure(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
                 f"{check.allowed:.3g} (SI units); declare what the machine can give, or raise "
                 "deployment.tolerance",
             )  # fmt: skip
+    known |= links | disks
     return checks
+
+
+def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
+    """What names the kinds of a cluster's links, and of its limited disks."""
+    tolerance = cluster.deployment.tolerance
+    links = {f"{link} {tolerance}" for link in cluster.links}
+    limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
+    return links, {_disk_kind(group, tolerance) for group in limited}
+
+
+def _is_limited(group: NodeGroup, storing: frozenset[str]) -> bool:
+    """Whether a node stores, on a disk whose rate is limited."""
+    stores = storing & {role for role, count in group.roles.items() if count}
+    return bool(stores) and not (
+        math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate)
+    )
+
+
+def _disk_kind(group: NodeGroup, tolerance: float) -> str:
+    return f"{group.disk} {tolerance}"
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
@@ -219,13 +248,13 @@ def _ask(address: str, port: int) -> list[float]:
     return seconds
 
 
-def _disks(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
-    """Direct writes, then direct reads, on every limited disk at once."""
+def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[Check]:
+    """Direct writes, then direct reads, on every limited disk of no known kind at once."""
+    tolerance = cluster.deployment.tolerance
     groups = [group for _, group in cluster.deployment.nodes()]
     chosen = [
         (host, group) for host, group in zip(cluster.hosts, groups, strict=True)
-        if storing & {role for role, count in group.roles.items() if count}
-        and not (math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate))
+        if _is_limited(group, storing) and _disk_kind(group, tolerance) not in known
     ]  # fmt: skip
     if not chosen:
         return []
@@ -237,7 +266,7 @@ def _disks(cluster: Cluster, storing: frozenset[str]) -> list[Check]:
                 rate = getattr(group.disk, f"{kind}_rate") * group.disk.count
                 # The kernel cuts large requests, so few requests a second hide the rate.
                 hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
-                allowed = rate * cluster.deployment.tolerance
+                allowed = rate * tolerance
                 checks.append(Check(host.name, f"disk {kind} rate", None if hidden else rate,
                                     seen, allowed))  # fmt: skip
         for path in paths:

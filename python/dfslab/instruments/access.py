@@ -41,6 +41,8 @@ class Session:
     progress: Callable[[float, str], None] | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
+    # Kinds of links and disks that were measured: hundreds of beds are made of a few.
+    _hardware: set[str] = field(default_factory=set)
     _bed: tuple[str, Any] | None = None
     _failed: dict[str, str] = field(default_factory=dict)
     _temporary: Path | None = None
@@ -160,7 +162,8 @@ class Session:
         system = discover.file_system(scenario.file_system.name)
         module = discover.load(system.folder / "bed.py")
         bed = module.Bed.up(bed_parameters(scenario), notify=self.notify,
-                            deployment=scenario.deployment)  # fmt: skip
+                            deployment=scenario.deployment,
+                            known_hardware=self._hardware)  # fmt: skip
         self._stack.callback(bed.down)
         self.versions.update(bed.versions)
         # Fresh daemons are slow at first (compilation, connections): measure.py warms them up.

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from dfslab import discover
 from dfslab.models.prediction import Situation
-from dfslab.spec.design import Factor, number
+from dfslab.spec.design import Factor, number, shapes
 from dfslab.spec.scenario import Point
 
 SIGNS = {"+": 1, "-": -1, "": 0}
@@ -105,6 +106,13 @@ def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
     shown = sorted((list(level) for level in levels), key=lambda level: str(number(level[0])))
     name = "".join(c if c.isalnum() else "_" for c in keys[0].rsplit(".", 1)[-1].lower())
     return Factor(name=name.lstrip("_0123456789") or "factor", keys=list(keys), levels=shown)
+
+
+def layout_key(point: Point) -> str:
+    """What names a configuration's layout: numbers of nodes, and what acts in the file system."""
+    told = {p.key for p in discover.file_system(point.scenario.file_system.name).parameters
+            if p.daemons_only}  # fmt: skip
+    return str(sorted((k, str(v)) for k, v in point.labels.items() if shapes(k, told)))
 
 
 def size_bytes(situation: Situation) -> float:

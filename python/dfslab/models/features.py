@@ -12,7 +12,7 @@ from dfslab.models.prediction import Situation
 from dfslab.spec.scenario import Point
 
 # How many files there are follows from their size; what is a name here is not a number, too.
-FOLLOWS_FROM_OTHERS = ("entries", "direct", "cold", "fsync")
+FOLLOWS_FROM_OTHERS = ("entries", "direct", "cold", "fsync", "scattered")
 
 
 def describe(point: Point) -> dict[str, float | str]:
@@ -24,7 +24,7 @@ def describe(point: Point) -> dict[str, float | str]:
         if value > 0 and key not in FOLLOWS_FROM_OTHERS
     }
     described["operations"] = "+".join(sorted(situation.mix))
-    for key in ("direct", "cold", "fsync"):
+    for key in ("direct", "cold", "fsync", "scattered"):
         described[key] = "yes" if situation.environment[key] else "no"
     described["workload"] = discover.workload(point.scenario.workload.name).name
     return described

@@ -1,7 +1,7 @@
 """Methods that learn from many runs: one unified model of hardware, layout and workload each.
 
 All of them learn bytes a second (operations a second where files are empty) over an Encoding, and
-give 90 % intervals by cross-conformal prediction over whole beds (CV+, Barber et al. 2021).
+give 90 % intervals by cross-conformal prediction over whole layouts (CV+, Barber et al. 2021).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from mapie.conformity_scores import AbsoluteConformityScore
 from mapie.regression import CrossConformalRegressor
 from scipy import stats
 from sklearn.base import clone
@@ -20,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import Calibration, calibrate, uncalibrated
-from dfslab.models.encoding import Encoding, factors_of, line_rate, size_bytes
+from dfslab.models.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
 from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
 from dfslab.models.prediction import Situation
 from dfslab.models.regression import metrics_of
@@ -30,6 +31,7 @@ from dfslab.spec.scenario import Point
 NAMES = ("greybox", "boosting", "gaussian", "linear")
 CONFORMAL_FOLDS = 5
 FEWEST = 8
+FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
 # Columns by which the grey-box model has slopes of its own: what is done, and by which cache.
 CELLS = ("workload.name", "workload.cache")
@@ -45,12 +47,14 @@ def make(name: str) -> Learnt:
 class Rows:
     """What is learnt from: one row a configuration, replicates averaged in logarithms.
 
-    `rates` in bytes a second; `groups` numbers the beds (deployment and layout) of the rows.
+    `rates` in bytes a second; `groups` numbers the beds (deployment and layout) of the rows,
+    `layouts` what beds of other hardware may share.
     """
 
     points: list[Point]
     rates: np.ndarray
     groups: np.ndarray
+    layouts: np.ndarray
 
 
 def rows_of(results: Sequence[Result]) -> Rows:
@@ -64,8 +68,9 @@ def rows_of(results: Sequence[Result]) -> Rows:
     points = [group[0].point for group in found.values()]
     sizes = np.array([size_bytes(Situation(point.scenario)) for point in points])
     rates = [np.exp(np.mean([np.log(r.value()) for r in group])) for group in found.values()]
-    beds = [bed_key(point) for point in points]
-    return Rows(points, sizes * np.array(rates), np.unique(beds, return_inverse=True)[1])
+    beds, layouts = (np.unique([key(point) for point in points], return_inverse=True)[1]
+                     for key in (bed_key, layout_key))  # fmt: skip
+    return Rows(points, sizes * np.array(rates), beds, layouts)
 
 
 def bed_key(point: Point) -> str:
@@ -131,14 +136,22 @@ class Learnt:
         self.priors = Priors(calibration)
         matrix, target = self.matrix(rows.points), self._target(rows.rates)
         self._estimator = self.estimator()
-        # Few beds cannot be dealt out by bed: then rows are.
-        groups = rows.groups if len(set(rows.groups)) >= 4 else np.arange(len(rows.points))
+        # A layout never seen is what is asked about. Few cannot be dealt out: then rows are.
+        wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
+        groups = wholes[0] if wholes else np.arange(len(rows.points))
         # Rows are few: threads that wait for each other on a busy machine cost more than they give.
         with threadpool_limits(limits=1):
             if conformal and self.name != "gaussian":
                 folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
+                # Its own check takes the rounding of a far-off line for an inconsistency.
+                score = AbsoluteConformityScore()
+                score.consistency_check = False
                 self._conformal = CrossConformalRegressor(
-                    clone(self._estimator), confidence_level=CONFIDENCE, cv=folds, method="plus"
+                    clone(self._estimator),
+                    confidence_level=CONFIDENCE,
+                    cv=folds,
+                    method="plus",
+                    conformity_score=score,
                 )
                 self._conformal.fit_conformalize(_finite(matrix), target, groups=groups)
             self._estimator.fit(matrix, target)

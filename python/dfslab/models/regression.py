@@ -1,8 +1,8 @@
 """Ordinary least squares over measured runs (Kumar 2018, section 3; corrected R² after the errata).
 
 The default form is log-linear: the logarithm of the rate over logarithms of the quantities, so that
-no rate is ever negative. `scale="linear"` is the paper's own form, which may go negative and says
-so.
+no rate is ever negative. `scale="linear"`, the method `regression-linear` of a scenario, is the
+paper's own form, which may go negative and says so.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from dfslab.models.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
 
-NAMES = ("regression",)
+NAMES = ("regression", "regression-linear")
 # Beyond this an extrapolated interval says "anything"; the number still fits in JSON.
 LARGEST_LOG = 300.0
 
 
 def make(name: str) -> Regression:
     """The method of that name."""
-    return Regression()
+    assert name in NAMES
+    return Regression("linear" if name == "regression-linear" else "log")
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,10 @@ class Fit:
 class Regression:
     """OLS of the rate; predicts the median rate with a 90 % prediction interval."""
 
-    name = "regression"
-
     def __init__(self, scale: str = "log") -> None:
         assert scale in ("log", "linear")
         self.scale = scale
+        self.name = "regression" if scale == "log" else "regression-linear"
         self.fitted: Fit | None = None
 
     def fit(self, results: Sequence[Result]) -> Regression:

@@ -91,6 +91,14 @@ def number(level: Level) -> float | str:
     return _number(first) if isinstance(first, str) else float(first)
 
 
+def shapes(key: str, told: set[str]) -> bool:
+    """Whether a key decides which layouts there can be."""
+    parts = key.split(".")
+    if parts[0] == "deployment":
+        return parts[-1] == "count" or "roles" in parts
+    return parts[0] == "file_system" and parts[-1] not in told
+
+
 class Design(Model):
     """Which configurations are run; without a factor there is no design and grids are swept."""
 

@@ -67,6 +67,7 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
         "direct": float(scenario.workload.cache == "direct"),
         "cold": float(scenario.workload.cache == "cold"),
         "fsync": float(scenario.workload.fsync),
+        "scattered": float(_is_scattered(stream)),
         "entries": float(stream.get("files_per_client", 0)),
         "network_latency": scenario.deployment.network.latency,
         "loopback_latency": scenario.deployment.network.loopback_latency,
@@ -75,6 +76,11 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
     for role in system.roles:
         values.update(_hardware(scenario.deployment, role.name))
     return values
+
+
+def _is_scattered(stream: Mapping[str, Any]) -> bool:
+    """Whether a stream's transfers jump about in files, so that nothing read ahead is of use."""
+    return stream.get("access", {}).get("order", "sequential") in ("random", "shuffled")
 
 
 def mean_size(distribution: Mapping[str, Any]) -> float:

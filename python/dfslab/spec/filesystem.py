@@ -11,7 +11,9 @@ from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.operation import Node, symbols, walk
 from dfslab.spec.parameters import Parameter, Parameters, hardware
 
-OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
+OPERATIONS = (
+    "read", "write", "append", "overwrite", "create", "stat", "list", "rename", "delete",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from pydantic import BaseModel
 
 from dfslab import discover
 from dfslab.method import RunFailed
+from dfslab.models.encoding import layout_key
 from dfslab.result import Result
 from dfslab.spec.design import number
 from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Row, Score, compare, scores
-from dfslab.studies.legal import shapes
 
 Report = Callable[..., Any]
 # Result number -> fold; a result with fold None is never judged (it is always learnt from).
@@ -31,6 +31,13 @@ class Validation(BaseModel):
 
     scores: dict[str, dict[str, Score]]
     rows: dict[str, list[Row]]
+
+    @property
+    def leakage(self) -> dict[str, tuple[float, float]]:
+        """Method -> median |error| on random rows, and on layouts: how much rows flatter."""
+        rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
+        return {name: (rows[name].median_abs_error, layouts[name].median_abs_error)
+                for name in layouts if name in rows}  # fmt: skip
 
 
 class Learnt(BaseModel):
@@ -129,16 +136,10 @@ def splits(measured: Sequence[Result], seed: int) -> Iterator[tuple[str, Folds]]
     order = list(range(len(measured)))
     random.Random(seed).shuffle(order)
     yield "random rows", [set(order[start::LEAVE_OUT]) for start in range(LEAVE_OUT)]
-    yield "layout", _grouped([_layout(result.point) for result in measured], seed)
+    yield "layout", _grouped([layout_key(result.point) for result in measured], seed)
     yield "rate", _grouped([_rates(result.point) for result in measured], seed)
     for what, suffix in (("servers", "server.count"), ("clients", "workload.clients")):
         yield f"more {what}", _larger(measured, suffix)
-
-
-def _layout(point: Point) -> str:
-    told = {p.key for p in discover.file_system(point.scenario.file_system.name).parameters
-            if p.daemons_only}  # fmt: skip
-    return str(sorted((k, str(v)) for k, v in point.labels.items() if shapes(k, told)))
 
 
 def _rates(point: Point) -> str:

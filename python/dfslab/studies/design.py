@@ -23,8 +23,8 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, Value
 from dfslab.studies.legal import Legal, Row, legal
 
-# Seconds, seen on two busy cores: a bed is made, its hardware measured, its daemons warmed up.
-BED_S, HOST_S, RUN_S = 9.0, 1.2, 0.8
+# Seconds, seen on two cores: a bed is made, its daemons start and are warmed up.
+BED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_BEDS = 400
 # What a run told must not count as certain: a small prior keeps the information matrix regular.

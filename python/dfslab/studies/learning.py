@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
-from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from dfslab.method import CONFIDENCE
 from dfslab.models.demand import calibrate
-from dfslab.models.encoding import Encoding, factors_of
+from dfslab.models.encoding import Encoding
 from dfslab.models.estimators import PaperLinear, adjusted, r_squared
 from dfslab.models.learnt import Learnt, Rows, rows_of, some
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval, design, sensitivity
+from dfslab.studies.claims import Goal, Rank, Sign, encoded, goals, operation_of, ranks, signs
 from dfslab.studies.crossval import Validation
 from dfslab.studies.legal import Legal, Row, legal
 from dfslab.studies.next import Proposal, propose
@@ -56,16 +55,6 @@ class PaperTable(BaseModel):
     negative_share: float
 
 
-class Sign(BaseModel):
-    """A direction that the paper found, and the slope of log rate per doubling found here."""
-
-    claim: str
-    operation: str
-    slope: Metric
-    expected: str
-    verdict: str
-
-
 class Learning(BaseModel):
     """Everything that a sweep over declared factors says."""
 
@@ -78,6 +67,8 @@ class Learning(BaseModel):
     predicted_s: float
     tables: list[PaperTable]
     signs: list[Sign]
+    ranks: list[Rank]
+    goals: list[Goal]
     importance: list[Importance]
     regimes: list[Regime]
     blocks: dict[str, tuple[Metric, Metric]]
@@ -105,14 +96,17 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
         answers = _answers(scenario, allowed, grey)
         # Saltelli's samples come in powers of two.
         blocks = sensitivity.blocks(allowed, answers, BASE_ROWS, seed)
+    impossible = _impossible(scenario, allowed, rows, grey, seed)
     report(5, 6, "the next experiment")
     return Learning(
         runs=len(measured), configurations=len(rows.points), beds=len(set(rows.groups)),
         legal=allowed.size, box=allowed.box, measured_s=seconds_of(measured),
         predicted_s=_predicted_s(measured), tables=paper_tables(rows, seed),
-        signs=signs(rows), importance=importance, regimes=regimes, blocks=blocks,
+        signs=signs(rows), ranks=ranks(regimes),
+        goals=goals(len(measured), len(allowed.factors), validation, impossible),
+        importance=importance, regimes=regimes, blocks=blocks,
         validation=validation, curve=curve,
-        impossible=_impossible(scenario, allowed, rows, grey, seed),
+        impossible=impossible,
         proposals=propose(scenario, allowed, rows),
     )  # fmt: skip
 
@@ -130,18 +124,13 @@ def _predicted_s(measured: Sequence[Result]) -> float:
     return runs + sum(design.bed_cost_s(one) for one in beds.values())
 
 
-def operation_of(point: Point) -> str:
-    """The workload as people call it."""
-    return point.scenario.workload.name.replace("_", " ")
-
-
 def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
     """The paper's regression of every operation, in MB/s over plain factors."""
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
     for name in sorted(set(operations)):
         own = np.flatnonzero(operations == name)
-        encoding, matrix = _encoded(rows, own, "linear")
+        encoding, matrix = encoded(rows, own, "linear")
         if len(own) < 2 * matrix.shape[1]:
             continue
         rates = rows.rates[own] / 1e6
@@ -160,68 +149,12 @@ def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
     return found
 
 
-def _encoded(rows: Rows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarray]:
-    """Columns of the factors that vary among some rows; rates and sizes in 10^6 where linear."""
-    points = [rows.points[i] for i in own]
-    encoding = Encoding(factors_of(points), scale)
-    matrix = encoding.matrix([point.labels for point in points])
-    if scale == "linear":
-        matrix = np.where(np.abs(matrix).max(axis=0) > 1e4, matrix / 1e6, matrix)
-    return encoding, matrix
-
-
 def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
     """R² on a random quarter, learnt on the others: the paper's cross validation."""
     order = np.random.default_rng(seed).permutation(len(rates))
     cut = int(TRAINING_SHARE * len(rates))
     model = PaperLinear().fit(matrix[order[:cut]], rates[order[:cut]])
     return r_squared(rates[order[cut:]], model.predict(matrix[order[cut:]]))
-
-
-# (claim, factor, expected sign, operations it holds for, what is added to the slope).
-CLAIMS = (
-    ("more network, faster", "network", "+", ("read", "write"), 0.0),
-    ("more copies, slower writes", "copies", "-", ("write",), 0.0),
-    ("more copies, slower reads", "copies", "-", ("read",), 0.0),
-    ("more clients, slower (all together)", "clients", "-", ("read", "write"), 0.0),
-    ("more clients, slower (each of them)", "clients", "-", ("read", "write"), -1.0),
-    ("more servers, faster", "servers", "+", ("read", "write"), 0.0),
-    ("larger blocks, faster", "block_size", "+", ("read", "write"), 0.0),
-    ("faster disks to read, no effect", "disk_read", "0", ("read",), 0.0),
-    ("faster disks to write, no effect", "disk_write", "0", ("write",), 0.0),
-)
-
-
-def signs(rows: Rows) -> list[Sign]:
-    """The paper's directions beside the slopes of a log-linear regression of each operation."""
-    found = []
-    operations = np.array([operation_of(point) for point in rows.points])
-    for name in sorted(set(operations)):
-        own = np.flatnonzero(operations == name)
-        encoding, matrix = _encoded(rows, own, "log")
-        if len(own) < 2 * matrix.shape[1]:
-            continue
-        model = PaperLinear().fit(matrix, np.log2(rows.rates[own]))
-        reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
-        for claim, factor, expected, holds_for, added in CLAIMS:
-            if factor in encoding.names and any(part in name for part in holds_for):
-                at = encoding.names.index(factor)
-                slope, error = float(model.coef_[at]), float(model.standard_error_[at])
-                if np.isfinite(error):
-                    low, high = slope + added - reach * error, slope + added + reach * error
-                    found.append(Sign(
-                        claim=claim, operation=name, expected=expected,
-                        slope=Metric(value=slope + added, low=low, high=high),
-                        verdict=_agrees(expected, low, high),
-                    ))  # fmt: skip
-    return found
-
-
-def _agrees(expected: str, low: float, high: float) -> str:
-    seen = "+" if low > 0 else "-" if high < 0 else "0"
-    if seen == "0":
-        return "as in the paper" if expected == "0" else "not told from no effect"
-    return "as in the paper" if seen == expected else "otherwise than in the paper"
 
 
 def _points(scenario: Scenario, allowed: Legal, rows: Sequence[Row]) -> list[Point]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dfslab import discover
 from dfslab.spec.check import check
-from dfslab.spec.design import Design, Factor, Level, holds, names_in, number
+from dfslab.spec.design import Design, Factor, Level, holds, names_in, number, shapes
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, Value
 
@@ -155,14 +155,6 @@ def legal(scenario: Scenario) -> Legal:
     groups = [group for group in (structural, working, *([one] for one in single)) if group]
     judges = [([f.name for f in group], _judge(scenario, group, base)) for group in groups]
     return Legal(scenario.design, judges)
-
-
-def shapes(key: str, told: set[str]) -> bool:
-    """Whether a key decides which layouts there can be."""
-    parts = key.split(".")
-    if parts[0] == "deployment":
-        return parts[-1] == "count" or "roles" in parts
-    return parts[0] == "file_system" and parts[-1] not in told
 
 
 def _judge(scenario: Scenario, group: Sequence[Factor], base: Mapping[str, Value]) -> Judge:

@@ -120,9 +120,12 @@ def _predict(
 ) -> list[Result]:
     """Fit on configurations that are not held out, predict all."""
     assert not any(result.point.held_out for result in training)
+    known: dict[str, Result] = {}
     try:
         if training:
             model.fit(training)
+            if hasattr(model, "run_many"):
+                known = {result.point_id: result for result in model.run_many(points)}
         run = model.run
     except RunFailed as error:
         run = _always(error)
@@ -130,7 +133,7 @@ def _predict(
     for number, point in enumerate(points):
         report(number, len(points), f"{model.name} {describe(point)}")
         try:
-            result = run(point)
+            result = known.get(point.id) or run(point)
         except RunFailed as error:
             result = failure(model.name, point, 0, error)
         store.add(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from dfslab.beds.process import Process
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
 
 VOLUME = "dfslab"
+SOCKET = "/run/glusterd.socket"
+# A new glusterd asks geo-replication to write its defaults: twenty runs of Python, seconds a host.
+# Nothing here replicates to afar, so in a host that program only tells its name.
+GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
 CONNECT_LIMIT_S = 15.0
 # Parameters that are volume options say so by their source: "performance.quick-read".
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
@@ -28,20 +33,22 @@ class Bed(MountedBed):
     OPTIONS = {"profile": True}
     # Nothing here is compiled while it runs: connections are all that a first load has to make.
     WARM_UP_LIMIT_S = 3.0
+    WARM_UP_FILE_BYTES = 1 << 17
 
     def start_servers(self) -> None:
         """glusterd everywhere, peers, the volume with its options."""
         servers = self.servers
         for host in servers:
             self._start_glusterd(host)
-        for host in servers:
-            self.daemons[f"glusterd-{host.name}"].wait_ready()
+        with ThreadPoolExecutor(len(servers)) as pool:
+            list(pool.map(lambda h: self.daemons[f"glusterd-{h.name}"].wait_ready(), servers))
         for host in servers[1:]:
             self._gluster("peer", "probe", host.address)
         self._await_peers()
         self._gluster("volume", "create", VOLUME, *self._layout(), *self._bricks())
-        for key, value in self._options().items():
-            self._gluster("volume", "set", VOLUME, key, value)
+        changed = [word for pair in self._options().items() for word in pair]
+        if changed:
+            self._gluster("volume", "set", VOLUME, *changed)
         self._gluster("volume", "start", VOLUME)
         self._adopt_bricks()
         if self.parameters["profile"]:
@@ -83,19 +90,26 @@ class Bed(MountedBed):
         return profile(said)
 
     def _start_glusterd(self, host: Host) -> None:
-        library, log = host.folder / "glusterd", host.folder / "gluster-log"
+        library, log, none = (host.folder / name for name in ("glusterd", "gluster-log", "gsyncd"))
         library.mkdir()
         log.mkdir()
+        none.write_text("#!/bin/sh\necho gsyncd\n", encoding="utf-8")
+        none.chmod(0o755)
         host.run("sh", "-c", f"mount --bind {library} /var/lib/glusterd && "
-                 f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster")  # fmt: skip
+                 f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster && "
+                 f"for one in {GSYNCD}; do test ! -e $one || mount --bind {none} $one; "
+                 "done")  # fmt: skip
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
+        # Asked before the daemon listens, the command line waits ten seconds before it asks again.
+        asked = f"test -S {SOCKET} && gluster --mode=script pool list"
         self.run_in(host, f"glusterd-{host.name}", words,
-                    lambda: host.tries("gluster", "--mode=script", "pool", "list"), 0)  # fmt: skip
+                    lambda: host.tries("sh", "-c", asked), 0)  # fmt: skip
 
     def _await_peers(self) -> None:
         """Until every server is connected to every other: a volume cannot be made before."""
         deadline = time.monotonic() + CONNECT_LIMIT_S
-        for host in self.servers:
+
+        def connected(host: Host) -> None:
             while (pool := host.run("gluster", "--mode=script", "pool", "list")).count(
                 "\tConnected"
             ) < len(self.servers):
@@ -103,6 +117,9 @@ class Bed(MountedBed):
                     raise BedError("not_ready", "connecting peers", f"{host.name} sees {pool}",
                                    last_lines(host.log("glusterd")))  # fmt: skip
                 time.sleep(0.1)
+
+        with ThreadPoolExecutor(len(self.servers)) as pool:
+            list(pool.map(connected, self.servers))
 
     def _gluster(self, *words: str) -> str:
         """Tell the first server; its daemon is now and then too busy to take a connection."""

@@ -27,9 +27,17 @@ from dfslab.spec.operation import (
 )
 from dfslab.spec.parameters import symbol
 
-requests = Max(1, ceiling(P.file_size / P.request_size))
+# The kernel cuts calls into requests, and makes larger ones only where it reads ahead.
+call_bytes = Min(P.request_size, P.transfer_size)
+requests = Max(1, ceiling(P.file_size / call_bytes))
 request_bytes = P.file_size / requests
 piece_bytes = request_bytes / P.data_fragments
+ahead_requests = Max(1, ceiling(P.file_size / P.request_size))
+ahead_bytes = P.file_size / ahead_requests
+ahead_piece_bytes = ahead_bytes / P.data_fragments
+# Bricks open a file as the client did, so direct I/O is direct there, too.
+uncached = 1 - (1 - P.direct) * (1 - P.cold)
+one_by_one = 1 - (1 - P.direct) * (1 - P.scattered)
 # Distinct sets of bricks: names, and shards of files, are hashed over them.
 subvolumes = symbol("brick.instances") / P.copies
 more_shards = P.shard * Max(0, ceiling(P.file_size / P.shard_block_size) - 1)
@@ -89,19 +97,40 @@ _several = Min(1, ceiling(subvolumes - 1))
 
 # The kernels of client and brick read ahead, so disk, network and client overlap.
 _stream = pipeline(
-    requests,
+    ahead_requests,
     seq(
-        choice((P.cold, disk_read("brick", piece_bytes, "diskRead"))),
-        cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu, "readv"),
+        choice((uncached, disk_read("brick", ahead_piece_bytes, "diskRead"))),
+        cpu("brick", P.data_cpu + ahead_piece_bytes * P.brick_byte_cpu, "readv"),
     ),
-    send("client", "reply", size_bytes=piece_bytes),
-    cpu("client", (P.client_call_cpu + request_bytes * P.client_byte_cpu) / P.data_fragments),
+    send("client", "reply", size_bytes=ahead_piece_bytes),
+    cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
+)
+# Nobody reads ahead of direct I/O, or of a reader who jumps.
+_turn = repeat(
+    requests,
+    cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+    par(
+        call(
+            "brick",
+            "readv",
+            choice((uncached, disk_read("brick", piece_bytes, "diskRead"))),
+            cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu, "readv"),
+            response_bytes=piece_bytes,
+        ),
+        copies=P.data_fragments,
+    ),
 )
 # Every further shard is a file of its own, found by its name.
 _read = seq(
     repeat(more_shards, _lookup),
-    par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments),
+    choice(
+        (one_by_one, _turn),
+        (
+            1 - one_by_one,
+            par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments),
+        ),
+    ),
     name="read",
 )
 _content = _ask(
@@ -125,7 +154,10 @@ _read_file = seq(
 _sent = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu)
 _stored = (
     cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu),
-    later(disk_write("brick", piece_bytes), name="write-back"),
+    choice(
+        (P.direct, disk_write("brick", piece_bytes)),
+        (1 - P.direct, later(disk_write("brick", piece_bytes), name="write-back")),
+    ),
 )
 # A window's bytes are on their way for one round trip, so a request waits for its share of it.
 _window = delay(
@@ -204,6 +236,7 @@ OPERATIONS = {
     "read": _read_file,
     "write": seq(_create, _written, _fsync, _flush),
     "append": seq(_open, _written, _fsync, _flush),
+    "overwrite": seq(_open, _written, _fsync, _flush),
     "create": seq(_create, _flush),
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
     "list": _list,

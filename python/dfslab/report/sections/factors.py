@@ -28,8 +28,8 @@ def render(study: ReportInput) -> Markup | None:
     if found is None:
         return None
     return Markup("").join([
-        _bill(found), _importance(found), _regimes(found), _validation(found), _parity(found),
-        _curve(found), _tables(found), _signs(found), _next(found),
+        _bill(found), _goals(found), _importance(found), _regimes(found), _validation(found),
+        _parity(found), _curve(found), _tables(found), _signs(found), _ranks(found), _next(found),
     ])  # fmt: skip
 
 
@@ -40,6 +40,13 @@ def _bill(found: Learning) -> Markup:
         f"{found.measured_s / 60:.0f} min (planned {found.predicted_s / 60:.0f} min). "
         "Striping is no factor: GlusterFS has none since version 6."
     )
+
+
+def _goals(found: Learning) -> Markup:
+    """What this study is to show, and whether it does."""
+    rows = [[wide(one.goal), one.wanted, one.seen, "yes" if one.holds else "no"]
+            for one in found.goals]  # fmt: skip
+    return table(["goal", "wanted", "seen", "holds"], rows, texts=2)
 
 
 def _ordered(importance: Sequence[Importance]) -> list[Importance]:
@@ -120,6 +127,9 @@ def _validation(found: Learning) -> Markup:
         "into both parts and flatter; the other columns leave out whole layouts, rates and scales."
     ))  # fmt: skip
     parts.append(table(["method", *kinds], rows))
+    gaps = ", ".join(f"{name} {percent(rows)} instead of {percent(layouts)}"
+                     for name, (rows, layouts) in found.validation.leakage.items())  # fmt: skip
+    parts.append(note(f"The leakage gap: on random rows {gaps}."))
     rates = ", ".join(f"{name} {share:.0%}" for name, share in found.impossible.items())
     parts.append(note(f"Impossible predictions (negative, or above the line rate) on the legal "
                       f"set: {rates}."))  # fmt: skip
@@ -216,6 +226,20 @@ def _signs(found: Learning) -> Markup:
     )
     body = table(["the paper says", "operation", "sign", "slope here", "so"], rows, texts=2)
     return Markup("<h3>The paper's signs</h3>{}{}").format(note(text), body)
+
+
+def _ranks(found: Learning) -> Markup:
+    """Places among block size, caches and translators, as in the paper's Table 7."""
+    rows = []
+    for one in found.ranks:
+        shown = ", ".join(f"{name} {total.value:.2f} ({total.low:.2f} to {total.high:.2f})"
+                          for name, total in one.found[:4])  # fmt: skip
+        rows.append([wide(one.claim), one.regime, wide(shown), wide(one.verdict)])
+    if not rows:
+        return Markup("")
+    head = ["the paper says", "regime", "first four (total index)", "so"]
+    return Markup("<h3>The paper's ranks of the file system's own settings</h3>{}").format(
+        table(head, rows, texts=4))  # fmt: skip
 
 
 def _next(found: Learning) -> Markup:

@@ -1,0 +1,37 @@
+"""Which configuration is faster for a load that no model saw, and by how much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from dfslab.report.page import ReportInput
+from dfslab.report.table import note, percent, table, wide
+from dfslab.studies.order import Order, orders
+
+TITLE = "Order of configurations"
+ORDER = 35
+EMPTY = "No load that was held out ran on several configurations."
+
+
+def render(study: ReportInput) -> Markup | None:
+    """Ratios, measured beside predicted, and how many pairs are in the right order."""
+    found = orders(study.comparison.rows) if study.comparison is not None else []
+    if not found:
+        return None
+    text = "Rates as multiples of the slowest configuration's; no model was fitted on these runs."
+    return note(text) + Markup("").join(_one(order) for order in found)
+
+
+def _one(order: Order) -> Markup:
+    methods = list(order.pairs)
+    rows: list[list[Any]] = []
+    for place in order.places:
+        shown = ", ".join(f"{key.rsplit('.', 1)[-1]} {value}"
+                          for key, value in place.labels.items())  # fmt: skip
+        cells = [f"{place.predicted[name]:.2f}" for name in methods]
+        rows.append([wide(shown), f"{place.measured:.2f}", *cells])
+    rows.append(["pairs in the measured order", "", *(percent(order.pairs[m]) for m in methods)])
+    body = table(["configuration", "measured", *methods], rows)
+    return Markup("<h3>{}</h3>{}").format(order.load, body)

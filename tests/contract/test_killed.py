@@ -1,0 +1,93 @@
+"""Kill -9 in the middle of a sweep, ten times at random: the finished table is the same."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+SCENARIO = """
+schema = 1
+name = "killed"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+access = { directory = "data" }
+[workload]
+name = "sequential_write"
+transfer_size = "64 KiB"
+operations_per_client = 40
+[run]
+methods = ["measure", "mean"]
+repetitions = 2
+[[sweep]]
+"workload.name" = ["sequential_write", "sequential_read", "random_read"]
+"workload.clients" = [1, 2]
+"workload.file_size" = ["64 KiB", "128 KiB", "256 KiB", "1 MiB"]
+"""
+KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * 2
+
+# One process imports everything once; its children are killed and what they left goes on.
+KILLER = f"""
+import os, random, signal, sys, time
+from pathlib import Path
+from dfslab.cli import laboratory
+from dfslab.spec.check import check
+from dfslab.spec.scenario import read
+
+scenario, out = read(Path("scenario.toml")), Path(sys.argv[1])
+chance = random.Random({SEED})
+check(scenario)
+
+def results():
+    return {{path.name: path.stat().st_mtime_ns for path in out.glob("killed/2*/results/m*.json")}}
+
+def sweep():
+    laboratory.run(scenario, out, False, lambda *said, **more: None)
+
+for turn in range(int(sys.argv[2])):
+    before = results()
+    child = os.fork()
+    if not child:
+        try:
+            sweep()
+        finally:
+            os._exit(3)
+    while len(results()) <= len(before):
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "the sweep ended before it was killed"
+        time.sleep(0.002)
+    time.sleep(chance.uniform(0.0, 0.12))
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), "the sweep ended before it was killed"
+    after = results()
+    assert all(after[name] == stamp for name, stamp in before.items()), "a run was done twice"
+sweep()
+(folder,) = out.glob("killed/2*")  # a killed sweep is resumed, not begun anew
+laboratory.export_runs(folder, Path(f"{{out}}.csv"))
+"""
+
+
+def table(place: Path, name: str, kills: int) -> list[tuple[str, ...]]:
+    """What was run, after so many kills: the keys and the repetition of every row."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", KILLER, name, str(kills)], cwd=place, timeout=300,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with (place / f"{name}.csv").open(encoding="utf-8") as rows:
+        return sorted(
+            tuple(row[key] for key in sorted(row) if "workload." in key or key == "repetition")
+            for row in csv.DictReader(rows)
+        )
+
+
+def test_ten_kills_lose_nothing_and_run_nothing_twice(tmp_path):
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    (tmp_path / "data").mkdir()
+    killed, whole = table(tmp_path, "killed", KILLS), table(tmp_path, "whole", 0)
+    assert len(set(killed)) == len(killed) == RUNS
+    assert killed == whole

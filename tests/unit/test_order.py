@@ -1,0 +1,34 @@
+"""Orders of configurations: ratios, pairs, and only what no model has seen."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.result import Metric
+from dfslab.studies.compare import Row
+from dfslab.studies.order import orders
+
+
+def row(copies, measured, sequence, held_out=True, load="iterate"):
+    labels = {"file_system.copies": copies, "workload.name": load}
+    return Row(
+        point_id=f"{copies}{load}", labels=labels, operations=["write"], held_out=held_out,
+        measured=Metric(value=measured), repetitions=1, errors={}, steps={},
+        predictions={"sequence": Metric(value=sequence), "mean": Metric(value=5.0)},
+    )  # fmt: skip
+
+
+def test_ratios_and_pairs_of_one_load():
+    found = orders([row(1, 40.0, 60.0), row(2, 20.0, 30.0), row(4, 10.0, 40.0)])
+    assert [one.load for one in found] == ["name iterate"]
+    places = found[0].places
+    assert [place.measured for place in places] == [1.0, 2.0, 4.0]
+    assert [place.labels["file_system.copies"] for place in places] == ["4", "2", "1"]
+    assert [place.predicted["sequence"] for place in places] == pytest.approx([1.0, 0.75, 1.5])
+    # Of three pairs one is the wrong way round; who predicts one rate for all has no order.
+    assert found[0].pairs == {"sequence": pytest.approx(2 / 3), "mean": 0.0}
+
+
+def test_only_held_out_loads_on_several_configurations_count():
+    seen = [row(1, 40.0, 60.0, held_out=False), row(2, 20.0, 30.0, held_out=False)]
+    alone = [row(1, 40.0, 60.0, load="other")]
+    assert orders([*seen, *alone]) == []
