@@ -67,6 +67,12 @@ bench-pvfs: setup ## Figures 10 to 15 of the PVFS paper, every packet, as a page
 bench-agent: setup ## what tracing every call costs, beside the OpenTelemetry agent
 	$(PY) benches/agent.py
 
+bench-interventions: setup ## parts of a real HDFS slowed in turn: is each named, is its saving seen? (root)
+	$(PY) benches/interventions.py
+
+bench-smallfiles: setup ## why small files are slow on a default HDFS, and what the cure gains
+	$(PY) benches/smallfiles.py
+
 bench-trace: setup ## reading and compressing a trace of 1 GB, beside DuckDB and plain Python
 	$(PY) benches/trace.py
 
@@ -74,4 +80,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-agent bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-agent bench-interventions bench-smallfiles bench-trace bench-net bench-pvfs lock

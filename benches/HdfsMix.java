@@ -1,0 +1,89 @@
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+
+/** A Java client of one thread that does parts of a mixed load as told, and says their seconds. */
+public final class HdfsMix {
+  private static final int BUFFER_BYTES = 64 * 1024;
+
+  /** Files written, each on its disks before it is closed. */
+  static void write(DistributedFileSystem system, int files, long bytes) throws IOException {
+    byte[] buffer = new byte[BUFFER_BYTES];
+    for (int file = 0; file < files; file++) {
+      Path path = new Path("/mix/data-" + file);
+      try (OutputStream out = system.createFile(path).overwrite(true).syncBlock().build()) {
+        for (long left = bytes; left > 0; left -= buffer.length) {
+          out.write(buffer, 0, (int) Math.min(left, buffer.length));
+        }
+      }
+    }
+  }
+
+  /** Small files as anybody writes them. */
+  static void small(FileSystem system, int files, int bytes) throws IOException {
+    byte[] buffer = new byte[bytes];
+    for (int file = 0; file < files; file++) {
+      try (OutputStream out = system.create(new Path("/mix/small-" + file), true)) {
+        out.write(buffer);
+      }
+    }
+  }
+
+  /** The same files read. */
+  static void read(FileSystem system, int files) throws IOException {
+    byte[] buffer = new byte[BUFFER_BYTES];
+    for (int file = 0; file < files; file++) {
+      try (FSDataInputStream in = system.open(new Path("/mix/data-" + file))) {
+        while (in.read(buffer) >= 0) {
+          // Only the reading counts.
+        }
+      }
+    }
+  }
+
+  /** Empty files made, looked at, renamed and deleted. */
+  static void metadata(FileSystem system, int files) throws IOException {
+    for (int file = 0; file < files; file++) {
+      Path path = new Path("/mix/empty-" + file);
+      Path other = new Path("/mix/other-" + file);
+      system.create(path).close();
+      system.getFileStatus(path);
+      system.rename(path, other);
+      system.delete(other, false);
+    }
+  }
+
+  /**
+   * Lines like "write 8 1048576", "read 8", "small 20 4096" or "metadata 100" in, seconds out;
+   * words are settings of the client.
+   */
+  public static void main(String[] words) throws Exception {
+    Configuration configuration = new Configuration();
+    for (String word : words) {
+      String[] setting = word.split("=", 2);
+      configuration.set(setting[0], setting[1]);
+    }
+    DistributedFileSystem system = (DistributedFileSystem) FileSystem.get(configuration);
+    system.mkdirs(new Path("/mix"));
+    BufferedReader told = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = told.readLine(); line != null; line = told.readLine()) {
+      String[] part = line.split(" ");
+      int files = Integer.parseInt(part[1]);
+      long start = System.nanoTime();
+      switch (part[0]) {
+        case "write" -> write(system, files, Long.parseLong(part[2]));
+        case "read" -> read(system, files);
+        case "small" -> small(system, files, Integer.parseInt(part[2]));
+        case "metadata" -> metadata(system, files);
+        default -> throw new IllegalArgumentException(line);
+      }
+      System.out.println((System.nanoTime() - start) / 1e9);
+    }
+  }
+}
