@@ -40,7 +40,8 @@ BED = {
     "trace_processes": True, "trace_interval_s": 1,
     "properties": {"dfs.datanode.transferTo.allowed": "false"},
 }  # fmt: skip
-FILES, FILE_BYTES, NAMES = 12, 8 << 20, 150
+FILES, FILE_BYTES = int(os.environ.get("DFSLAB_BENCH_FILES", "12")), 8 << 20
+NAMES = FILES * 12
 WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
 
 
@@ -133,7 +134,7 @@ def judged(one: Intervention, slow_s: float, healthy_s: float,
         "named": names[0], "second": names[1],
         "rank": names.index(one.part) + 1 if one.part in names else None,
         "predicted": row["saving"], "low": row["low"], "high": row["high"], "measured": measured,
-        "error": abs(row["saving"] - measured) / measured,
+        "error": abs(row["saving"] - measured) / abs(measured),
         "by_sum": found["by_sum"][0]["part"],
         "by_last_finisher": found["by_last_finisher"][0]["part"],
     }  # fmt: skip
@@ -183,7 +184,7 @@ def table(rows: list[dict[str, Any]]) -> Table:
 
 def main() -> None:
     """Print a table, then the figures as one JSON object."""
-    rows = run(INTERVENTIONS)
+    rows = run(INTERVENTIONS[: int(os.environ.get("DFSLAB_BENCH_ROUNDS", "10"))])
     Console(width=160).print(table(rows))
 
     def first(key: str) -> int:

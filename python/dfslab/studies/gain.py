@@ -160,7 +160,7 @@ def _step(
     """A row of the ranking; the interval also holds what calls differ among themselves."""
     node = place.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
-    spread = Z90 * _relative_error(node)
+    spread = Z90 * relative_error(node)
     low, high = max(0.0, low * (1 - spread)), min(1.0, high * (1 + spread))
     if high < NOTABLE / 2:
         verdict = "no gain"
@@ -177,7 +177,7 @@ def _step(
     }  # fmt: skip
 
 
-def _relative_error(node: Node) -> float:
+def relative_error(node: Node) -> float:
     """Standard error of the mean duration over the mean."""
     if node.count < 2 or node.total_ns <= 0:
         return 0.0

@@ -36,17 +36,23 @@ class Work:
     receive_ns: int = 0
     bytes: int = 0
     reads: bool = True  # for its caller: no stream comes in
+    spread: float = 0.0  # standard error of its mean over the mean
     below: list[Work] = field(default_factory=list)
 
 
 @dataclass
 class Edge:
-    """The time for which a link between two processes was waited for."""
+    """The time for which a link between two processes was waited for.
+
+    `most_ns` also holds what the sender waited for itself: the link's own time is no longer.
+    """
 
     sender: str
     receiver: str
     ns: float
+    most_ns: float
     bytes: int
+    spread: float = 0.0
 
 
 @dataclass
@@ -129,16 +135,20 @@ def _stream(first: Work, client: str, seen: Parts) -> None:
     seen.chains += _chains(first)
     if first.reads:
         ns = first.send_ns + first.receive_ns
-        seen.edges.append(Edge(first.process, client, ns, first.bytes))
+        seen.edges.append(Edge(first.process, client, ns, ns, first.bytes, first.spread))
         return
-    seen.edges.append(Edge(client, first.process, first.receive_ns, first.bytes))
+    waited_ns = first.receive_ns
+    seen.edges.append(Edge(client, first.process, waited_ns, waited_ns, first.bytes, first.spread))
     open_works = [first]
     while open_works:
         above = open_works.pop()
         for below in above.below:
             busy_ns = (above.receive_ns + above.streamed_disk_ns) * below.count / above.count
-            waited_ns = max(0.0, below.receive_ns - busy_ns)
-            seen.edges.append(Edge(above.process, below.process, waited_ns, below.bytes))
+            excess_ns = max(0.0, below.receive_ns - busy_ns)
+            seen.edges.append(Edge(
+                above.process, below.process, excess_ns, below.receive_ns, below.bytes,
+                below.spread,
+            ))  # fmt: skip
         open_works += above.below
 
 
@@ -165,7 +175,7 @@ def _lane(node: Node) -> Iterator[Node]:
 
 
 def _work(node: Node) -> Work:
-    work = Work(node.name.partition(":")[0], node.count)
+    work = Work(node.name.partition(":")[0], node.count, spread=gain.relative_error(node))
     for step in _lane(node):
         ns, streamed = max(0, step.self_ns), step.count > STREAMED * node.count
         if step.kind == "disk":
@@ -190,9 +200,9 @@ def _savings(
     part = 1 - 1 / factor
     streamed: dict[str, list[float]] = {}
 
-    def note(name: str, low: float, point: float, high: float) -> None:
-        sums = streamed.setdefault(name, [0.0, 0.0, 0.0])
-        for place, ns in enumerate((low, point, high)):
+    def note(name: str, low: float, point: float, high: float, spread: float) -> None:
+        sums = streamed.setdefault(name, [0.0, 0.0, 0.0, 0.0])
+        for place, ns in enumerate((low, point, high, (high * spread) ** 2)):
             sums[place] += ns
 
     for chain in seen.chains:
@@ -201,13 +211,18 @@ def _savings(
             other = max((ns for at, ns in enumerate(disks) if at != number), default=0.0)
             cut = disks[number] * part
             left = min(cut, max(0.0, disks[number] - other))
-            note(f"{work.process}: disk", left, left, cut)
-            note(f"{work.process}: processor", 0.0, *[work.processor_ns * share * part] * 2)
+            note(f"{work.process}: disk", left, left, cut, work.spread)
+            ran = work.processor_ns * share * part
+            note(f"{work.process}: processor", 0.0, ran, ran, work.spread)
     for edge, name in zip(seen.edges, _blamed(seen.edges), strict=True):
-        note(f"{name}: link", edge.ns * part / 2, edge.ns * part, edge.ns * part)
+        note(f"{name}: link", edge.ns * part / 2, edge.ns * part, edge.ns * part, edge.spread)
     found = {
-        name: (min(low, seen.waited_ns), min(point, seen.waited_ns), min(high, seen.waited_ns))
-        for name, (low, point, high) in streamed.items()
+        name: (
+            max(0.0, min(low, seen.waited_ns) - gain.Z90 * squares**0.5),
+            min(point, seen.waited_ns),
+            min(high + gain.Z90 * squares**0.5, seen.waited_ns),
+        )
+        for name, (low, point, high, squares) in streamed.items()
     }
     for server, ns in seen.calls_ns.items():
         served = seen.served_ns[server]
@@ -228,9 +243,7 @@ def _blamed(edges: list[Edge]) -> list[str]:
     for edge in edges:
         for end in (edge.sender, edge.receiver):
             if edge.bytes:
-                best[end] = min(best.get(end, float("inf")), edge.ns / edge.bytes)
-    servers = {edge.receiver for edge in edges} | {edge.sender for edge in edges}
-    assert servers or not edges
+                best[end] = min(best.get(end, float("inf")), edge.most_ns / edge.bytes)
     return [max(sorted((edge.sender, edge.receiver), reverse=True), key=lambda e: best.get(e, 0.0))
             for edge in edges]  # fmt: skip
 

@@ -1,0 +1,29 @@
+"""A part of a real HDFS that is really slowed is what the ranking of parts names first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.bed
+BENCH = Path(__file__).parents[2] / "benches" / "interventions.py"
+
+
+def test_a_slowed_disk_is_named_first_and_what_undoing_it_saves_is_in_sight(nothing_left):
+    answer = subprocess.run(
+        [sys.executable, str(BENCH)], capture_output=True, text=True, timeout=400, check=False,
+        env={**os.environ, "DFSLAB_BENCH_ROUNDS": "1", "DFSLAB_BENCH_FILES": "4",
+             "DFSLAB_BENCH_WARM_UP": "1"},
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    row = json.loads(next(line for line in answer.stdout.splitlines() if line.startswith("{")))
+    assert row["named"] == row["part"] == "datanode-1: disk"
+    assert row["healthy_s"] < row["slow_s"]
+    # Two files' blocks on a machine of neighbours: the sign and the size, not the second digit.
+    assert 0 < row["predicted"] < 1
+    assert 0 < row["measured"] < 1
