@@ -73,6 +73,9 @@ bench-interventions: setup ## parts of a real HDFS slowed in turn: is each named
 bench-smallfiles: setup ## why small files are slow on a default HDFS, and what the cure gains
 	$(PY) benches/smallfiles.py
 
+bench-liu: setup ## the tables of Liu 2018 on a real HDFS: request frequency and file size
+	$(PY) benches/liu.py
+
 bench-trace: setup ## reading and compressing a trace of 1 GB, beside DuckDB and plain Python
 	$(PY) benches/trace.py
 
@@ -80,4 +83,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-agent bench-interventions bench-smallfiles bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-agent bench-interventions bench-smallfiles bench-liu bench-trace bench-net bench-pvfs lock

@@ -150,19 +150,36 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
             lab = Lab(bed, Path(profiles), client)
             healthy_s = [lab.round() for _ in range(warm_up)]
             print("healthy rounds:", ", ".join(f"{s:.2f} s" for s in healthy_s), flush=True)
-            rows = []
+            # The first rounds warm up; only the last of them is compared with.
+            healthy_s = healthy_s[-1:]
+            seen = []
             for number, one in enumerate(wanted):
-                slow_s, files = lab.traced(one)
+                seen.append(lab.traced(one))
                 healthy_s.append(lab.round())
-                rows.append(judged(one, slow_s, statistics.mean(healthy_s[-2:]), files))
-                print(json.dumps(rows[-1]), flush=True)
+                print(f"{one.part} / {one.factor:g}: {seen[-1][0]:.2f} s, "
+                      f"healthy again {healthy_s[-1]:.2f} s", flush=True)  # fmt: skip
                 if keep:
-                    folder = Path(keep) / f"{number:02}-{one.host}-{one.resource}"
-                    folder.mkdir(parents=True, exist_ok=True)
-                    for file in files:
-                        path = folder / f"{file.instance}{callprofile.SUFFIX}"
-                        path.write_text(json.dumps(file.model_dump(), separators=(",", ":")))
-            return rows
+                    _keep(Path(keep) / f"{number:02}-{one.host}-{one.resource}", seen[-1][1])
+            return [
+                judged(one, slow_s, _around(healthy_s, number), files)
+                for number, (one, (slow_s, files)) in enumerate(zip(wanted, seen, strict=True))
+            ]
+
+
+def _around(healthy_s: list[float], number: int) -> float:
+    """The median of three healthy rounds before an intervention and three after it.
+
+    A neighbour of this machine disturbs one round or two, and the next is far away in time.
+    """
+    return statistics.median(healthy_s[max(0, number - 2) : number + 4])
+
+
+def _keep(folder: Path, files: list[callprofile.File]) -> None:
+    """Profiles for a closer look."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        path = folder / f"{file.instance}{callprofile.SUFFIX}"
+        path.write_text(json.dumps(file.model_dump(), separators=(",", ":")))
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
@@ -185,6 +202,8 @@ def table(rows: list[dict[str, Any]]) -> Table:
 def main() -> None:
     """Print a table, then the figures as one JSON object."""
     rows = run(INTERVENTIONS[: int(os.environ.get("DFSLAB_BENCH_ROUNDS", "10"))])
+    for row in rows:
+        print(json.dumps(row))
     Console(width=160).print(table(rows))
 
     def first(key: str) -> int:

@@ -183,10 +183,10 @@ def _work(node: Node) -> Work:
             work.streamed_disk_ns += ns if streamed else 0
         elif step.kind == "send":
             work.send_ns += ns
-        elif step.kind in gain.WAITS:
+        elif step.kind == "receive":
             work.receive_ns += ns
-            work.reads &= not (streamed and step.kind == "receive")
-        else:
+            work.reads &= not streamed
+        elif step.kind == "service":
             work.processor_ns += ns
         work.bytes = max(work.bytes, step.bytes)
         work.below += [_work(c) for n, c in sorted(step.children.items()) if ":" in n and c.count]

@@ -46,7 +46,8 @@ case "$main" in
 fs | dfs) main=org.apache.hadoop.fs.FsShell ;;
 jar) main=org.apache.hadoop.util.RunJar ;;
 esac
-exec {command} "$main" "$@"
+# What Hadoop's own script adds to the class path.
+exec {command}"${{HADOOP_CLASSPATH:+:$HADOOP_CLASSPATH}}" "$main" "$@"
 """
 LOG4J = """log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
