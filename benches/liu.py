@@ -88,7 +88,9 @@ def run(name: str) -> Iterator[tuple[Point, dict[str, Any]]]:
                 client.does(f"sessions 20 5 0 1 0 {files} 1")
             before = snapshot(Path(folder))
             took_s = client.does(f"sessions {count} {line}")
-            yield point, figures(between(before, snapshot(Path(folder))), took_s)
+            found = figures(between(before, snapshot(Path(folder))), took_s)
+            print(json.dumps({"labels": point.labels, **found}), flush=True)
+            yield point, found
 
 
 def table(title: str, rows: list[tuple[Point, dict[str, Any]]]) -> Table:

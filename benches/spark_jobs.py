@@ -51,27 +51,33 @@ def keyed(part: int, count: int) -> Iterator[str]:
         yield f"{drawn.randrange(10**10):010}{'x' * 88}"
 
 
+def _folder(spark: Session) -> str:
+    """Where a job's files are: under its own name."""
+    return f"/spark/{spark.sparkContext.appName}"
+
+
 def _written(spark: Session, make: Callable[[int, int], Iterator[str]], count: int) -> Any:
     """An input on the file system, read back."""
     context = spark.sparkContext
     each = count // PARTS
     made = context.parallelize(range(PARTS), PARTS).flatMap(lambda part: make(part, each))
-    made.saveAsTextFile("/spark/in")
-    return context.textFile("/spark/in", PARTS)
+    folder = f"{_folder(spark)}/in"
+    made.saveAsTextFile(folder)
+    return context.textFile(folder, PARTS)
 
 
 def wordcount(spark: Session, count: int) -> int:
     """How often each word occurs."""
     lines = _written(spark, words, count)
     counted = lines.flatMap(str.split).map(lambda word: (word, 1)).reduceByKey(lambda a, b: a + b)
-    counted.saveAsTextFile("/spark/out")
+    counted.saveAsTextFile(f"{_folder(spark)}/out")
     return counted.count()
 
 
 def sort(spark: Session, count: int) -> int:
     """Lines in order."""
     ordered = _written(spark, words, count).sortBy(lambda line: line)
-    ordered.saveAsTextFile("/spark/out")
+    ordered.saveAsTextFile(f"{_folder(spark)}/out")
     return ordered.count()
 
 
@@ -79,7 +85,7 @@ def terasort(spark: Session, count: int) -> int:
     """Records in the order of their keys, in ranges."""
     records = _written(spark, keyed, count).map(lambda line: (line[:10], line[10:]))
     ordered = records.sortByKey(numPartitions=PARTS)
-    ordered.map("".join).saveAsTextFile("/spark/out")
+    ordered.map("".join).saveAsTextFile(f"{_folder(spark)}/out")
     return ordered.count()
 
 
@@ -92,7 +98,7 @@ def pagerank(spark: Session, count: int) -> int:
             lambda page: [(to, page[1][1] / len(page[1][0])) for to in page[1][0]]
         )
         ranks = shares.reduceByKey(lambda a, b: a + b).mapValues(lambda sum_: 0.15 + 0.85 * sum_)
-    ranks.saveAsTextFile("/spark/out")
+    ranks.saveAsTextFile(f"{_folder(spark)}/out")
     return ranks.count()
 
 
@@ -110,7 +116,7 @@ def logistic_regression(spark: Session, count: int) -> int:
 
         sums = told.map(gradient).reduce(lambda a, b: [x + y for x, y in zip(a, b, strict=True)])
         weights = [w - slope / count for w, slope in zip(weights, sums, strict=True)]
-    spark.sparkContext.parallelize(weights, 1).saveAsTextFile("/spark/out")
+    spark.sparkContext.parallelize(weights, 1).saveAsTextFile(f"{_folder(spark)}/out")
     return len(weights)
 
 
@@ -119,7 +125,7 @@ def nweight(spark: Session, count: int) -> int:
     links = _written(spark, edges, count).map(lambda line: tuple(line.split())).distinct()
     back = links.map(lambda link: (link[1], link[0]))
     two = back.join(links).map(lambda ways: (ways[1], 1)).reduceByKey(lambda a, b: a + b)
-    two.saveAsTextFile("/spark/out")
+    two.saveAsTextFile(f"{_folder(spark)}/out")
     return two.count()
 
 
@@ -132,7 +138,7 @@ def bayes(spark: Session, count: int) -> int:
     model = pairs.reduceByKey(lambda a, b: a + b).map(
         lambda pair: (pair[0], math.log(pair[1] / labels[pair[0][0]]))
     )
-    model.saveAsTextFile("/spark/out")
+    model.saveAsTextFile(f"{_folder(spark)}/out")
     return model.count()
 
 
@@ -154,7 +160,7 @@ def main() -> None:
         "spark.driver.host": "127.0.0.1", "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": str(PARTS),
     }  # fmt: skip
-    builder = SparkSession.builder.master("local[2]").appName(sys.argv[1])
+    builder = SparkSession.builder.master("local[2]").appName("-".join(sys.argv[1:]))
     for key, value in told.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
