@@ -42,7 +42,7 @@ def figures(files: list[callprofile.File], took_s: float) -> dict[str, Any]:
     places = list(callprofile.walk(top))
     found: dict[str, Any] = {"took_s": took_s}
     for name, step in FUNCTIONS.items():
-        of = [node for path, node in places if node.name == step
+        of = [node for path, node in places if node.name.rpartition(":")[2] == step
               and (step != "send_packet" or "send_block" in path)]  # fmt: skip
         count = sum(node.count for node in of)
         total_s = sum(node.total_ns for node in of) / 1e9

@@ -47,7 +47,7 @@ def job(bed: Bed, profiles: Path, name: str, size: str) -> dict[str, Any]:
     counts = dict.fromkeys(FUNCTIONS, 0)
     for _, node in callprofile.walk(top):
         for function, step in FUNCTIONS.items():
-            if node.name == step:
+            if node.name.rpartition(":")[2] == step:
                 totals[function] += node.total_ns / 1e9
                 counts[function] += node.count
     return {"job": name, "size": size, "took_s": took_s, "totals_s": totals, "counts": counts}
