@@ -117,8 +117,9 @@ public final class HdfsMix {
   }
 
   /**
-   * Lines like "write 8 1048576", "read 8", "small 20 4096", "metadata 100" or "sessions COUNT
-   * RATE SIGMA REQUESTS PAUSE FILES SEED" in (times in seconds), seconds out; words are settings of the client.
+   * Lines like "write 8 1048576", "read 8", "small 20 4096", "metadata 100" or "sessions COUNT RATE
+   * SIGMA REQUESTS PAUSE FILES SEED" in (times in seconds), seconds out; words are settings of the
+   * client.
    */
   public static void main(String[] words) throws Exception {
     Configuration configuration = new Configuration();
