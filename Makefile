@@ -70,6 +70,23 @@ bench-pvfs: setup ## Figures 10 to 15 of the PVFS paper, every packet, as a page
 bench-agent: setup ## what tracing every call costs, beside the OpenTelemetry agent
 	$(PY) benches/agent.py
 
+bench-interventions: setup ## parts of a real HDFS slowed in turn: is each named, is its saving seen? (root)
+	$(PY) benches/interventions.py
+
+bench-smallfiles: setup ## why small files are slow on a default HDFS, and what the cure gains
+	$(PY) benches/smallfiles.py
+
+bench-liu: setup ## the tables of Liu 2018 on a real HDFS: request frequency and file size
+	$(PY) benches/liu.py
+
+.venv/spark: .venv/.packages benches/requirements-spark.txt
+	.venv/bin/uv venv --quiet --clear $@
+	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-spark.txt
+	@touch $@
+
+bench-spark: setup .venv/spark ## the Spark jobs of Liu 2018 on a real HDFS, traced
+	$(PY) benches/liu_spark.py
+
 bench-trace: setup ## reading and compressing a trace of 1 GB, beside DuckDB and plain Python
 	$(PY) benches/trace.py
 
@@ -77,4 +94,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu bench-spark bench-trace bench-net bench-pvfs lock

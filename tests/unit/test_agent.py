@@ -199,7 +199,7 @@ def test_what_cannot_be_woven_is_one_line_and_the_rest_goes_on(planted, line, sa
     ("points", "said"),
     [
         ("cut Planted leaf", "allowed are point, capture"),
-        ("point Planted leaf leaf work", "kinds are service, queue"),
+        ("point Planted leaf leaf work", "kinds are service, disk"),
         ("point Planted leaf", "needs 4 to 6 words"),
         ("point Planted leaf a/b service", "holds no"),
         ("point Planted leaf leaf service bytes=much", "allowed are this, return"),

@@ -66,9 +66,13 @@ def _build(maven: str, sources: list[Path], jar: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def java_option(jar: Path, points: Path, folder: Path, service: str, instance: str = "") -> str:
-    """The option that starts a JVM traced; its profile goes to the folder."""
-    told = {"points": points, "out": folder, "service": service, "instance": instance or service}
+def java_option(
+    jar: Path, points: Path, folder: Path, service: str, instance: str = "",
+    interval_s: float = 10.0,
+) -> str:  # fmt: skip
+    """The option that starts a JVM traced; its profile goes to the folder at every interval."""
+    told = {"points": points, "out": folder, "service": service, "instance": instance or service,
+            "interval_s": interval_s}  # fmt: skip
     return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in told.items())
 
 

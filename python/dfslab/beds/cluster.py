@@ -13,11 +13,11 @@ from pathlib import Path
 from dfslab.beds import disk, kernel, network
 from dfslab.beds.daemon import spawn, tied_to_owner
 from dfslab.beds.errors import BedError, last_lines
-from dfslab.beds.host import Host, child_of, hold, launch_init
+from dfslab.beds.host import DATA_ADAPTER, Host, child_of, hold, launch_init
 from dfslab.beds.limits import Limits
 from dfslab.beds.machine import check_machine, cores_of, disk_limits, link_of
 from dfslab.beds.process import Process
-from dfslab.spec.deployment import Deployment
+from dfslab.spec.deployment import Deployment, NodeGroup
 
 SCRIPT_LIMIT_S = 60.0
 START_LIMIT_S = 20.0
@@ -77,6 +77,23 @@ class Cluster:
                 return host
         known = ", ".join(host.name for host in self.hosts)
         raise BedError("state", f"host {name}", f"there is none; there are {known}")
+
+    def change(self, name: str, group: NodeGroup) -> None:
+        """Give a running host another disk rate, bandwidth and share of the processors.
+
+        What was without a limit at the start stays so for the processors; delays stay.
+        """
+        host = self.host(name)
+        number = self.hosts.index(host)
+        self._limits.disk(name, self._made.devices[number], disk_limits(group))
+        self._limits.processor(name, group.processors * group.cores * group.share)
+        link = link_of(group, self.deployment)
+        switch = next(p for kind, p in self._made.processes if kind == "switch")
+        port = "\n".join(["set -e", *network.shaper(f"p{number + 1}", link)])
+        own = "\n".join(["set -e", *network.shaper(DATA_ADAPTER, link)])
+        entering = ["nsenter", "-t", str(switch.pid), "-n", "--", "sh", "-c", port]
+        _run_all([(f"the port of {name}", entering), (name, host.command(["sh", "-c", own]))],
+                 self._env)  # fmt: skip
 
     def reap(self) -> None:
         """Take ended processes from the process table."""

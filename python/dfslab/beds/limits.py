@@ -40,6 +40,15 @@ class Limits:
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
+    def processor(self, host: str, cores: float) -> None:
+        """Another share of the processors, for a host that was made with one."""
+        folder = (self._root if self.unified else self._root / "cpu") / self.name / host
+        quota = round(cores * PERIOD_US)
+        if self.unified:
+            (folder / "cpu.max").write_text(f"{quota} {PERIOD_US}\n")
+        elif folder.is_dir():
+            (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+
     def disk(self, host: str, device: str, limits: Mapping[str, float]) -> None:
         """Limit a block device ("major:minor"); a limit that is not named is lifted."""
         if self.unified:

@@ -57,7 +57,7 @@ def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
         lines += [f"link add p{number} type veth {peer}", f"link set p{number} master br0 up"]
     lines.append("END")
     for number, link in enumerate(links, 1):
-        lines += _shaper(f"p{number}", link)
+        lines += shaper(f"p{number}", link)
     return "\n".join(lines)
 
 
@@ -72,14 +72,15 @@ def host_script(host: Host, link: Link, congestion: str) -> str:
         f"ip link set {DATA_ADAPTER} up",
         # Fixed on the route, because the setting of a namespace allows only some of them.
         f"ip route replace {net} dev {DATA_ADAPTER} src {host.address} congctl lock {congestion}",
-        *_shaper(DATA_ADAPTER, link),
+        *shaper(DATA_ADAPTER, link),
     ]
     if link.delayed:
         lines += _delay(link)
     return "\n".join(lines)
 
 
-def _shaper(adapter: str, link: Link) -> list[str]:
+def shaper(adapter: str, link: Link) -> list[str]:
+    """Commands that set an adapter's rate, anew if it has one."""
     if link.rate_bytes_per_s is None:
         return []
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))

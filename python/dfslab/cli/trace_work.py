@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from dfslab.report import terminal, trace_export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import cohort, gain, store, trace_store
+from dfslab.studies import cohort, gain, parts, store, trace_store
 
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")
@@ -77,8 +78,14 @@ def profile(files: Sequence[Path]) -> dict[str, Any]:
     found = _existing(files)
     if not _of_jvms(found):
         return tracing.profile(found)
-    top = callprofile.merge((str(path), callprofile.read(path)) for path in found)
-    return {**callprofile.profile(found), "savings": gain.savings(top)}
+    read = [(str(path), callprofile.read(path)) for path in found]
+    top = callprofile.merge(read)
+    runnable_ns: dict[str, int] = defaultdict(int)
+    for _, file in read:
+        # As paths name it: a role, or one process of several.
+        runnable_ns[file.service] += file.processor_ns + file.starved_ns
+    return {**callprofile.profile(found), "savings": gain.savings(top),
+            "parts": parts.ranking(top, runnable_ns)}  # fmt: skip
 
 
 def against(found: dict[str, Any], files: Sequence[Path]) -> dict[str, Any]:

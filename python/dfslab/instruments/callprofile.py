@@ -19,11 +19,12 @@ SUFFIX = ".profile.json"
 SUB_BUCKETS = 64
 MOST_RANKED = 1000
 MOST_DEPTH = 300
-KINDS = ("", "service", "queue", "lock", "blocked", "detail")
+KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail")
+WORK = ("service", "disk")
 SUMMED = ("count", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
-Kind = Literal["service", "queue", "lock", "blocked", "detail"]
+Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"]
 
 
 class Row(Model):
@@ -72,6 +73,8 @@ class File(Model):
     last: bool
     trees: Count
     open_calls: Count
+    processor_ns: Count = 0
+    starved_ns: Count = 0
     losses: Losses
     points: list[Point]
     nodes: list[Row]
@@ -207,6 +210,38 @@ def merge(files: Iterable[tuple[str, File]]) -> Node:
     return top
 
 
+def since(earlier: File, later: File) -> File:
+    """What one process did between two of its snapshots; extremes are those of its life."""
+    before = {place: row for place, row in _places(earlier)}
+    rows = []
+    for place, row in _places(later):
+        was = before.get(place)
+        if was is None or row.under is not None:
+            rows.append(row)
+            continue
+        counts = dict(row.durations)
+        for low, count in was.durations:
+            counts[low] -= count
+        rows.append(row.model_copy(update={
+            **{key: getattr(row, key) - getattr(was, key)
+               for key in ("count", "errors", "bytes", "total_ns", "self_ns")},
+            "durations": [pair for pair in counts.items() if pair[1] > 0],
+        }))  # fmt: skip
+    return later.model_copy(update={
+        "nodes": rows, "processor_ns": later.processor_ns - earlier.processor_ns,
+        "starved_ns": later.starved_ns - earlier.starved_ns,
+    })  # fmt: skip
+
+
+def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
+    """Every row with its place in the process's tree."""
+    known: list[tuple[str, ...]] = []
+    for row in file.nodes:
+        above = known[row.above] if row.above >= 0 else ()
+        known.append((*above, row.step if row.under is None else f"{row.remote} {row.under}"))
+        yield known[-1], row
+
+
 def profile(paths: Sequence[Path]) -> dict[str, Any]:
     """Profiles of many processes as one: the tree by causing path, and its rankings."""
     files = [(str(path), read(path)) for path in paths]
@@ -260,8 +295,8 @@ def rankings(top: Node) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     entries.sort(key=lambda entry: (-entry[1].own_ns, entry[0]))
     rows = [(node.kind, _entry(path, node, all_ns)) for path, node in entries]
     return (
-        [row for kind, row in rows if kind == "service"],
-        [row for kind, row in rows if kind != "service"],
+        [row for kind, row in rows if kind in WORK],
+        [row for kind, row in rows if kind not in WORK],
     )
 
 

@@ -114,6 +114,8 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
         tables.append(_steps("Waits: queues, locks, other processes", profile["waits"][:most]))
     if profile.get("savings") and profile["savings"]["steps"]:
         tables.append(savings_table(profile["savings"], most))
+    if profile.get("parts") and profile["parts"]["parts"]:
+        tables.append(parts_table(profile["parts"], most))
     if profile.get("compared"):
         tables.append(changes_table(profile["compared"], most))
     return tables
@@ -153,6 +155,21 @@ def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
                  f"{step['low']:.1%} – {step['high']:.1%}", step["verdict"],
                  f"{step['summed_share']:.1%}"]  # fmt: skip
         table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
+    return table
+
+
+def parts_table(parts: dict[str, Any], most: int = 20) -> Table:
+    """What each processor, disk and link would gain, beside the rankings that do not ask that."""
+    title = f"End-to-end time saved if a part were {parts['factor']:g} times faster"
+    table = Table(title=title)
+    for name in ("part", "saving", "interval", "verdict", "by sum", "by last finisher"):
+        table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
+    others = [{row["part"]: row["share"] for row in parts[key]}
+              for key in ("by_sum", "by_last_finisher")]  # fmt: skip
+    for row in parts["parts"][:most]:
+        shares = [f"{other.get(row['part'], 0.0):.1%}" for other in others]
+        table.add_row(row["part"], f"{row['saving']:.1%}", f"{row['low']:.1%} – {row['high']:.1%}",
+                      row["verdict"], *shares)  # fmt: skip
     return table
 
 

@@ -17,7 +17,7 @@ from dfslab.instruments.callprofile import Node
 
 FACTOR = 2.0
 MOST_STEPS = 200
-WAITS = ("queue", "lock", "blocked")
+WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 # An interval wider than this share of its upper end, and than this share of all time, cannot tell.
 WIDE = 0.6
 NOTABLE = 0.02
@@ -41,6 +41,11 @@ class Place:
         """Whether its own time is waiting; where a process served meanwhile, it is transport."""
         return self.node.kind in WAITS and not self.node.served_ns
 
+    @property
+    def sleeps(self) -> bool:
+        """Whether nothing but time ends it, so that whatever is cut off is won."""
+        return self.node.kind == "sleep"
+
 
 @dataclass
 class Lane:
@@ -56,13 +61,9 @@ class Lane:
 
 
 def savings(top: Node, factor: float = FACTOR) -> dict[str, Any]:
-    """The steps by falling gain, beside their share of summed time.
-
-    Operations are the outermost calls of services that serve nobody: those of clients.
-    """
+    """The steps by falling gain, beside their share of summed time."""
     assert factor > 1
-    serving = {name.partition(":")[0] for path, name in _names(top) if "/" in path}
-    roots = [r for name, r in top.children.items() if name.partition(":")[0] not in serving]
+    roots = operations(top)
     whole_ns = sum(root.total_ns for root in roots)
     steps: list[dict[str, Any]] = []
     for root in roots:
@@ -75,6 +76,16 @@ def savings(top: Node, factor: float = FACTOR) -> dict[str, Any]:
         "factor": factor, "end_to_end_s": whole_ns / 1e9, "trees": sum(r.count for r in roots),
         "operations": sorted(root.name for root in roots), "steps": steps[:MOST_STEPS],
     }  # fmt: skip
+
+
+def operations(top: Node) -> list[Node]:
+    """The outermost calls of services that serve nobody: those of clients.
+
+    A wait at the root of a thread is none: somebody else's operation is what it waits for.
+    """
+    serving = {name.partition(":")[0] for path, name in _names(top) if "/" in path}
+    return [root for name, root in sorted(top.children.items())
+            if name.partition(":")[0] not in serving and root.kind not in WAITS]  # fmt: skip
 
 
 def _names(top: Node) -> Iterator[tuple[str, str]]:
@@ -112,18 +123,19 @@ def lanes(root: Node) -> list[Lane]:
 def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
     """The steps of one operation; `part` is the share of its time a step no longer takes."""
     own, *others = lanes(root)
-    waits_ns = sum(p.node.own_ns for p in own.places if p.wait)
+    waits_ns = sum(p.node.own_ns for p in own.places if p.wait and not p.sleeps)
     busy = sorted((lane.busy_ns for lane in others), reverse=True)
     # The waits of the lane that asked are at most those for the busiest of the others.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
     # Steps around which, in the same step above, the operation waited for the others.
     notable_ns = waits_ns * NOTABLE
-    phases = {p.above for p in own.places if p.wait and explained_ns and p.node.own_ns > notable_ns}
+    phases = {p.above for p in own.places if p.wait and not p.sleeps and explained_ns
+              and p.node.own_ns > notable_ns}  # fmt: skip
     steps = []
     for place in own.places:
         cut_ns = max(0, place.node.own_ns) * part
         low_ns, point_ns, high_ns = cut_ns, cut_ns, cut_ns
-        if place.wait:
+        if place.wait and not place.sleeps:
             free = 1 - explained_ns / waits_ns if waits_ns else 1.0
             point_ns = cut_ns * free
             low_ns = max(0.0, min(point_ns, cut_ns - sum(busy) * part))
@@ -148,7 +160,7 @@ def _step(
     """A row of the ranking; the interval also holds what calls differ among themselves."""
     node = place.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
-    spread = Z90 * _relative_error(node)
+    spread = Z90 * relative_error(node)
     low, high = max(0.0, low * (1 - spread)), min(1.0, high * (1 + spread))
     if high < NOTABLE / 2:
         verdict = "no gain"
@@ -165,7 +177,7 @@ def _step(
     }  # fmt: skip
 
 
-def _relative_error(node: Node) -> float:
+def relative_error(node: Node) -> float:
     """Standard error of the mean duration over the mean."""
     if node.count < 2 or node.total_ns <= 0:
         return 0.0

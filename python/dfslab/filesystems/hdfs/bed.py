@@ -48,7 +48,8 @@ case "$main" in
 fs | dfs) main=org.apache.hadoop.fs.FsShell ;;
 jar) main=org.apache.hadoop.util.RunJar ;;
 esac
-exec {command} "$main" "$@"
+# What Hadoop's own script adds to the class path.
+exec {command}"${{HADOOP_CLASSPATH:+:$HADOOP_CLASSPATH}}" "$main" "$@"
 """
 LOG4J = """log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -76,7 +77,9 @@ class BedParameters(Model):
 
     `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
     daemon, and every client started by `java_command`, writes its profile to `trace_directory`
-    (or the bed's own folder, which goes with the bed).
+    (or the bed's own folder, which goes with the bed), anew every `trace_interval_s`. With
+    `trace_processes` causing paths name each process, not its role: who sent to whom is told
+    apart, at the price of more paths on beds of many DataNodes.
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -101,6 +104,8 @@ class BedParameters(Model):
     data_directory: str = ""
     trace: bool = False
     trace_directory: str = ""
+    trace_processes: bool = False
+    trace_interval_s: float = Field(10.0, gt=0)
     properties: dict[str, str] = {}
 
     @field_validator("version")
@@ -354,8 +359,10 @@ class Bed(BaseBed):
         """What makes any JVM write its profile here; nothing in a bed without `trace`."""
         if not (self.parameters.trace and process):
             return []
-        service = process.partition("-")[0]
-        return [java_option(agent_jar(), POINTS, self.profiles, service, process)]
+        told = self.parameters
+        service = process if told.trace_processes else process.partition("-")[0]
+        return [java_option(agent_jar(), POINTS, self.profiles, service, process,
+                            told.trace_interval_s)]  # fmt: skip
 
     def client_environment(self) -> dict[str, str]:
         """For any client command: a `hadoop` on its path, this bed configured, its JVMs traced."""

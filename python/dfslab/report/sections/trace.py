@@ -21,6 +21,10 @@ GAINED = (
     "Each step is made {factor:g} times faster in a replay of the trees, where everything else "
     "waits again for what it waited for. Beside it is what ranking by summed time says."
 )
+PARTS = (
+    "Each processor, disk and link is made {factor:g} times faster, by what clients waited for "
+    "along their pipelines. Parts are called as the paths call them: by role, or by process."
+)
 DIFFER = (
     "Red steps became slower, blue ones faster, call for call. The table holds the changes that "
     "survive Holm's correction for {tests} comparisons at 5 %."
@@ -37,7 +41,8 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
     if not profile.get("roots"):
         return None
     compared = profile.get("compared")
-    parts = [Markup("<p>{}</p>").format(_compression(profile)), _gains(profile.get("savings"))]
+    parts = [Markup("<p>{}</p>").format(_compression(profile)), _gains(profile.get("savings")),
+             _parts(profile.get("parts"))]  # fmt: skip
     if compared:
         parts += [Markup("<h3>What changed</h3>"), note(DIFFER.format(tests=compared["tests"])),
                   flame(profile["roots"], "changed call trees", compared["changes"]),
@@ -85,6 +90,22 @@ def _gains(savings: Mapping[str, Any] | None) -> Markup:
     )
     title = Markup("<h3>What a faster step would gain</h3>")
     return title + note(GAINED.format(factor=savings["factor"])) + table(head, rows) + rest
+
+
+def _parts(found: Mapping[str, Any] | None) -> Markup:
+    """The processors, disks and links by what making one faster would save end to end."""
+    if not found or not found["parts"]:
+        return Markup("")
+    others = [{row["part"]: row["share"] for row in found[key]}
+              for key in ("by_sum", "by_last_finisher")]  # fmt: skip
+    rows = [
+        [row["part"], share(row["saving"]), f"{percent(row['low'])} to {percent(row['high'])}",
+         row["verdict"], *(percent(other.get(row["part"], 0.0)) for other in others)]
+        for row in found["parts"][:MOST_ROWS]
+    ]  # fmt: skip
+    head = ["part", "time saved", "interval", "verdict", "by sum", "by last finisher"]
+    title = Markup("<h3>What a faster part would gain</h3>")
+    return title + note(PARTS.format(factor=found["factor"])) + table(head, rows)
 
 
 def _changes(compared: Mapping[str, Any]) -> Markup:

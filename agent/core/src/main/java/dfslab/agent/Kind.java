@@ -6,12 +6,20 @@ import java.util.Locale;
 enum Kind {
   /** The step works. */
   SERVICE,
+  /** It works with a disk, or with what the kernel keeps of one. */
+  DISK,
   /** It waits in a queue. */
   QUEUE,
   /** It waits for a lock. */
   LOCK,
   /** It waits for another process, thread or device. */
   BLOCKED,
+  /** It sends, and is held up when the network or whoever receives does not take it. */
+  SEND,
+  /** It waits for what somebody sends. */
+  RECEIVE,
+  /** It lets time pass and waits for nobody. */
+  SLEEP,
   /** A figure beside the tree, which overlaps other steps and belongs in no sum. */
   DETAIL;
 

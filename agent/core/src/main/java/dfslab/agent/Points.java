@@ -144,7 +144,8 @@ final class Points {
         return kind;
       }
     }
-    throw new IllegalArgumentException("kinds are service, queue, lock, blocked and detail");
+    throw new IllegalArgumentException(
+        "kinds are service, disk, queue, lock, blocked, send, receive, sleep and detail");
   }
 
   /** Where a point's option says that something comes from; nowhere if it is not there. */

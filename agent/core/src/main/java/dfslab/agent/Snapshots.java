@@ -30,6 +30,7 @@ final class Snapshots implements Runnable {
   private final Weaver weaver;
   private final long intervalMs;
   private final long startedMs = System.currentTimeMillis();
+  private final Processor processor = new Processor();
   private final Thread thread = new Thread(this, "dfslab-agent");
   private final Thread atExit = new Thread(this::writeLast, "dfslab-agent-exit");
   private boolean over;
@@ -139,6 +140,9 @@ final class Snapshots implements Runnable {
     json.key("last").truth(last);
     json.key("trees").number(Recorder.trees().size());
     json.key("open_calls").number(open);
+    processor.look();
+    json.key("processor_ns").number(processor.ranNs());
+    json.key("starved_ns").number(processor.starvedNs());
     json.key("losses").open('{');
     json.key("too_deep").number(tooDeep);
     json.key("misplaced").number(misplaced);

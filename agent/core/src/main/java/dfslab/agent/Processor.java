@@ -1,0 +1,76 @@
+package dfslab.agent;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.regex.Pattern;
+
+/**
+ * How long this process's threads ran, and how long they could have run and got no processor.
+ *
+ * <p>Linux tells both for every living thread, limits of control groups included; what a thread had
+ * until the last look is kept when it has ended. Elsewhere both stay zero. The compilers of the
+ * virtual machine are left out: no call waits for them.
+ */
+final class Processor {
+  private static final Pattern COMPILER = Pattern.compile("^C[12] Compiler");
+  private static final Path THREADS = Path.of("/proc/self/task");
+  private Map<String, long[]> living = new HashMap<>();
+  private long endedRanNs;
+  private long endedStarvedNs;
+
+  long ranNs() {
+    return endedRanNs + living.values().stream().mapToLong(one -> one[0]).sum();
+  }
+
+  long starvedNs() {
+    return endedStarvedNs + living.values().stream().mapToLong(one -> one[1]).sum();
+  }
+
+  /** Reads anew. */
+  void look() {
+    Map<String, long[]> seen = new HashMap<>();
+    try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {
+      for (Path thread : threads) {
+        long[] told = told(thread.resolve("schedstat"));
+        if (told != null && !COMPILER.matcher(name(thread)).find()) {
+          seen.put(thread.getFileName().toString(), told);
+        }
+      }
+    } catch (IOException | UncheckedIOException unknown) {
+      // Another system, or one without these figures: what is known stays.
+      return;
+    }
+    living.forEach(
+        (number, before) -> {
+          long[] now = seen.get(number);
+          // A number that starts again belongs to another thread.
+          if (now == null || now[0] < before[0] || now[1] < before[1]) {
+            endedRanNs += before[0];
+            endedStarvedNs += before[1];
+          }
+        });
+    living = seen;
+  }
+
+  private static String name(Path thread) {
+    try {
+      return Files.readString(thread.resolve("comm"));
+    } catch (IOException ended) {
+      return "";
+    }
+  }
+
+  private static long[] told(Path file) {
+    try {
+      String[] words = Files.readString(file).strip().split(" ");
+      return new long[] {Long.parseLong(words[0]), Long.parseLong(words[1])};
+    } catch (IOException | RuntimeException ended) {
+      return null;
+    }
+  }
+}

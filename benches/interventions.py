@@ -1,0 +1,222 @@
+"""Parts of a real HDFS slowed in turn: is each named first, and is its predicted saving seen?
+
+One bed on hosts, traced; one client does the same mixed load again and again. In every other round
+one disk, one link or the NameNode's processor is really slower. What that round's trace says must
+be faster, and what undoing it would save, is set beside the rounds before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dfslab.filesystems.hdfs.bed import Bed
+from dfslab.instruments import callprofile
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.model import build
+from dfslab.studies import parts
+from rich.console import Console
+from rich.table import Table
+from traced import Mix, between, snapshot
+
+NODE = {"adapter": {"bandwidth": "400 Mbit/s"},
+        "disk": {"read_rate": "40 MiB/s", "write_rate": "40 MiB/s", "latency": "0 s"}}  # fmt: skip
+DEPLOYMENT = {
+    "node": [
+        {"name": "server", "count": 3, "roles": {"datanode": 1}, **NODE},
+        {"name": "master", "roles": {"namenode": 1}, "cores": 1, **NODE},
+        {"name": "client", "roles": {"client": 1}, **NODE},
+    ],
+    "network": {"latency": "0 s"}, "tolerance": 0.3,
+}  # fmt: skip
+BED = {
+    "replication": 2, "block_size": "8 MiB", "complete_retry_delay": "10 ms", "trace": True,
+    "trace_processes": True, "trace_interval_s": 1,
+    "properties": {"dfs.datanode.transferTo.allowed": "false"},
+}  # fmt: skip
+FILES, FILE_BYTES = int(os.environ.get("DFSLAB_BENCH_FILES", "12")), 8 << 20
+NAMES = FILES * 12
+WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """A host's disk, link or processor, so many times slower than declared."""
+
+    host: str
+    resource: str
+    factor: float
+
+    @property
+    def part(self) -> str:
+        """What the ranking calls it."""
+        process = self.host.replace("server", "datanode").replace("master", "namenode")
+        return f"{process}: {self.resource}"
+
+    def applied(self, group: NodeGroup) -> NodeGroup:
+        """The host's group with that part slower."""
+        if self.resource == "processor":
+            return group.model_copy(update={"share": group.share / self.factor})
+        if self.resource == "link":
+            rate = {"bandwidth": group.adapter.bandwidth / self.factor}
+            return group.model_copy(update={"adapter": group.adapter.model_copy(update=rate)})
+        disk = {key: getattr(group.disk, key) / self.factor for key in ("read_rate", "write_rate")}
+        return group.model_copy(update={"disk": group.disk.model_copy(update=disk)})
+
+
+INTERVENTIONS = (
+    Intervention("server-1", "disk", 6), Intervention("server-2", "link", 6),
+    Intervention("master", "processor", 10), Intervention("server-3", "disk", 5),
+    Intervention("server-1", "link", 5), Intervention("master", "processor", 20),
+    Intervention("server-2", "disk", 8), Intervention("server-3", "link", 8),
+    Intervention("master", "processor", 15), Intervention("server-1", "disk", 4),
+)  # fmt: skip
+
+
+class Lab:
+    """The bed and its client; each round's profile is the difference of two snapshots."""
+
+    def __init__(self, bed: Bed, profiles: Path, client: Mix) -> None:
+        self._bed, self._profiles, self._client = bed, profiles, client
+        self._groups = dict(bed.hosts.deployment.nodes())
+
+    def round(self) -> float:
+        """Files written, read from cold disks, and names: the client's seconds."""
+        took_s = self._client.does(f"write {FILES} {FILE_BYTES}")
+        self._forget()
+        return took_s + self._client.does(f"read {FILES}") + self._client.does(f"metadata {NAMES}")
+
+    def traced(self, one: Intervention) -> tuple[float, list[callprofile.File]]:
+        """A round with that part slower: its seconds and its profiles."""
+        group = self._groups[one.host]
+        before = snapshot(self._profiles)
+        self._bed.hosts.change(one.host, one.applied(group))
+        try:
+            took_s = self.round()
+            after = snapshot(self._profiles)
+        finally:
+            self._bed.hosts.change(one.host, group)
+        return took_s, between(before, after)
+
+    def _forget(self) -> None:
+        """The DataNodes' page caches drop the blocks, which are on disk."""
+        for host in self._bed.hosts.of("datanode"):
+            for path in host.path(host.disk).rglob("blk_*"):
+                block = os.open(path, os.O_RDONLY)
+                os.posix_fadvise(block, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(block)
+
+
+def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> dict[str, Any]:
+    """The ranking of parts by one round's profiles."""
+    runnable_ns = {file.instance: file.processor_ns + file.starved_ns for file in files}
+    top = callprofile.merge((file.instance, file) for file in files)
+    return parts.ranking(top, runnable_ns, factor)
+
+
+def judged(one: Intervention, slow_s: float, healthy_s: float,
+           files: list[callprofile.File]) -> dict[str, Any]:  # fmt: skip
+    """What the ranking said of an intervention, beside what was seen."""
+    found, undone = ranked(files), ranked(files, one.factor)
+    (row,) = [row for row in undone["parts"] if row["part"] == one.part] or [
+        {"saving": 0.0, "low": 0.0, "high": 0.0}
+    ]
+    measured = 1 - healthy_s / slow_s
+    names = [part["part"] for part in found["parts"]]
+    return {
+        "part": one.part, "factor": one.factor, "slow_s": slow_s, "healthy_s": healthy_s,
+        "named": names[0], "second": names[1],
+        "rank": names.index(one.part) + 1 if one.part in names else None,
+        "predicted": row["saving"], "low": row["low"], "high": row["high"], "measured": measured,
+        "error": abs(row["saving"] - measured) / abs(measured),
+        "by_sum": found["by_sum"][0]["part"],
+        "by_last_finisher": found["by_last_finisher"][0]["part"],
+    }  # fmt: skip
+
+
+def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[str, Any]]:
+    """Every intervention in its turn, between healthy rounds."""
+    keep = os.environ.get("DFSLAB_BENCH_KEEP", "")
+    with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as profiles:
+        told = {**BED, "trace_directory": profiles}
+        deployment = build(Deployment, DEPLOYMENT)
+        with Bed.up(told, notify=print, deployment=deployment) as bed, Mix(bed) as client:
+            lab = Lab(bed, Path(profiles), client)
+            healthy_s = [lab.round() for _ in range(warm_up)]
+            print("healthy rounds:", ", ".join(f"{s:.2f} s" for s in healthy_s), flush=True)
+            # The first rounds warm up; only the last of them is compared with.
+            healthy_s = healthy_s[-1:]
+            seen = []
+            for number, one in enumerate(wanted):
+                seen.append(lab.traced(one))
+                healthy_s.append(lab.round())
+                print(f"{one.part} / {one.factor:g}: {seen[-1][0]:.2f} s, "
+                      f"healthy again {healthy_s[-1]:.2f} s", flush=True)  # fmt: skip
+                if keep:
+                    _keep(Path(keep) / f"{number:02}-{one.host}-{one.resource}", seen[-1][1])
+            return [
+                judged(one, slow_s, _around(healthy_s, number), files)
+                for number, (one, (slow_s, files)) in enumerate(zip(wanted, seen, strict=True))
+            ]
+
+
+def _around(healthy_s: list[float], number: int) -> float:
+    """The median of three healthy rounds before an intervention and three after it.
+
+    A neighbour of this machine disturbs one round or two, and the next is far away in time.
+    """
+    return statistics.median(healthy_s[max(0, number - 2) : number + 4])
+
+
+def _keep(folder: Path, files: list[callprofile.File]) -> None:
+    """Profiles for a closer look."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        path = folder / f"{file.instance}{callprofile.SUFFIX}"
+        path.write_text(json.dumps(file.model_dump(), separators=(",", ":")))
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The interventions, one a line."""
+    drawn = Table(title="One part slowed at a time: what is named, and what undoing it saves")
+    for column in ("slowed", "named first", "by sums", "by last finisher"):
+        drawn.add_column(column)
+    for column in ("slow, s", "healthy, s", "predicted (range)", "measured"):
+        drawn.add_column(column, justify="right")
+    for row in rows:
+        drawn.add_row(
+            f"{row['part']} / {row['factor']:g}", row["named"], row["by_sum"],
+            row["by_last_finisher"], f"{row['slow_s']:.1f}", f"{row['healthy_s']:.1f}",
+            f"{row['predicted']:.0%} ({row['low']:.0%} to {row['high']:.0%})",
+            f"{row['measured']:.0%}",
+        )  # fmt: skip
+    return drawn
+
+
+def main() -> None:
+    """Print a table, then the figures as one JSON object."""
+    rows = run(INTERVENTIONS[: int(os.environ.get("DFSLAB_BENCH_ROUNDS", "10"))])
+    for row in rows:
+        print(json.dumps(row))
+    Console(width=160).print(table(rows))
+
+    def first(key: str) -> int:
+        return sum(row[key] == row["part"] for row in rows)
+
+    print(json.dumps({
+        "named_first": first("named"), "of": len(rows),
+        "median_abs_saving_error": statistics.median(row["error"] for row in rows),
+        "within_20_percent": sum(row["error"] <= 0.2 for row in rows),
+        "named_first_by_sum": first("by_sum"),
+        "named_first_by_last_finisher": first("by_last_finisher"),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

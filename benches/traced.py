@@ -1,0 +1,78 @@
+"""What benches of a traced HDFS share: a Java client that does as told, profiles of a period."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+
+from dfslab.filesystems.hdfs.bed import Bed
+from dfslab.instruments import callprofile
+
+LOAD = Path(__file__).with_name("HdfsMix.java")
+SNAPSHOT_LIMIT_S = 30.0
+# A snapshot that is written this soon after it was asked for may have been begun before.
+SNAPSHOT_WRITE_NS = 200_000_000
+
+
+class Mix:
+    """HdfsMix on a bed, in its client host if it has one; `settings` are the client's own."""
+
+    def __init__(self, bed: Bed, **settings: str) -> None:
+        self._bed, self._settings = bed, settings
+
+    def __enter__(self) -> Self:
+        self._classes = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
+        jars = Bed._jars(self._bed.parameters)
+        command = ["javac", "-cp", f"{jars}/*", "-d", self._classes.name, str(LOAD)]
+        subprocess.run(command, check=True)
+        settings = [f"{key}={value}" for key, value in self._settings.items()]
+        words = self._bed.java_command("HdfsMix", *settings)
+        words[words.index("-cp") + 1] += os.pathsep + self._classes.name
+        host = next(iter(self._bed.clients), None)
+        self._client = subprocess.Popen(
+            words if host is None else host.command(words), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env=None if host is None else dict(host.env),
+        )  # fmt: skip
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        assert self._client.stdin
+        self._client.stdin.close()
+        self._client.wait(timeout=60)
+        self._classes.cleanup()
+
+    def does(self, line: str) -> float:
+        """One line of the client's; the seconds it took."""
+        assert self._client.stdin
+        assert self._client.stdout
+        self._client.stdin.write(line + "\n")
+        self._client.stdin.flush()
+        answer = self._client.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the client ended at {line!r}")
+        return float(answer)
+
+
+def snapshot(profiles: Path) -> dict[str, callprofile.File]:
+    """Every traced process's profile as it is written next."""
+    asked_ns = time.time_ns()
+    deadline = time.monotonic() + SNAPSHOT_LIMIT_S
+    while time.monotonic() < deadline:
+        files = {path.name: callprofile.read(path) for path in callprofile.expand([profiles])}
+        if all(f.last or f.written_unix_ns > asked_ns + SNAPSHOT_WRITE_NS for f in files.values()):
+            return files
+        time.sleep(0.1)
+    raise RuntimeError("a traced process writes no snapshots")
+
+
+def between(
+    before: dict[str, callprofile.File], after: dict[str, callprofile.File]
+) -> list[callprofile.File]:
+    """What each process did between two snapshots."""
+    return [callprofile.since(before[name], file) if name in before else file
+            for name, file in after.items()]  # fmt: skip

@@ -1,0 +1,28 @@
+"""A part of a real HDFS that is really slowed is what the ranking of parts names first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.bed
+BENCH = Path(__file__).parents[2] / "benches" / "interventions.py"
+
+
+def test_a_slowed_disk_is_named_first(nothing_left):
+    answer = subprocess.run(
+        [sys.executable, str(BENCH)], capture_output=True, text=True, timeout=400, check=False,
+        env={**os.environ, "DFSLAB_BENCH_ROUNDS": "1", "DFSLAB_BENCH_FILES": "4",
+             "DFSLAB_BENCH_WARM_UP": "1"},
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    row = json.loads(next(line for line in answer.stdout.splitlines() if line.startswith("{")))
+    assert row["named"] == row["part"] == "datanode-1: disk"
+    # How much a few files gain on a machine of neighbours is for the bench to say.
+    assert 0 < row["low"] <= row["predicted"] <= row["high"] < 1
+    assert row["slow_s"] > 0

@@ -1,0 +1,130 @@
+"""The part that limits, read off call profiles of pipelines whose truth is arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dfslab.instruments.callprofile import File, merge, since
+from dfslab.studies.parts import ranking
+
+MS = 1_000_000
+BYTES = 8 << 20
+
+
+def step(above: int, name: str, total: int, below: int = 0, kind: str = "service",
+         count: int = 10, moved: int = 0) -> dict:  # fmt: skip
+    each = total * MS // count
+    return {"above": above, "step": name, "kind": kind, "count": count, "total_ns": total * MS,
+            "self_ns": (total - below) * MS, "min_ns": each, "max_ns": each, "bytes": moved,
+            "durations": [[each, count]]}  # fmt: skip
+
+
+def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
+    return File.model_validate({
+        "format": "dfslab-profile/1", "service": service, "instance": service, "pid": 1,
+        "started_unix_ns": 1, "written_unix_ns": 2, "last": True, "trees": 1, "open_calls": 0,
+        "points": [], "losses": {}, "nodes": rows, "processor_ns": runnable_ms * MS,
+    })  # fmt: skip
+
+
+def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
+    """Ten blocks received: waited for, passed on, kept at their end."""
+    return [
+        {"above": -1, "under": under, "remote": True},
+        step(0, "block", wait + disk + send + 20, wait + disk + send),
+        step(1, "packet", wait, kind="receive", count=1000, moved=BYTES),
+        step(1, "pass", send, kind="send", count=1000) if send else step(1, "pass", 0),
+        step(1, "sync", disk, kind="disk"),
+    ]
+
+
+def found(waits: tuple[int, int], disks: tuple[int, int], rpc: int = 100, served: int = 20,
+          runnable: int = 30, factor: float = 2.0) -> dict[str, Any]:  # fmt: skip
+    """A client writes through one and two; waits and disks are theirs, in milliseconds."""
+    whole = max(waits) + max(disks) + rpc
+    files = [
+        profile("client", [
+            step(-1, "write", whole, whole),
+            step(0, "room", whole - rpc, kind="blocked"),
+            step(0, "call", rpc, kind="blocked"),
+            {"above": -1, "under": "client:write", "remote": False},
+            step(3, "stream", 20, 20),
+            step(4, "connect", 20, kind="blocked"),
+        ]),
+        profile("one", lane("client:write/stream/connect", waits[0], disks[0], 5)),
+        profile("two", lane("client:write/stream/connect/one:block", waits[1], disks[1])),
+        profile("names", [
+            {"above": -1, "under": "client:write/call", "remote": True}, step(0, "serve", served),
+        ], runnable),
+    ]  # fmt: skip
+    tell = {file.instance: file.processor_ns for file in files}
+    return ranking(merge((file.instance, file) for file in files), tell, factor)
+
+
+def of(report: dict[str, Any], part: str) -> dict[str, Any]:
+    (row,) = [row for row in report["parts"] if row["part"] == part]
+    return row
+
+
+@pytest.mark.parametrize(("disks", "slow"), [((900, 100), "one"), ((100, 900), "two")])
+def test_a_slow_disk_is_named_wherever_it_stands_in_the_pipeline(disks, slow):
+    report = found((200, 205), disks)
+    assert report["parts"][0]["part"] == f"{slow}: disk"
+    # Halving 900 ms of 1205 leaves 450, still more than the other disk's 100.
+    assert report["parts"][0]["saving"] == pytest.approx(450 / 1205)
+    # Ninefold, both disks take the same; faster than that gains nothing.
+    nine, more = (found((200, 205), disks, factor=k)["parts"][0]["saving"] for k in (9.0, 90.0))
+    assert nine == pytest.approx(800 / 1205)
+    assert more == pytest.approx(800 / 1205)
+
+
+def test_equal_disks_gain_nothing_one_at_a_time():
+    report = found((200, 205), (400, 400))
+    assert of(report, "one: disk")["saving"] == of(report, "two: disk")["saving"] == 0
+    assert of(report, "one: disk")["high"] > 0
+    assert of(report, "one: disk")["verdict"] == "cannot tell"
+
+
+def test_a_wait_behind_a_wait_is_not_blamed_twice():
+    report = found((900, 905), (50, 60))
+    assert report["parts"][0]["part"].endswith(": link")
+    edges = {row["part"]: row["saving"] for row in report["parts"] if "link" in row["part"]}
+    assert edges.get("two: link", 0.0) < 0.01
+
+
+def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
+    report = found((100, 900), (50, 60))
+    # Of 900 ms one itself waited 100, so 800 are the link's behind it.
+    assert report["parts"][0]["part"] in ("one: link", "two: link")
+    assert report["parts"][0]["saving"] == pytest.approx(400 / 1060, rel=0.01)
+
+
+def test_a_processor_that_threads_wait_for_is_told_from_the_network():
+    starved = found((200, 205), (50, 60), rpc=1000, served=100, runnable=950)
+    assert starved["parts"][0]["part"] == "names: processor"
+    assert starved["parts"][0]["saving"] == pytest.approx(475 / 1265)
+    idle = found((200, 205), (50, 60), rpc=1000, served=100, runnable=110)
+    assert idle["parts"][0]["part"] == "names: link"
+
+
+def test_other_rankings_stand_beside_ours():
+    report = found((200, 205), (900, 100))
+    for key in ("by_sum", "by_last_finisher"):
+        assert sum(row["share"] for row in report[key]) == pytest.approx(1)
+
+
+def test_nothing_traced_gains_nothing():
+    assert ranking(merge([]), {})["parts"] == []
+
+
+def test_a_period_is_what_the_later_snapshot_has_more():
+    rows = [step(-1, "work", 10, count=10), step(0, "part", 4, count=2)]
+    earlier = profile("one", rows, 5)
+    later = profile("one", [step(-1, "work", 30, count=30), step(0, "part", 10, count=5),
+                            step(-1, "new", 7, count=7)], 9)  # fmt: skip
+    period = since(earlier, later)
+    sums = {row.step: (row.count, row.total_ns // MS) for row in period.nodes}
+    assert sums == {"work": (20, 20), "part": (3, 6), "new": (7, 7)}
+    assert period.processor_ns == 4 * MS
+    assert [sum(count for _, count in row.durations) for row in period.nodes] == [20, 3, 7]
