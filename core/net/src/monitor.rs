@@ -25,12 +25,14 @@ pub(crate) struct Plan {
 pub(crate) enum PlanKind {
     Count {
         transition: usize,
+        when: Option<Value>,
     },
     Marking {
         place: usize,
     },
     Log {
         transition: usize,
+        when: Option<Value>,
         names: Vec<String>,
         fields: Vec<(Value, FieldType)>,
         limit: u64,
@@ -70,16 +72,21 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
         inscription(net, text, transition, wanted)
             .map_err(|reason| NetError::input(format!("{context}, '{text}'"), reason))
     };
+    let condition = |when: &Option<String>, at: usize| {
+        let bool = Some(FieldType::Bool);
+        let condition = when.as_ref().map(|text| typed(text, at, bool));
+        Ok::<_, NetError>(condition.transpose()?.map(|(value, _)| value))
+    };
     let (kind, warm_up_count) = match monitor {
         MonitorDefinition::Count {
             transition: name,
+            when,
             warm_up_count,
-        } => (
-            PlanKind::Count {
-                transition: transition(name)?,
-            },
-            *warm_up_count,
-        ),
+        } => {
+            let transition = transition(name)?;
+            let when = condition(when, transition)?;
+            (PlanKind::Count { transition, when }, *warm_up_count)
+        }
         MonitorDefinition::Marking { place } => {
             let place = place_of(net, place, context)?;
             (PlanKind::Marking { place }, 0)
@@ -87,16 +94,19 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
         MonitorDefinition::Log {
             transition: name,
             fields: names,
+            when,
             limit,
             warm_up_count,
         } => {
             let transition = transition(name)?;
+            let when = condition(when, transition)?;
             let fields = names.iter().map(|text| typed(text, transition, None));
             let fields = fields.collect::<Result<Vec<_>>>()?;
             let names = names.clone();
             (
                 PlanKind::Log {
                     transition,
+                    when,
                     names,
                     fields,
                     limit: *limit,
@@ -182,7 +192,9 @@ impl Plan {
     /// The transitions whose firings the monitor looks at.
     pub(crate) fn transitions(&self) -> Vec<usize> {
         match self.kind {
-            PlanKind::Count { transition } | PlanKind::Log { transition, .. } => vec![transition],
+            PlanKind::Count { transition, .. } | PlanKind::Log { transition, .. } => {
+                vec![transition]
+            }
             PlanKind::Sojourn { from, to, .. } if from == to => vec![from],
             PlanKind::Sojourn { from, to, .. } => vec![from, to],
             PlanKind::Marking { .. } => Vec::new(),
@@ -223,10 +235,20 @@ impl<'p> Monitor<'p> {
         unused: &mut Stream,
     ) -> std::result::Result<(), Fault> {
         match &self.plan.kind {
-            PlanKind::Count { .. } if observes => {
-                self.observe();
+            PlanKind::Count { when, .. } if observes => {
+                if holds(when.as_ref(), binding, unused)? {
+                    self.observe();
+                }
             }
-            PlanKind::Log { fields, limit, .. } if observes => {
+            PlanKind::Log {
+                when,
+                fields,
+                limit,
+                ..
+            } if observes => {
+                if !holds(when.as_ref(), binding, unused)? {
+                    return Ok(());
+                }
                 let keeps = self.observe() && self.count <= *limit;
                 self.rows.extend(keeps.then_some(now_ns));
                 for (field, _) in fields.iter().filter(|_| keeps) {
@@ -282,7 +304,7 @@ impl<'p> Monitor<'p> {
         let lasted_ns = window.end_ns - window.start_ns;
         let lasted_s = seconds(lasted_ns);
         match &self.plan.kind {
-            PlanKind::Count { transition } => json!({
+            PlanKind::Count { transition, .. } => json!({
                 "kind": "count",
                 "transition": net.transitions[*transition].name,
                 "count": self.count,
@@ -338,6 +360,18 @@ impl<'p> Monitor<'p> {
             }
         }
     }
+}
+
+/// Whether a monitor's condition holds; it does where there is none.
+fn holds(
+    when: Option<&Value>,
+    binding: Binding<'_>,
+    unused: &mut Stream,
+) -> std::result::Result<bool, Fault> {
+    Ok(match when {
+        Some(condition) => condition.of(binding, unused)? != 0,
+        None => true,
+    })
 }
 
 /// A quotient over the window; null where the window is empty.

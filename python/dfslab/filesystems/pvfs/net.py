@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Colour
@@ -435,3 +436,34 @@ def simulate(setup: Setup, seed: int = 0) -> Point:
 def grains(setup: Setup) -> Mapping[str, Point]:
     """The same setup at every level of detail of the network."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
+
+
+def setup_of(situation: Any) -> Setup:
+    """The setup of a configuration: one sequential file a client, read or written.
+
+    Hardware that a deployment declares replaces the paper's. A disk's latency stands for seek and
+    rotation together; memory and processors keep the paper's figures.
+    """
+    scenario = situation.scenario
+    kinds = {"read": "read", "write": "write"}
+    if len(situation.mix) != 1 or next(iter(situation.mix)) not in kinds:
+        raise InputError("workload.name", scenario.workload.name,
+                         "the net of PVFS knows whole files, read or written")  # fmt: skip
+    (operation,) = situation.mix
+    values = situation.environment
+    (io,), (client,) = (scenario.deployment.groups_of(role)[:1] for role in ("server", "client"))
+    hardware = Hardware(
+        network_rate_bytes_per_s=min(io.adapter.bandwidth, client.adapter.bandwidth),
+        network_latency_s=scenario.deployment.network.latency,
+        memory_bytes=int(io.memory),
+        disk_seek_s=io.disk.latency,
+        disk_rotation_s=0.0,
+        disk_channels=io.disk.count,
+        disk_read_rate_bytes_per_s=io.disk.read_rate,
+        disk_write_rate_bytes_per_s=io.disk.write_rate,
+    )
+    return Setup(
+        operation, scenario.workload.clients, int(values["stripe_count"]),
+        int(values["file_size"]), int(values["transfer_size"]), int(values["stripe_size"]),
+        cached=scenario.workload.cache == "warm", hardware=hardware,
+    )  # fmt: skip
