@@ -77,68 +77,62 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
         let condition = when.as_ref().map(|text| typed(text, at, bool));
         Ok::<_, NetError>(condition.transpose()?.map(|(value, _)| value))
     };
-    let (kind, warm_up_count) = match monitor {
+    let kind = match monitor {
         MonitorDefinition::Count {
             transition: name,
             when,
-            warm_up_count,
+            ..
         } => {
             let transition = transition(name)?;
             let when = condition(when, transition)?;
-            (PlanKind::Count { transition, when }, *warm_up_count)
+            PlanKind::Count { transition, when }
         }
         MonitorDefinition::Marking { place } => {
             let place = place_of(net, place, context)?;
-            (PlanKind::Marking { place }, 0)
+            PlanKind::Marking { place }
         }
         MonitorDefinition::Log {
             transition: name,
             fields: names,
             when,
             limit,
-            warm_up_count,
+            ..
         } => {
             let transition = transition(name)?;
             let when = condition(when, transition)?;
             let fields = names.iter().map(|text| typed(text, transition, None));
             let fields = fields.collect::<Result<Vec<_>>>()?;
             let names = names.clone();
-            (
-                PlanKind::Log {
-                    transition,
-                    when,
-                    names,
-                    fields,
-                    limit: *limit,
-                },
-                *warm_up_count,
-            )
+            PlanKind::Log {
+                transition,
+                when,
+                names,
+                fields,
+                limit: *limit,
+            }
         }
         MonitorDefinition::Sojourn {
             from,
             to,
             key,
             to_key,
-            warm_up_count,
+            ..
         } => {
             let (from, to) = (transition(from)?, transition(to)?);
             let int = Some(FieldType::Int);
             let (from_key, _) = typed(key, from, int)?;
             let (to_key, _) = typed(to_key.as_ref().unwrap_or(key), to, int)?;
-            (
-                PlanKind::Sojourn {
-                    from,
-                    to,
-                    from_key,
-                    to_key,
-                },
-                *warm_up_count,
-            )
+            PlanKind::Sojourn {
+                from,
+                to,
+                from_key,
+                to_key,
+            }
         }
     };
     Ok(Plan {
         kind,
-        warm_up_count,
+        warm_up_count: monitor.warm_up_count(),
     })
 }
 
@@ -236,9 +230,8 @@ impl<'p> Monitor<'p> {
     ) -> std::result::Result<(), Fault> {
         match &self.plan.kind {
             PlanKind::Count { when, .. } if observes => {
-                if holds(when.as_ref(), binding, unused)? {
-                    self.observe();
-                }
+                let counts = holds(when.as_ref(), binding, unused)?;
+                self.observe_if(counts);
             }
             PlanKind::Log {
                 when,
@@ -282,6 +275,12 @@ impl<'p> Monitor<'p> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn observe_if(&mut self, counts: bool) {
+        if counts {
+            self.observe();
+        }
     }
 
     /// Counts an observation, or passes it over while the monitor warms up.

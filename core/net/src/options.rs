@@ -129,6 +129,18 @@ pub enum MonitorDefinition {
     },
 }
 
+impl MonitorDefinition {
+    /// Observations passed over first.
+    pub(crate) fn warm_up_count(&self) -> u64 {
+        match self {
+            MonitorDefinition::Marking { .. } => 0,
+            MonitorDefinition::Count { warm_up_count, .. }
+            | MonitorDefinition::Log { warm_up_count, .. }
+            | MonitorDefinition::Sojourn { warm_up_count, .. } => *warm_up_count,
+        }
+    }
+}
+
 fn log_rows() -> u64 {
     1_000_000
 }
