@@ -107,6 +107,17 @@ def test_interleaved_streams_of_many_clients_cost_seeks():
     assert rate("read", 8, hardware=flash, **keys) >= rate("read", 8, hardware=still, **keys)
 
 
+def test_last_packets_take_their_turn_so_that_no_convoy_forms():
+    """Nothing in sections 5.2 and 6.2 lets eight clients be slower than four: servers send packets
+    first come first served. Did whole packets go before last ones, the clients on a server would
+    end together, move to the next one together, and get one adapter's rate between them."""
+    keys = {"file_size": 32 * MIB, "block_size": 64 * KIB, "grain": "packet"}
+    rates = [rate("read", clients, **keys) for clients in (1, 2, 4, 6, 8)]
+    assert all(after > 0.97 * before for before, after in zip(rates, rates[1:], strict=False))
+    adapters = 4 * 64 * KIB / frame_s(64 * KIB, Hardware())
+    assert rates[-1] == pytest.approx(adapters, rel=0.03)
+
+
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_larger_blocks_use_more_servers_at_once(operation):
     """Figures 10 and 11: one client's rate rises with the block size up to the adapter's rate."""

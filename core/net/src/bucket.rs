@@ -1,6 +1,6 @@
 //! Buckets of waiting tokens: a list, an array or a heap, as the place's discipline asks.
 
-use crate::compiled::Discipline;
+use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
 use crate::ranked::{Rank, Ranked};
 
@@ -120,7 +120,9 @@ impl Nodes {
 /// Small, because a run looks at one for every token that comes or goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    pub(crate) view: u32,
+    /// Whose binding the tokens may be part of, and whether any change may change it.
+    pub(crate) transition: u32,
+    pub(crate) searches: bool,
     /// The group of joined arcs, or none.
     pub(crate) group: u32,
     /// The node taken first, or none; for a random place any node.
@@ -144,15 +146,16 @@ enum Store {
 }
 
 impl Bucket {
-    pub(crate) fn new(view: u32, group: u32, discipline: Discipline) -> Self {
-        let store = match discipline {
+    pub(crate) fn new(view: &View, group: u32) -> Self {
+        let store = match view.discipline {
             Discipline::Fifo => Store::Fifo,
             Discipline::Lifo => Store::Lifo,
             Discipline::Random => Store::Array(Vec::new()),
             Discipline::Least { .. } => Store::Heap(Box::default()),
         };
         Self {
-            view,
+            transition: view.transition,
+            searches: view.searches,
             group,
             head: NONE,
             tail: NONE,
@@ -213,8 +216,13 @@ impl Bucket {
             self.tail = index;
             return self.head == index;
         }
+        self.add_elsewhere(nodes, index, rank())
+    }
+
+    #[inline(never)]
+    fn add_elsewhere(&mut self, nodes: &mut Nodes, index: u32, rank: Rank) -> bool {
         match &mut self.store {
-            Store::Fifo => unreachable!("it has returned"),
+            Store::Fifo => unreachable!("a fifo place adds in line"),
             Store::Lifo => {
                 nodes.at(index).after = self.head;
                 match self.head {
@@ -229,7 +237,7 @@ impl Bucket {
                 self.head = array[0];
             }
             Store::Heap(heap) => {
-                heap.insert(rank(), index, |node, at| nodes.at(node).before = at);
+                heap.insert(rank, index, |node, at| nodes.at(node).before = at);
                 self.head = heap.first().unwrap_or(NONE);
             }
         }
@@ -252,6 +260,15 @@ impl Bucket {
                     after => nodes.at(after).before = before,
                 }
             }
+            _ => self.remove_elsewhere(nodes, before),
+        }
+        was_first
+    }
+
+    #[inline(never)]
+    fn remove_elsewhere(&mut self, nodes: &mut Nodes, before: u32) {
+        match &mut self.store {
+            Store::Fifo | Store::Lifo => unreachable!("lists remove in line"),
             Store::Array(array) => {
                 array.swap_remove(before as usize);
                 if let Some(&moved) = array.get(before as usize) {
@@ -264,7 +281,6 @@ impl Bucket {
                 self.head = heap.first().unwrap_or(NONE);
             }
         }
-        was_first
     }
 }
 

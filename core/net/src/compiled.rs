@@ -89,16 +89,35 @@ pub(crate) struct View {
     pub(crate) joined: Option<u32>,
     /// The fields compared with the other joined arcs.
     pub(crate) keys: Vec<u16>,
+    /// How a token's bucket is found.
+    pub(crate) key_kind: KeyKind,
+}
+
+/// How many fields a key has; nearly all have one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyKind {
+    None,
+    One(u16),
+    Several,
+}
+
+impl View {
+    /// Its position among the joined arcs.
+    pub(crate) fn slot(&self) -> u32 {
+        self.joined.expect("only joined arcs have keys")
+    }
 }
 
 /// A condition on one token; most are a field against a number and need no program.
 #[derive(Debug)]
 pub(crate) enum Filter {
     Always,
-    Compare {
+    /// An int, bool or enumeration between two words, both included, or outside of them.
+    Within {
         field: u16,
-        operator: BinaryOperator,
-        word: i64,
+        low: i64,
+        high: i64,
+        inside: bool,
     },
     Code(Code),
 }
@@ -110,16 +129,32 @@ impl Filter {
             return Filter::Always;
         };
         match *code {
-            [Load { field, .. }, Push(word), Integer(operator)] if operator.compares() => {
-                let word = word as i64;
-                Filter::Compare {
-                    field,
-                    operator,
-                    word,
+            [Load { field, .. }, Push(word), Integer(operator)] => {
+                match within(operator, word as i64) {
+                    Some((low, high, inside)) => Filter::Within {
+                        field,
+                        low,
+                        high,
+                        inside,
+                    },
+                    None => Filter::Code(code),
                 }
             }
             _ => Filter::Code(code),
         }
+    }
+}
+
+/// The values that compare so with a word: (lowest, highest, whether they are meant or the rest).
+fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
+    match operator {
+        BinaryOperator::Equal => Some((word, word, true)),
+        BinaryOperator::Unequal => Some((word, word, false)),
+        BinaryOperator::AtMost => Some((i64::MIN, word, true)),
+        BinaryOperator::Greater => Some((i64::MIN, word, false)),
+        BinaryOperator::AtLeast => Some((word, i64::MAX, true)),
+        BinaryOperator::Less => Some((word, i64::MAX, false)),
+        _ => None,
     }
 }
 

@@ -8,11 +8,12 @@
 //! Only where transitions with weights compete for a token of the first one is the choice drawn.
 
 use crate::bucket::NONE;
-use crate::clock::{nanoseconds, seconds};
+use crate::clock::seconds;
 use crate::compiled::{output_context, Discipline, Net};
 use crate::error::{NetError, Result};
 use crate::event_list::{Event, EventList};
-use crate::expression::{Fault, Value};
+use crate::expression::Fault;
+use crate::law::Laws;
 use crate::marking::{GuardFault, Marking};
 use crate::monitor::{Monitor, Plan, PlanKind};
 use crate::search::Search;
@@ -32,9 +33,9 @@ pub struct Firing {
 pub struct Engine<'n> {
     pub(crate) net: &'n Net,
     pub(crate) marking: Marking<'n>,
-    events: EventList,
+    pub(crate) events: EventList,
     sequence: u64,
-    streams: Vec<Stream>,
+    pub(crate) streams: Vec<Stream>,
     search: Search,
     /// Enabled transitions in no order, and the position of each in it.
     enabled: Vec<Turn>,
@@ -43,11 +44,12 @@ pub struct Engine<'n> {
     /// places give any of their tokens.
     found: Vec<u32>,
     arcs_max: usize,
-    chosen: Vec<u32>,
     pub(crate) monitors: Vec<Monitor<'n>>,
     /// The monitors of each transition.
     watched: Vec<Vec<u32>>,
     pub(crate) observes: bool,
+    /// What the laws are held against; nothing unless the run asserts them.
+    pub(crate) laws: Laws,
     pub(crate) firings: u64,
     /// How often each transition fired.
     pub(crate) fired: Vec<u64>,
@@ -98,10 +100,10 @@ impl<'n> Engine<'n> {
             position: vec![NONE; transitions],
             found: vec![NONE; transitions * arcs_max],
             arcs_max,
-            chosen: Vec::with_capacity(arcs_max),
             monitors: plans.iter().map(Monitor::new).collect(),
             watched,
             observes: true,
+            laws: Laws::default(),
             firings: 0,
             fired: vec![0; transitions],
         };
@@ -197,7 +199,7 @@ impl<'n> Engine<'n> {
     }
 
     #[cold]
-    fn fault(&self, transition: usize, part: &str, fault: Fault) -> NetError {
+    pub(crate) fn fault(&self, transition: usize, part: &str, fault: Fault) -> NetError {
         let time_s = seconds(self.marking.now_ns);
         let context = format!("{}{part}, at {time_s} s", self.net.context(transition));
         NetError::run(context, fault.to_string())
@@ -333,34 +335,51 @@ impl<'n> Engine<'n> {
 
     /// Takes the binding's tokens and makes the output tokens.
     fn fire(&mut self, transition: usize) -> Result<()> {
-        let net = self.net;
-        let definition = &net.transitions[transition];
         self.firings += 1;
         self.fired[transition] += 1;
-        let mut chosen = std::mem::take(&mut self.chosen);
-        chosen.clear();
-        chosen.extend_from_slice(self.bound(transition));
-        if definition.has_random {
-            self.draw_tokens(transition, &mut chosen);
-        }
+        // What was found is lent out and not copied: nothing is looked for while it fires.
+        let found = std::mem::take(&mut self.found);
+        let start = transition * self.arcs_max;
+        let bound = &found[start..start + self.net.transitions[transition].inputs.len()];
+        let answer = match self.net.transitions[transition].has_random {
+            false => self.move_tokens(transition, bound),
+            true => {
+                let mut chosen = bound.to_vec();
+                self.draw_tokens(transition, &mut chosen);
+                self.move_tokens(transition, &chosen)
+            }
+        };
+        self.found = found;
+        answer
+    }
+
+    #[inline(always)]
+    fn move_tokens(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
+        let net = self.net;
+        let definition = &net.transitions[transition];
         if !self.watched[transition].is_empty() {
-            self.tell_monitors(transition, &chosen)?;
+            self.tell_monitors(transition, chosen)?;
         }
-        chosen.iter().for_each(|&token| self.marking.take(token));
+        // Backwards: servers and states come last, and with them a group is no longer ready, so
+        // that it need not be ranked again for the token that waited.
+        for &token in chosen.iter().rev() {
+            self.marking.take(token);
+        }
         for &place in &definition.reset {
             self.marking.empty(place);
         }
         let base_ns = match &definition.delay {
             None => 0,
-            Some(delay) => self.delay(delay, transition, None, &chosen)?,
+            Some(delay) => self.delay(delay, transition, None, chosen)?,
         };
         let (mut first, mut last, mut due_ns) = (NONE, NONE, 0);
         for (arc, output) in definition.outputs.iter().enumerate() {
-            let token = self.make(transition, arc, &chosen)?;
+            let token = self.make(transition, arc, chosen)?;
             let mut delay_ns = base_ns;
             if let Some(delay) = &output.delay {
-                delay_ns += self.delay(delay, transition, Some(arc), &chosen)?;
+                delay_ns += self.delay(delay, transition, Some(arc), chosen)?;
             }
+            self.laws.serve(output.place, delay_ns);
             let Some(time_ns) = self.marking.now_ns.checked_add(delay_ns) else {
                 return Err(self.no_more_time(transition));
             };
@@ -381,7 +400,6 @@ impl<'n> Engine<'n> {
         for &arc in &definition.released {
             self.marking.release(chosen[arc as usize]);
         }
-        self.chosen = chosen;
         Ok(())
     }
 
@@ -420,32 +438,8 @@ impl<'n> Engine<'n> {
         Ok(token)
     }
 
-    #[inline]
-    fn delay(
-        &mut self,
-        delay: &Value,
-        transition: usize,
-        arc: Option<usize>,
-        chosen: &[u32],
-    ) -> Result<u64> {
-        let part = |engine: &Self| match arc {
-            Some(arc) => format!("{}, delay", engine.arc_words(transition, arc)),
-            None => ", delay".to_owned(),
-        };
-        let word = delay
-            .of(self.marking.binding(chosen), &mut self.streams[transition])
-            .map_err(|fault| self.fault(transition, &part(self), fault))?;
-        let delay_s = f64::from_bits(word);
-        nanoseconds(delay_s).ok_or_else(|| {
-            let time_s = seconds(self.marking.now_ns);
-            let context = format!("{}{}", self.net.context(transition), part(self));
-            let reason = format!("the delay is {delay_s} s; it must be between 0 and 9e9");
-            NetError::run(format!("{context}, at {time_s} s"), reason)
-        })
-    }
-
     /// The words after a transition's context that name an output arc.
-    fn arc_words(&self, transition: usize, arc: usize) -> String {
+    pub(crate) fn arc_words(&self, transition: usize, arc: usize) -> String {
         let definition = &self.net.transitions[transition];
         let place = &self.net.places[definition.outputs[arc].place as usize].name;
         let whole = output_context(&definition.page, &definition.name, arc, place);

@@ -38,6 +38,11 @@ impl EventList {
         self.heap.first().map(|event| event.time_ns)
     }
 
+    /// All pending events, in no order that means anything.
+    pub(crate) fn pending(&self) -> &[Event] {
+        &self.heap
+    }
+
     pub(crate) fn push(&mut self, event: Event) {
         self.heap.push(event);
         let mut at = self.heap.len() - 1;

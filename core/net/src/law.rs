@@ -1,11 +1,204 @@
-//! Laws that hold for any run, checked at the end of each.
+//! Laws that hold for any run, checked at the end of each: flow, and at stations Little's and
+//! the utilisation law (Denning and Buzen 1978), exact in nanoseconds.
 
+use serde_json::{json, Value as Json};
+
+use crate::bucket::NONE;
+use crate::clock::seconds;
+use crate::compiled::{Input, Net};
 use crate::engine::Engine;
+use crate::error::{known, NetError, Result};
+use crate::options::{RunOptions, StationDefinition};
+
+/// Servers that wait in one place, and the place that tokens in service are on their way to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Station {
+    idle: usize,
+    served: usize,
+}
+
+/// What a replication gathers about its stations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Laws {
+    stations: Vec<Station>,
+    /// The station of each place that served tokens come to; empty where no law is asserted.
+    station_of: Vec<u32>,
+    /// The sum of the service times begun at each station, and their number.
+    service_ns: Vec<u128>,
+    services: Vec<u64>,
+}
+
+impl Laws {
+    /// A token is under way to a place for so long.
+    #[inline(always)]
+    pub(crate) fn serve(&mut self, place: u32, delay_ns: u64) {
+        match self.station_of.get(place as usize) {
+            Some(&at) if at != NONE => {
+                self.service_ns[at as usize] += u128::from(delay_ns);
+                self.services[at as usize] += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The stations of a run: those asked for, then those that the net shows by itself.
+pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> {
+    if !options.laws {
+        return Ok(Vec::new());
+    }
+    let asked = options.stations.iter().map(|one| declared(net, one));
+    let mut found = asked.collect::<Result<Vec<Station>>>()?;
+    for place in 0..net.places.len() {
+        if shows_station(net, place) && found.iter().all(|one| one.idle != place) {
+            found.push(Station {
+                idle: place,
+                served: place,
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn declared(net: &Net, station: &StationDefinition) -> Result<Station> {
+    let place = |name: &str| {
+        net.place_index(name).ok_or_else(|| {
+            let names = known(net.places.iter().map(|place| place.name.as_str()));
+            let reason = format!("unknown place '{name}' ({names})");
+            NetError::input(format!("station {}", station.idle), reason)
+        })
+    };
+    Ok(Station {
+        idle: place(&station.idle)?,
+        served: place(&station.served)?,
+    })
+}
+
+/// Whether all that takes a token from a place puts one back, and nothing else puts any there:
+/// then its tokens are servers, and the delays of the arcs back to it are services.
+fn shows_station(net: &Net, place: usize) -> bool {
+    let is_here = |at: u32| at as usize == place;
+    let mut takers = 0;
+    for transition in &net.transitions {
+        let taken = transition.inputs.iter().filter(|arc| is_here(arc.place));
+        let put = transition.outputs.iter().filter(|arc| is_here(arc.place));
+        let (taken, put) = (taken.count(), put.count());
+        if taken != put || taken > 1 {
+            return false;
+        }
+        takers += taken;
+    }
+    let definition = &net.places[place];
+    takers > 0 && !definition.resets && !definition.initial.is_empty()
+}
+
+/// The places of a station: its idle servers, and whatever waits for them.
+fn places_of(net: &Net, station: Station) -> impl Iterator<Item = usize> + '_ {
+    let takes = move |arc: &Input| arc.place as usize == station.idle;
+    let starts = net.transitions.iter();
+    let starts = starts.filter(move |one| one.inputs.iter().any(takes));
+    let inputs = starts.flat_map(|one| one.inputs.iter().map(|arc| arc.place as usize));
+    std::iter::once(station.idle).chain(inputs)
+}
 
 impl Engine<'_> {
+    /// Gathers from now, time zero, on what the laws need.
+    pub(crate) fn watch_stations(&mut self, stations: &[Station]) {
+        if stations.is_empty() {
+            return;
+        }
+        let mut station_of = vec![NONE; self.net.places.len()];
+        for (at, &station) in stations.iter().enumerate() {
+            station_of[station.served] = at as u32;
+            places_of(self.net, station).for_each(|place| self.marking.watch_stays(place));
+        }
+        self.laws = Laws {
+            stations: stations.to_vec(),
+            station_of,
+            service_ns: vec![0; stations.len()],
+            services: vec![0; stations.len()],
+        };
+    }
+
+    /// All laws, and what they say of each station.
+    pub(crate) fn check_laws(&self) -> Result<Vec<Json>> {
+        self.assert_flow();
+        self.assert_little();
+        let stations = self.laws.stations.iter().enumerate();
+        stations
+            .map(|(at, one)| self.utilisation(at, one))
+            .collect()
+    }
+
+    /// Little's law, L T = n W: the integral of a place's number of tokens is the sum of their
+    /// stays. The first is gathered from the number of tokens, the second token by token.
+    fn assert_little(&self) {
+        for place in self.marking.little_places() {
+            let (came, stays_ns) = self.marking.stays(place).expect("the place is watched");
+            let tokens_ns = self.marking.area(place).whole_ns();
+            let name = &self.net.places[place].name;
+            assert!(
+                tokens_ns == stays_ns,
+                "place {name}: Little's law is broken: {tokens_ns} token ns, but {came} stays \
+                 of {stays_ns} ns"
+            );
+        }
+    }
+
+    /// The utilisation law, U T = n S: servers are busy for as long as services last.
+    fn utilisation(&self, at: usize, station: &Station) -> Result<Json> {
+        let now_ns = self.marking.now_ns;
+        let definition = &self.net.places[station.idle];
+        let servers = definition.initial.len() as u128;
+        let idle_ns = self.marking.area(station.idle).whole_ns();
+        let busy_ns = (servers * u128::from(now_ns)).checked_sub(idle_ns);
+        let served_ns = self.laws.service_ns[at].checked_sub(self.still_to_serve(station));
+        let served = &self.net.places[station.served].name;
+        if busy_ns.is_none() || busy_ns != served_ns {
+            let words = |ns: Option<u128>| ns.map_or("less than 0".to_owned(), |ns| ns.to_string());
+            let reason = format!(
+                "the utilisation law is broken: servers were busy for {} ns, but services to \
+                 place {served} lasted {} ns",
+                words(busy_ns),
+                words(served_ns)
+            );
+            return Err(NetError::run(
+                format!("station {}", definition.name),
+                reason,
+            ));
+        }
+        let (lasted_s, count) = (seconds(now_ns), self.laws.services[at]);
+        let over = |amount: f64, by: f64| (by > 0.0).then(|| amount / by);
+        let busy_s = busy_ns.unwrap_or_default() as f64 / 1e9;
+        Ok(json!({
+            "idle": definition.name,
+            "served": served,
+            "servers": definition.initial.len(),
+            "services": count,
+            "service_s_mean": over(self.laws.service_ns[at] as f64 / 1e9, count as f64),
+            "utilisation": over(busy_s, servers as f64 * lasted_s),
+        }))
+    }
+
+    /// What is left, at the end, of the services under way.
+    fn still_to_serve(&self, station: &Station) -> u128 {
+        let mut left_ns = 0;
+        for event in self.events.pending() {
+            let mut token = event.first_token;
+            while token != NONE {
+                let one = self.marking.tokens[token as usize];
+                if one.place as usize == station.served {
+                    left_ns += u128::from(event.time_ns - self.marking.now_ns);
+                }
+                token = one.next;
+            }
+        }
+        left_ns
+    }
+
     /// The law of flow, exact for any run: what a place holds, with what is on its way, is what
     /// it began with and was given, less what was taken. Places with reset arcs are left out.
-    pub(crate) fn assert_flow(&self) {
+    fn assert_flow(&self) {
         let net = self.net;
         let start = net.places.iter().map(|place| place.initial.len() as i128);
         let mut balance: Vec<i128> = start.collect();
@@ -27,5 +220,64 @@ impl Engine<'_> {
                 balance[at]
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::NetDefinition;
+
+    /// Two servers, Poisson arrivals, 1,000 seconds; the engine after the run.
+    fn queue(tamper: impl Fn(&mut Engine<'_>)) -> Result<Vec<Json>> {
+        let definition = json!({
+            "name": "queue", "colours": {"unit": []},
+            "places": [
+                {"name": "source", "colour": "unit", "initial": [[]]},
+                {"name": "waiting", "colour": "unit"},
+                {"name": "servers", "colour": "unit", "initial": [[], []]}],
+            "transitions": [
+                {"name": "arrive", "in": [{"place": "source"}], "out": [
+                    {"place": "source", "delay": "exponential(0.7)"}, {"place": "waiting"}]},
+                {"name": "serve", "in": [{"place": "waiting"}, {"place": "servers"}],
+                 "out": [{"place": "servers", "delay": "exponential(1)"}]}]
+        });
+        let definition = NetDefinition::from_json(&definition.to_string())?;
+        let net = crate::compile(definition)?;
+        let options = RunOptions::from_json(r#"{"laws": true}"#)?;
+        let mut engine = Engine::new(&net, 3, 0)?;
+        engine.watch_stations(&stations(&net, &options)?);
+        while engine.marking.now_ns < 1_000_000_000_000 {
+            engine.step()?;
+        }
+        tamper(&mut engine);
+        engine.check_laws()
+    }
+
+    #[test]
+    fn stations_show_themselves_and_keep_the_laws() {
+        let found = queue(|_| {}).expect("the laws hold");
+        let names: Vec<&str> = found
+            .iter()
+            .filter_map(|one| one["idle"].as_str())
+            .collect();
+        assert_eq!(names, ["source", "servers"]);
+        assert_eq!(found[0]["utilisation"], json!(1.0));
+        let utilisation = found[1]["utilisation"].as_f64().expect("a share");
+        // Five standard errors around 1 / 1.4.
+        assert!((utilisation - 1.0 / 1.4).abs() < 0.15, "{utilisation}");
+    }
+
+    #[test]
+    fn a_service_too_many_is_told() {
+        let error = queue(|engine| engine.laws.service_ns[1] += 1).expect_err("broken");
+        assert!(error.to_string().contains("utilisation law"), "{error}");
+    }
+
+    #[test]
+    #[should_panic(expected = "Little's law is broken")]
+    fn a_token_that_was_not_counted_is_told() {
+        let lose = |engine: &mut Engine<'_>| engine.marking.lose_a_stay(1);
+        queue(lose).expect("the canary sings");
     }
 }

@@ -25,12 +25,14 @@ pub(crate) struct Plan {
 pub(crate) enum PlanKind {
     Count {
         transition: usize,
+        when: Option<Value>,
     },
     Marking {
         place: usize,
     },
     Log {
         transition: usize,
+        when: Option<Value>,
         names: Vec<String>,
         fields: Vec<(Value, FieldType)>,
         limit: u64,
@@ -70,65 +72,67 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
         inscription(net, text, transition, wanted)
             .map_err(|reason| NetError::input(format!("{context}, '{text}'"), reason))
     };
-    let (kind, warm_up_count) = match monitor {
+    let condition = |when: &Option<String>, at: usize| {
+        let bool = Some(FieldType::Bool);
+        let condition = when.as_ref().map(|text| typed(text, at, bool));
+        Ok::<_, NetError>(condition.transpose()?.map(|(value, _)| value))
+    };
+    let kind = match monitor {
         MonitorDefinition::Count {
             transition: name,
-            warm_up_count,
-        } => (
-            PlanKind::Count {
-                transition: transition(name)?,
-            },
-            *warm_up_count,
-        ),
+            when,
+            ..
+        } => {
+            let transition = transition(name)?;
+            let when = condition(when, transition)?;
+            PlanKind::Count { transition, when }
+        }
         MonitorDefinition::Marking { place } => {
             let place = place_of(net, place, context)?;
-            (PlanKind::Marking { place }, 0)
+            PlanKind::Marking { place }
         }
         MonitorDefinition::Log {
             transition: name,
             fields: names,
+            when,
             limit,
-            warm_up_count,
+            ..
         } => {
             let transition = transition(name)?;
+            let when = condition(when, transition)?;
             let fields = names.iter().map(|text| typed(text, transition, None));
             let fields = fields.collect::<Result<Vec<_>>>()?;
             let names = names.clone();
-            (
-                PlanKind::Log {
-                    transition,
-                    names,
-                    fields,
-                    limit: *limit,
-                },
-                *warm_up_count,
-            )
+            PlanKind::Log {
+                transition,
+                when,
+                names,
+                fields,
+                limit: *limit,
+            }
         }
         MonitorDefinition::Sojourn {
             from,
             to,
             key,
             to_key,
-            warm_up_count,
+            ..
         } => {
             let (from, to) = (transition(from)?, transition(to)?);
             let int = Some(FieldType::Int);
             let (from_key, _) = typed(key, from, int)?;
             let (to_key, _) = typed(to_key.as_ref().unwrap_or(key), to, int)?;
-            (
-                PlanKind::Sojourn {
-                    from,
-                    to,
-                    from_key,
-                    to_key,
-                },
-                *warm_up_count,
-            )
+            PlanKind::Sojourn {
+                from,
+                to,
+                from_key,
+                to_key,
+            }
         }
     };
     Ok(Plan {
         kind,
-        warm_up_count,
+        warm_up_count: monitor.warm_up_count(),
     })
 }
 
@@ -182,7 +186,9 @@ impl Plan {
     /// The transitions whose firings the monitor looks at.
     pub(crate) fn transitions(&self) -> Vec<usize> {
         match self.kind {
-            PlanKind::Count { transition } | PlanKind::Log { transition, .. } => vec![transition],
+            PlanKind::Count { transition, .. } | PlanKind::Log { transition, .. } => {
+                vec![transition]
+            }
             PlanKind::Sojourn { from, to, .. } if from == to => vec![from],
             PlanKind::Sojourn { from, to, .. } => vec![from, to],
             PlanKind::Marking { .. } => Vec::new(),
@@ -223,10 +229,19 @@ impl<'p> Monitor<'p> {
         unused: &mut Stream,
     ) -> std::result::Result<(), Fault> {
         match &self.plan.kind {
-            PlanKind::Count { .. } if observes => {
-                self.observe();
+            PlanKind::Count { when, .. } if observes => {
+                let counts = holds(when.as_ref(), binding, unused)?;
+                self.observe_if(counts);
             }
-            PlanKind::Log { fields, limit, .. } if observes => {
+            PlanKind::Log {
+                when,
+                fields,
+                limit,
+                ..
+            } if observes => {
+                if !holds(when.as_ref(), binding, unused)? {
+                    return Ok(());
+                }
                 let keeps = self.observe() && self.count <= *limit;
                 self.rows.extend(keeps.then_some(now_ns));
                 for (field, _) in fields.iter().filter(|_| keeps) {
@@ -262,6 +277,12 @@ impl<'p> Monitor<'p> {
         Ok(())
     }
 
+    fn observe_if(&mut self, counts: bool) {
+        if counts {
+            self.observe();
+        }
+    }
+
     /// Counts an observation, or passes it over while the monitor warms up.
     fn observe(&mut self) -> bool {
         if self.skipped < self.plan.warm_up_count {
@@ -282,7 +303,7 @@ impl<'p> Monitor<'p> {
         let lasted_ns = window.end_ns - window.start_ns;
         let lasted_s = seconds(lasted_ns);
         match &self.plan.kind {
-            PlanKind::Count { transition } => json!({
+            PlanKind::Count { transition, .. } => json!({
                 "kind": "count",
                 "transition": net.transitions[*transition].name,
                 "count": self.count,
@@ -338,6 +359,18 @@ impl<'p> Monitor<'p> {
             }
         }
     }
+}
+
+/// Whether a monitor's condition holds; it does where there is none.
+fn holds(
+    when: Option<&Value>,
+    binding: Binding<'_>,
+    unused: &mut Stream,
+) -> std::result::Result<bool, Fault> {
+    Ok(match when {
+        Some(condition) => condition.of(binding, unused)? != 0,
+        None => true,
+    })
 }
 
 /// A quotient over the window; null where the window is empty.

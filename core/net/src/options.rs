@@ -29,6 +29,21 @@ pub struct RunOptions {
     pub monitors: Vec<MonitorDefinition>,
     /// Ends a run when a monitor has made enough observations.
     pub until: Option<Until>,
+    /// Whether Little's law and the utilisation law are held against the run at its stations:
+    /// those that the net shows by itself, and those given in `stations`.
+    pub laws: bool,
+    /// Stations that only whoever made the net knows.
+    pub stations: Vec<StationDefinition>,
+}
+
+/// A station whose servers wait in one place and whose served tokens are on their way to another.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StationDefinition {
+    /// The place of the idle servers.
+    pub idle: String,
+    /// The place that only served tokens come to; the delays of arcs to it are service times.
+    pub served: String,
 }
 
 impl Default for RunOptions {
@@ -44,6 +59,8 @@ impl Default for RunOptions {
             warm_up_s: 0.0,
             monitors: Vec::new(),
             until: None,
+            laws: false,
+            stations: Vec::new(),
         }
     }
 }
@@ -66,6 +83,9 @@ pub enum MonitorDefinition {
     Count {
         /// Its name.
         transition: String,
+        /// A condition over its variables: other firings are not counted.
+        #[serde(default)]
+        when: Option<String>,
         /// Firings passed over first.
         #[serde(default)]
         warm_up_count: u64,
@@ -82,6 +102,9 @@ pub enum MonitorDefinition {
         /// Expressions over the transition's variables.
         #[serde(default)]
         fields: Vec<String>,
+        /// A condition over its variables: other firings are not logged.
+        #[serde(default)]
+        when: Option<String>,
         /// Rows kept; later ones are counted and dropped.
         #[serde(default = "log_rows")]
         limit: u64,
@@ -104,6 +127,18 @@ pub enum MonitorDefinition {
         #[serde(default)]
         warm_up_count: u64,
     },
+}
+
+impl MonitorDefinition {
+    /// Observations passed over first.
+    pub(crate) fn warm_up_count(&self) -> u64 {
+        match self {
+            MonitorDefinition::Marking { .. } => 0,
+            MonitorDefinition::Count { warm_up_count, .. }
+            | MonitorDefinition::Log { warm_up_count, .. }
+            | MonitorDefinition::Sojourn { warm_up_count, .. } => *warm_up_count,
+        }
+    }
 }
 
 fn log_rows() -> u64 {

@@ -10,6 +10,7 @@ use crate::clock::{nanoseconds, seconds};
 use crate::compiled::Net;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
+use crate::law::{stations, Station};
 use crate::monitor::{plan, Plan, Window};
 use crate::options::RunOptions;
 
@@ -51,6 +52,7 @@ impl Reason {
 pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
     options.check()?;
     let plans = plan(net, &options.monitors)?;
+    let stations = stations(net, options)?;
     let next = AtomicU32::new(0);
     let done: Mutex<BTreeMap<u32, Result<Json>>> = Mutex::new(BTreeMap::new());
     let work = || loop {
@@ -58,7 +60,8 @@ pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
         if replication >= options.replications {
             return;
         }
-        let result = replicate(net, &plans, options, replication, stop);
+        let watched = (&plans[..], &stations[..]);
+        let result = replicate(net, watched, options, replication, stop);
         let failed = result.is_err();
         done.lock()
             .expect("no replication panics with the lock")
@@ -84,7 +87,7 @@ pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
 
 fn replicate(
     net: &Net,
-    plans: &[Plan],
+    (plans, stations): (&[Plan], &[Station]),
     options: &RunOptions,
     replication: u32,
     stop: &AtomicBool,
@@ -94,9 +97,14 @@ fn replicate(
         ..error
     };
     let mut run = Replication::new(net, plans, options, replication).map_err(in_replication)?;
+    run.engine.watch_stations(stations);
     let reason = run.finish(stop).map_err(in_replication)?;
-    run.engine.assert_flow();
-    Ok(run.result(replication, reason))
+    let stations = run.engine.check_laws().map_err(in_replication)?;
+    let mut result = run.result(replication, reason);
+    if options.laws {
+        result["stations"] = Json::Array(stations);
+    }
+    Ok(result)
 }
 
 struct Replication<'n> {

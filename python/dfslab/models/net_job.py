@@ -26,12 +26,16 @@ Operation = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Watched:
-    """What the monitors of a net mean, in the order of `monitors`."""
+    """What the monitors of a net mean, in the order of `monitors`.
+
+    `laws`: the stations at which the engine asserts the utilisation law.
+    """
 
     monitors: list[dict[str, Any]]
     operations: list[str]
     steps: list[tuple[str, str]]
     stations: list[Station]
+    laws: list[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -120,4 +124,4 @@ def _watched(trees: Trees, names: Sequence[str]) -> Watched:
         for name in names
     ]
     steps = [(operation, step) for operation, step, _, _ in trees.steps]
-    return Watched(monitors, list(names), steps, list(stations))
+    return Watched(monitors, list(names), steps, list(stations), trees.stations.serving)

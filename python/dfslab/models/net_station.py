@@ -45,12 +45,26 @@ class Stations:
         self._one_node = len(groups) == 1 and groups[0].count == 1
         self._made: dict[Station, str] = {}
         self._locks: dict[str, Lock] = {}
+        self._held: set[Station] = set()
         self._sites = 0
 
     @property
     def made(self) -> dict[Station, str]:
         """Every station with the place where its idle servers are."""
         return dict(self._made)
+
+    @property
+    def serving(self) -> list[dict[str, str]]:
+        """Idle servers and served tokens of every station that is busy for a demand and no longer.
+
+        What is held around other work is not: how long that takes, no arc says.
+        """
+        locks = {lock.station for lock in self._locks.values()}
+        return [
+            {"idle": idle, "served": f"{station} in service"}
+            for station, idle in self._made.items()
+            if station not in self._held and station not in locks
+        ]
 
     def node(self, role: str, instance: str) -> str:
         """The node on which an instance of `role` lives; instances are dealt out node by node."""
@@ -88,6 +102,7 @@ class Stations:
         site = self._site()
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
         self._make(station)
+        self._held.add(station)
         self._leave(station, site, step, body({}, 0.0))
         return self._ask(_queue(station), where, 0.0, site)
 

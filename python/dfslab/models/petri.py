@@ -155,11 +155,14 @@ def streams(spec: Mapping[str, Any], limit: int, clients: int) -> list[Operation
 
 def fire(
     document: Mapping[str, Any], monitors: Sequence[Mapping[str, Any]], *, seed: int,
-    replications: int = REPLICATIONS,
+    replications: int = REPLICATIONS, stations: Sequence[Mapping[str, str]] = (),
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Run a net until nothing can fire: the engine's report on each replication."""
+    """Run a net until nothing can fire: the engine's report on each replication.
+
+    Little's and the utilisation law are asserted at the stations.
+    """
     options = {"seed": seed, "replications": replications, "threads": THREADS,
-               "monitors": list(monitors)}  # fmt: skip
+               "monitors": list(monitors), "laws": True, "stations": list(stations)}  # fmt: skip
     try:
         report = _core.net_run(json.dumps(document), json.dumps(options))
     except (_core.RunError, _core.InputError) as error:
@@ -209,7 +212,8 @@ def simulate(
     document, watched = job.net(scenario.name, clients, stream)
     if not any(draw in json.dumps(document) for draw in ("uniform(", "exponential(")):
         replications = 1
-    reports = fire(document, watched.monitors, seed=scenario.run.seed, replications=replications)
+    reports = fire(document, watched.monitors, seed=scenario.run.seed, replications=replications,
+                   stations=watched.laws)  # fmt: skip
     whole = operations == offered
     seen = [_Seen(report, watched, clients, job.think_time_s, whole) for report in reports]
     return _pooled(seen, operations, offered, units)

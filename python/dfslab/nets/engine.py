@@ -44,10 +44,43 @@ def check(net: Net | Document) -> dict[str, Any]:
 
 
 def run(net: Net | Document, **options: Any) -> list[dict[str, Any]]:
-    """Fire the net; one report a replication."""
+    """Fire the net; one report a replication.
+
+    Flow, Little's law and the utilisation law are asserted at the end; a report's `stations` are
+    those that the net shows (what takes a server gives it back) and those given as `stations`,
+    each `{"idle": place, "served": place}`. `laws=False` leaves the stations out.
+    """
     document = document_of(net)
+    options = {"laws": True, **options}
     with _Errors(document):
         return json.loads(_core.net_run(json.dumps(document), json.dumps(options)))["replications"]
+
+
+def collect(
+    net: Net | Document, transition: str, expression: str, when: str = "", **options: Any
+) -> list[list[tuple[float, Any]]]:
+    """What an expression is at every firing of a transition that meets a condition.
+
+    One list of (seconds, value) a replication: a data collector of the user's own.
+    """
+    monitor = {"kind": "log", "transition": transition, "fields": [expression]}
+    monitors = [*options.pop("monitors", ()), monitor | ({"when": when} if when else {})]
+    reports = run(net, monitors=monitors, **options)
+    rows = [report["monitors"][-1]["rows"] for report in reports]
+    return [[(time_ns / 1e9, value) for time_ns, value in each] for each in rows]
+
+
+def run_to_breakpoint(
+    net: Net | Document, transition: str, when: str = "", hits: int = 1, **options: Any
+) -> list[dict[str, Any]]:
+    """Fire until a transition has fired `hits` times under a condition over its variables.
+
+    A replication that got there has the reason "until"; the others ended before.
+    """
+    monitor = {"kind": "count", "transition": transition} | ({"when": when} if when else {})
+    monitors = [*options.pop("monitors", ()), monitor]
+    until = {"monitor": len(monitors) - 1, "count": hits}
+    return run(net, monitors=monitors, until=until, **options)
 
 
 def state_space(net: Net | Document, markings_max: int = MARKINGS_MAX) -> dict[str, Any]:

@@ -16,6 +16,9 @@ use serde_json::{json, Value as Json};
 
 const ROUNDS: usize = 7;
 
+/// How often engine and hand-written simulator take turns.
+const TURNS: usize = 5;
+
 /// Seconds that this process has run, all threads together.
 fn cpu_s() -> f64 {
     ProcessTime::now().as_duration().as_secs_f64()
@@ -48,6 +51,7 @@ fn best_of(net_json: &Json, options: &Json, clock: Clock) -> (f64, f64, Json) {
     (firings as f64, best_s, result)
 }
 
+/// The best of some runs by hand: end of the model's time, seconds.
 fn best_of_handwritten(exponential: bool) -> (f64, f64) {
     let mut best_s = f64::INFINITY;
     let mut makespan_ns = 0;
@@ -84,9 +88,16 @@ fn main() {
     let mut ratios = Vec::new();
     let mut rates = Vec::new();
     for (name, exponential) in [("deterministic", false), ("exponential", true)] {
-        let (firings, seconds, result) = best_of(&nets::pvfs(512, exponential), &json!({}), cpu_s);
+        // In turns, so that what else the machine does meets both.
+        let (mut seconds, mut hand_s) = (f64::INFINITY, f64::INFINITY);
+        let (mut firings, mut makespan_s, mut result) = (0.0, 0.0, Json::Null);
+        for _ in 0..TURNS {
+            let (fired, net_s, one) = best_of(&nets::pvfs(512, exponential), &json!({}), cpu_s);
+            let (end_s, by_hand_s) = best_of_handwritten(exponential);
+            (firings, makespan_s, result) = (fired, end_s, one);
+            (seconds, hand_s) = (seconds.min(net_s), hand_s.min(by_hand_s));
+        }
         rates.push(show(&format!("PVFS, {name}"), firings, seconds));
-        let (makespan_s, hand_s) = best_of_handwritten(exponential);
         show(&format!("PVFS, {name}, hand-written"), firings, hand_s);
         ratios.push(hand_s / seconds);
         let ours_ns = result["replications"][0]["end_time_ns"]

@@ -3,8 +3,8 @@
 use super::inscription::{delay_of, token_values};
 use super::is_name;
 use crate::compiled::{
-    output_context, transition_context, Discipline, Dispatch, Filter, Input, Output, Place,
-    Transition, View,
+    output_context, transition_context, Discipline, Dispatch, Filter, Input, KeyKind, Output,
+    Place, Transition, View,
 };
 use crate::definition::{InputDefinition, NetDefinition, OutputDefinition, TransitionDefinition};
 use crate::error::{known, NetError, Result};
@@ -321,6 +321,11 @@ impl Builder<'_> {
             discipline: self.disciplines[place],
             filter,
             joined: joined.map(|at| at as u32),
+            key_kind: match (joined, &keys[..]) {
+                (None, _) => KeyKind::None,
+                (_, &[field]) => KeyKind::One(field),
+                _ => KeyKind::Several,
+            },
             keys,
         });
         index

@@ -9,10 +9,9 @@ mod program;
 pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use distribution::draw;
-pub(crate) use distribution::Table;
-#[cfg(any(test, feature = "reference"))]
+pub(crate) use distribution::{exponential, Table};
 pub(crate) use function::Draw;
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use parse::UnaryOperator;
 pub(crate) use parse::{parse, BinaryOperator, Expression};
-pub(crate) use program::{evaluate, on_integers, Binding, Code, Fault, Instruction, Value};
+pub(crate) use program::{evaluate, Binding, Code, Fault, Instruction, Value};

@@ -58,19 +58,6 @@ const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
 ];
 
 impl BinaryOperator {
-    /// Whether it gives a bool from two numbers.
-    pub(crate) fn compares(self) -> bool {
-        matches!(
-            self,
-            BinaryOperator::Equal
-                | BinaryOperator::Unequal
-                | BinaryOperator::Less
-                | BinaryOperator::AtMost
-                | BinaryOperator::Greater
-                | BinaryOperator::AtLeast
-        )
-    }
-
     /// The operator as it is written.
     pub(crate) fn spelling(self) -> &'static str {
         let entry = OPERATORS.iter().find(|entry| entry.1 == self);

@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Marking;
 use crate::bucket::{Bucket, NONE};
-use crate::compiled::Key;
+use crate::compiled::{Discipline, Key};
 use crate::ranked::{Rank, Ranked};
 
 /// Joined values below this are looked up in a table instead of by hash.
@@ -18,6 +18,7 @@ pub(super) struct Group {
     pub(super) first_bucket: u32,
     /// The bucket whose first token ranks the group.
     lead_bucket: u32,
+    lead_discipline: Discipline,
     /// How many of its buckets hold tokens, and how many do not.
     filled: u32,
     missing: u32,
@@ -114,10 +115,12 @@ impl Marking<'_> {
         let definition = &net.transitions[transition as usize];
         let index = self.groups.len() as u32;
         let first_bucket = self.buckets.len() as u32;
+        let lead = definition.inputs[definition.joined[definition.lead as usize] as usize].view;
         let group = Group {
             transition,
             first_bucket,
             lead_bucket: first_bucket + definition.lead,
+            lead_discipline: net.views[lead as usize].discipline,
             filled: 0,
             missing: definition.joined.len() as u32,
             position: NONE,
@@ -127,8 +130,8 @@ impl Marking<'_> {
         self.group_keys.push(key);
         for &arc in &definition.joined {
             let view = definition.inputs[arc as usize].view;
-            let discipline = net.views[view as usize].discipline;
-            self.buckets.push(Bucket::new(view, index, discipline));
+            let bucket = Bucket::new(&net.views[view as usize], index);
+            self.buckets.push(bucket);
         }
         index
     }
@@ -152,14 +155,16 @@ impl Marking<'_> {
         let Group {
             transition,
             lead_bucket,
+            lead_discipline,
             position,
             ..
         } = *state;
         if position == NONE {
-            let rank = match bucket == lead_bucket {
-                true => self.rank_in(lead_bucket, token),
-                false => self.lead_rank(lead_bucket),
+            let lead = match bucket == lead_bucket {
+                true => token,
+                false => self.first_token(lead_bucket),
             };
+            let rank = self.rank(lead, lead_discipline);
             let groups = &mut self.groups;
             let moved = |group: u32, at| groups[group as usize].position = at;
             self.joins[transition as usize]
@@ -209,10 +214,11 @@ impl Marking<'_> {
         let Group {
             transition,
             lead_bucket,
+            lead_discipline,
             position,
             ..
         } = self.groups[group as usize];
-        let rank = self.lead_rank(lead_bucket);
+        let rank = self.rank(self.first_token(lead_bucket), lead_discipline);
         let groups = &mut self.groups;
         let moved = |group: u32, at| groups[group as usize].position = at;
         self.joins[transition as usize]
@@ -220,15 +226,10 @@ impl Marking<'_> {
             .change(position, rank, moved);
     }
 
-    fn lead_rank(&self, bucket: u32) -> Rank {
-        let first = self.buckets[bucket as usize].first();
-        self.rank_in(bucket, self.nodes.get(first).token)
-    }
-
     #[inline(always)]
-    fn rank_in(&self, bucket: u32, token: u32) -> Rank {
-        let view = self.buckets[bucket as usize].view;
-        self.rank(token, self.net.views[view as usize].discipline)
+    fn first_token(&self, bucket: u32) -> u32 {
+        let first = self.buckets[bucket as usize].first();
+        self.nodes.get(first).token
     }
 
     /// The ready group that is first by its leading token.

@@ -5,15 +5,18 @@
 //! whose buckets are all filled is ready. So an arriving or leaving token costs the same however
 //! many tokens wait.
 
+mod integral;
 mod join;
 
 use std::collections::BTreeMap;
 
 use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
-use crate::compiled::{Discipline, Filter, Input, Key, Net, KEY_FIELDS_MAX};
-use crate::expression::{evaluate, on_integers, Binding, Fault};
+use crate::compiled::{Discipline, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX};
+use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::ranked::Rank;
 use crate::stream::Stream;
+pub(crate) use integral::Area;
+use integral::Stays;
 use join::{Group, Join};
 
 /// One token; its row lies at its index times the stride.
@@ -26,14 +29,6 @@ pub(crate) struct Token {
     nodes: u32,
     /// The next token of an event's chain, or of the free list.
     pub(crate) next: u32,
-}
-
-/// Exact time integral of a place's number of available tokens.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Area {
-    pub(crate) since_ns: u64,
-    pub(crate) token_ns: u128,
-    pub(crate) most: u32,
 }
 
 /// A guard stopped with a fault while a token arrived.
@@ -64,7 +59,9 @@ pub(crate) struct Marking<'n> {
     /// The tokens of the places with reset arcs, by arrival.
     listed: Vec<BTreeMap<u64, u32>>,
     areas: Vec<Option<Area>>,
-    /// Places with inhibitor arcs or an integral, whose number of tokens matters.
+    /// For the places at which Little's law is asserted.
+    stays: Vec<Option<Box<Stays>>>,
+    /// Places whose tokens are counted or listed: with inhibitor or reset arcs, or an integral.
     counted: Vec<bool>,
     /// How many inhibitor arcs block each transition.
     blocked: Vec<u32>,
@@ -86,9 +83,10 @@ impl<'n> Marking<'n> {
             free_token: NONE,
             live: 0,
             nodes: Nodes::default(),
-            buckets: (0..)
-                .zip(net.views.iter())
-                .map(|(at, view)| Bucket::new(at, NONE, view.discipline))
+            buckets: net
+                .views
+                .iter()
+                .map(|view| Bucket::new(view, NONE))
                 .collect(),
             direct: vec![Vec::new(); net.views.len()],
             groups: Vec::new(),
@@ -97,10 +95,11 @@ impl<'n> Marking<'n> {
             counts: vec![0; net.places.len()],
             listed: vec![BTreeMap::new(); net.places.len()],
             areas: vec![None; net.places.len()],
+            stays: vec![None; net.places.len()],
             counted: net
                 .places
                 .iter()
-                .map(|place| !place.inhibits.is_empty())
+                .map(|place| !place.inhibits.is_empty() || place.resets)
                 .collect(),
             blocked: vec![0; transitions],
             dirty: (0..transitions as u32).collect(),
@@ -192,9 +191,8 @@ impl<'n> Marking<'n> {
         let definition = &net.places[place as usize];
         self.arrivals += 1;
         self.tokens[token as usize].arrival = self.arrivals;
-        self.count(place, 1);
-        if definition.resets {
-            self.listed[place as usize].insert(self.arrivals, token);
+        if self.counted[place as usize] {
+            self.count(place, token, 1);
         }
         for &view in &definition.views {
             self.enter(token, view)?;
@@ -210,15 +208,9 @@ impl<'n> Marking<'n> {
 
     /// The token leaves its place; its row stays readable until it is released.
     pub(crate) fn take(&mut self, token: u32) {
-        let Token {
-            arrival,
-            place,
-            nodes,
-            ..
-        } = self.tokens[token as usize];
-        self.count(place, -1);
-        if self.net.places[place as usize].resets {
-            self.listed[place as usize].remove(&arrival);
+        let Token { place, nodes, .. } = self.tokens[token as usize];
+        if self.counted[place as usize] {
+            self.count(place, token, -1);
         }
         let mut node = nodes;
         while node != NONE {
@@ -239,23 +231,27 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Changes a place's number of available tokens by one, and what hangs on it.
-    #[inline(always)]
-    fn count(&mut self, place: u32, change: i32) {
+    /// Changes a counted place's number of available tokens by one, and what hangs on it.
+    #[inline(never)]
+    fn count(&mut self, place: u32, token: u32, change: i32) {
         let old = self.counts[place as usize];
         let new = old.wrapping_add_signed(change);
         self.counts[place as usize] = new;
-        if self.counted[place as usize] {
-            self.counted_from(place, old, new);
+        if self.net.places[place as usize].resets {
+            let arrival = self.tokens[token as usize].arrival;
+            let listed = &mut self.listed[place as usize];
+            match change > 0 {
+                true => listed.insert(arrival, token),
+                false => listed.remove(&arrival),
+            };
         }
-    }
-
-    #[inline(never)]
-    fn counted_from(&mut self, place: u32, old: u32, new: u32) {
         if let Some(area) = &mut self.areas[place as usize] {
             area.token_ns += u128::from(self.now_ns - area.since_ns) * u128::from(old);
             area.since_ns = self.now_ns;
             area.most = area.most.max(new);
+        }
+        if let Some(stays) = &mut self.stays[place as usize] {
+            stays.see(token as usize, change > 0, self.now_ns);
         }
         let net = self.net;
         let change = if new > old { 1 } else { -1 };
@@ -268,50 +264,34 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Starts, or starts again, to integrate a place's number of tokens from now on.
-    pub(crate) fn watch(&mut self, place: usize) {
-        let most = self.counts[place];
-        self.counted[place] = true;
-        self.areas[place] = Some(Area {
-            since_ns: self.now_ns,
-            token_ns: 0,
-            most,
-        });
-    }
-
-    /// The integral of a watched place up to now.
-    pub(crate) fn area(&self, place: usize) -> Area {
-        let mut area = self.areas[place].expect("the place is watched");
-        let lasted = u128::from(self.now_ns - area.since_ns);
-        area.token_ns += lasted * u128::from(self.counts[place]);
-        area.since_ns = self.now_ns;
-        area
-    }
-
     /// Whether a token meets a view's own condition.
     #[inline(always)]
     fn passes(&mut self, token: u32, filter: &Filter) -> Result<bool, Fault> {
         match filter {
             Filter::Always => Ok(true),
-            Filter::Compare {
+            Filter::Within {
                 field,
-                operator,
-                word,
+                low,
+                high,
+                inside,
             } => {
                 let found = self.rows[token as usize * self.net.stride + *field as usize] as i64;
-                Ok(on_integers(*operator, found, *word)? != 0)
+                Ok(((*low..=*high).contains(&found)) == *inside)
             }
-            Filter::Code(code) => {
-                let tokens = [token];
-                let binding = Binding {
-                    rows: &self.rows,
-                    stride: self.net.stride,
-                    tokens: &tokens,
-                    tables: &self.net.tables,
-                };
-                Ok(evaluate(code, binding, &mut self.unused_stream)? != 0)
-            }
+            Filter::Code(code) => self.passes_code(token, code),
         }
+    }
+
+    #[inline(never)]
+    fn passes_code(&mut self, token: u32, code: &[Instruction]) -> Result<bool, Fault> {
+        let tokens = [token];
+        let binding = Binding {
+            rows: &self.rows,
+            stride: self.net.stride,
+            tokens: &tokens,
+            tables: &self.net.tables,
+        };
+        Ok(evaluate(code, binding, &mut self.unused_stream)? != 0)
     }
 
     #[inline]
@@ -324,27 +304,16 @@ impl<'n> Marking<'n> {
             Ok(false) => return Ok(()),
             Err(fault) => return Err(GuardFault { transition, fault }),
         }
-        let bucket = match definition.joined {
-            None => view,
-            Some(slot) => {
-                let start = token as usize * net.stride;
-                match definition.keys[..] {
-                    [field] => {
-                        let word = self.rows[start + field as usize];
-                        match self.direct[view as usize].get(word as usize) {
-                            Some(&bucket) if bucket != NONE => bucket,
-                            _ => self.bucket_of_one(transition, view, slot, word),
-                        }
-                    }
-                    _ => {
-                        let mut key: Key = [0; KEY_FIELDS_MAX];
-                        for (word, &field) in key.iter_mut().zip(&definition.keys) {
-                            *word = self.rows[start + field as usize];
-                        }
-                        self.bucket_of_key(transition, slot, key)
-                    }
+        let bucket = match definition.key_kind {
+            KeyKind::None => view,
+            KeyKind::One(field) => {
+                let word = self.rows[token as usize * net.stride + field as usize];
+                match self.direct[view as usize].get(word as usize) {
+                    Some(&bucket) if bucket != NONE => bucket,
+                    _ => self.bucket_of_one(transition, view, definition.slot(), word),
                 }
             }
+            KeyKind::Several => self.bucket_of_several(token, definition),
         };
         let Token { nodes, arrival, .. } = self.tokens[token as usize];
         let node = self.nodes.make(token, bucket, nodes);
@@ -364,28 +333,36 @@ impl<'n> Marking<'n> {
         Ok(())
     }
 
+    #[inline(never)]
+    fn bucket_of_several(&mut self, token: u32, view: &View) -> u32 {
+        let start = token as usize * self.net.stride;
+        let mut key: Key = [0; KEY_FIELDS_MAX];
+        for (word, &field) in key.iter_mut().zip(&view.keys) {
+            *word = self.rows[start + field as usize];
+        }
+        self.bucket_of_key(view.transition, view.slot(), key)
+    }
+
     #[inline(always)]
     fn leave(&mut self, node: u32, bucket: u32) {
-        let net = self.net;
         let target = &mut self.buckets[bucket as usize];
-        let definition = &net.views[target.view as usize];
-        let group = target.group;
+        let (group, transition, searches) = (target.group, target.transition, target.searches);
         let was_first = target.remove(&mut self.nodes, node);
         let is_empty = target.is_empty();
         self.nodes.release(node);
         let matters = was_first && (group == NONE || self.group_lost(group, bucket, is_empty));
-        if matters || definition.searches {
-            self.touch(definition.transition);
+        if matters || searches {
+            self.touch(transition);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn rank(&self, token: u32, discipline: Discipline) -> Rank {
-        rank_of(
-            discipline,
-            self.row(token),
-            self.tokens[token as usize].arrival,
-        )
+        let arrival = self.tokens[token as usize].arrival;
+        match discipline {
+            Discipline::Fifo => (0, arrival),
+            other => rank_of(other, self.row(token), arrival),
+        }
     }
 
     /// The bucket that an arc looks at: its own, or its part of a group.

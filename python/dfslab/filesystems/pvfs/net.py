@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Colour
@@ -105,6 +106,8 @@ class _Pvfs:
         self.client = net.colour("client", id=int, block=int)
         self.payload = net.colour("payload", client=int, server=int, bytes=int, total=int)
         self.packet = net.colour("packet", client=int, server=int, bytes=int, total=int, last=bool)
+        self.adapter = net.colour("adapter", id=int, client=int, server=int, total=int,
+                                  loaded=bool)  # fmt: skip
         self.waiting = net.colour("waiting", id=int, block=int, want=int)
         self.disk_kind = net.enum("disk_kind", "fetch", "clean", "swap")
         self.request = net.colour("request", server=int, client=int, bytes=int,
@@ -175,39 +178,39 @@ class _Pvfs:
 
         `by` and `to` are the fields (client or server) that own the adapters. A payload with more
         to send goes behind the others, so that an adapter serves its payloads in turn. Units of
-        one payload stay in order, so the last one means that all are there.
+        one payload stay in order, so the last one means that all are there. Whole and last units
+        take turns in one transition: in two, the last ones would wait until no other was left,
+        payloads would end together, and clients move from server to server as one convoy.
         """
         net, setup = self.net, self.setup
         counts = {"client": setup.clients, "server": setup.servers}
         sender = self.stations(f"{name}_sender", counts[by])
-        receiver = self.stations(f"{name}_receiver", counts[to])
+        receiver = net.place(f"{name}_receiver", self.adapter,
+                             [(at, 0, 0, 0, False) for at in range(counts[to])])  # fmt: skip
         wire = net.place(f"{name}_wire", self.packet)
         cost = "(({0}) + ceil(({0}) / mss_bytes) * overhead_bytes) / network_rate_bytes_per_s"
-        whole, rest = cost.format("unit_bytes"), cost.format("p.bytes")
-        key = f"p.{by} == s.id"
+        unit = "min(p.bytes, unit_bytes)"
+        busy = cost.format(unit)
         net.transition(f"{name}_send", [Take(source, "p"), Take(sender, "s")], [
-            Put(sender, "s", whole),
-            Put(wire, ["p.client", "p.server", "unit_bytes", "p.total", False],
-                f"{whole} + network_latency_s"),
-            Put(source, ["p.client", "p.server", "p.bytes - unit_bytes", "p.total"]),
-        ], guard=f"{key} && p.bytes > unit_bytes")  # fmt: skip
-        net.transition(f"{name}_send_last", [Take(source, "p"), Take(sender, "s")], [
-            Put(sender, "s", rest),
-            Put(wire, ["p.client", "p.server", "p.bytes", "p.total", True],
-                f"{rest} + network_latency_s"),
-        ], guard=f"{key} && p.bytes > 0 && p.bytes <= unit_bytes")  # fmt: skip
-        net.transition(f"{name}_nothing", [Take(source, "p")], guard="p.bytes == 0")
-        key = f"p.{to} == r.id"
+            Put(sender, "s", busy),
+            Put(wire, ["p.client", "p.server", unit, "p.total", "p.bytes <= unit_bytes"],
+                f"{busy} + network_latency_s"),
+            Put(source, ["p.client", "p.server", f"p.bytes - {unit}", "p.total"]),
+        ], guard=f"p.{by} == s.id && p.bytes > 0")  # fmt: skip
+        net.transition(f"{name}_sent", [Take(source, "p")], guard="p.bytes == 0")
+        # A receiver that has taken a last unit brings the payload along when it is free again.
         net.transition(
-            f"{name}_receive",
-            [Take(wire, "p"), Take(receiver, "r")],
-            [Put(receiver, "r", rest)],
-            guard=f"{key} && !p.last",
-        )
-        net.transition(f"{name}_receive_last", [Take(wire, "p"), Take(receiver, "r")], [
-            Put(receiver, "r", rest),
-            Put(target, ["p.client", "p.server", "p.total", "p.total"], rest),
-        ], guard=f"{key} && p.last")  # fmt: skip
+            f"{name}_receive", [Take(wire, "p"), Take(receiver, "r")],
+            [Put(receiver, ["r.id", "p.client", "p.server", "p.total", "p.last"],
+                 cost.format("p.bytes"))],
+            guard=f"p.{to} == r.id && !r.loaded",
+        )  # fmt: skip
+        net.transition(
+            f"{name}_deliver", [Take(receiver, "r")],
+            [Put(receiver, ["r.id", "0", "0", "0", False]),
+             Put(target, ["r.client", "r.server", "r.total", "r.total"])],
+            guard="r.loaded",
+        )  # fmt: skip
 
     def disks(self) -> tuple[Place, Place]:
         """A disk for every server: (its queue, what is done). Another stream means a seek."""
@@ -433,3 +436,34 @@ def simulate(setup: Setup, seed: int = 0) -> Point:
 def grains(setup: Setup) -> Mapping[str, Point]:
     """The same setup at every level of detail of the network."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
+
+
+def setup_of(situation: Any) -> Setup:
+    """The setup of a configuration: one sequential file a client, read or written.
+
+    Hardware that a deployment declares replaces the paper's. A disk's latency stands for seek and
+    rotation together; memory and processors keep the paper's figures.
+    """
+    scenario = situation.scenario
+    kinds = {"read": "read", "write": "write"}
+    if len(situation.mix) != 1 or next(iter(situation.mix)) not in kinds:
+        raise InputError("workload.name", scenario.workload.name,
+                         "the net of PVFS knows whole files, read or written")  # fmt: skip
+    (operation,) = situation.mix
+    values = situation.environment
+    (io,), (client,) = (scenario.deployment.groups_of(role)[:1] for role in ("server", "client"))
+    hardware = Hardware(
+        network_rate_bytes_per_s=min(io.adapter.bandwidth, client.adapter.bandwidth),
+        network_latency_s=scenario.deployment.network.latency,
+        memory_bytes=int(io.memory),
+        disk_seek_s=io.disk.latency,
+        disk_rotation_s=0.0,
+        disk_channels=io.disk.count,
+        disk_read_rate_bytes_per_s=io.disk.read_rate,
+        disk_write_rate_bytes_per_s=io.disk.write_rate,
+    )
+    return Setup(
+        operation, scenario.workload.clients, int(values["stripe_count"]),
+        int(values["file_size"]), int(values["transfer_size"]), int(values["stripe_size"]),
+        cached=scenario.workload.cache == "warm", hardware=hardware,
+    )  # fmt: skip

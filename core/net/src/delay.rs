@@ -1,0 +1,64 @@
+//! How long a firing's tokens are on their way: numbers and exponential draws first.
+
+use crate::clock::{nanoseconds, seconds};
+use crate::engine::Engine;
+use crate::error::{NetError, Result};
+use crate::expression::{exponential, Draw, Value};
+
+impl Engine<'_> {
+    /// A delay in nanoseconds; `arc` is the output arc whose delay it is, none for the transition.
+    #[inline(always)]
+    pub(crate) fn delay(
+        &mut self,
+        delay: &Value,
+        transition: usize,
+        arc: Option<usize>,
+        chosen: &[u32],
+    ) -> Result<u64> {
+        let delay_s = match delay {
+            Value::Constant(word) => f64::from_bits(*word),
+            Value::Draw {
+                kind: Draw::Exponential,
+                parameter,
+            } if (0.0..f64::MAX).contains(parameter) => {
+                f64::from_bits(exponential(*parameter, &mut self.streams[transition]))
+            }
+            _ => return self.any_delay(delay, transition, arc, chosen),
+        };
+        match nanoseconds(delay_s) {
+            Some(delay_ns) => Ok(delay_ns),
+            None => Err(self.no_delay(delay_s, transition, arc)),
+        }
+    }
+
+    fn any_delay(
+        &mut self,
+        delay: &Value,
+        transition: usize,
+        arc: Option<usize>,
+        chosen: &[u32],
+    ) -> Result<u64> {
+        let word = delay.of(self.marking.binding(chosen), &mut self.streams[transition]);
+        let word = word
+            .map_err(|fault| self.fault(transition, &self.delay_words(transition, arc), fault))?;
+        let delay_s = f64::from_bits(word);
+        nanoseconds(delay_s).ok_or_else(|| self.no_delay(delay_s, transition, arc))
+    }
+
+    #[cold]
+    fn no_delay(&self, delay_s: f64, transition: usize, arc: Option<usize>) -> NetError {
+        let time_s = seconds(self.marking.now_ns);
+        let words = self.delay_words(transition, arc);
+        let context = format!("{}{words}", self.net.context(transition));
+        let reason = format!("the delay is {delay_s} s; it must be between 0 and 9e9");
+        NetError::run(format!("{context}, at {time_s} s"), reason)
+    }
+
+    /// The words after a transition's context that name a delay.
+    fn delay_words(&self, transition: usize, arc: Option<usize>) -> String {
+        match arc {
+            Some(arc) => format!("{}, delay", self.arc_words(transition, arc)),
+            None => ", delay".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Integrals of places over time, and the stays of their tokens that Little's law compares.
+
+use super::Marking;
+
+/// Exact time integral of a place's number of available tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Area {
+    pub(crate) since_ns: u64,
+    pub(crate) token_ns: u128,
+    pub(crate) most: u32,
+    /// The integral up to where it was last started again.
+    earlier_ns: u128,
+}
+
+/// What Little's law needs of a place: the stays of its tokens, one by one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stays {
+    /// When each token that is there came, by the token's number.
+    since_ns: Vec<u64>,
+    came: u64,
+    /// The sum over the tokens that left.
+    stayed_ns: u128,
+}
+
+impl Area {
+    /// The integral from time zero on.
+    pub(crate) fn whole_ns(&self) -> u128 {
+        self.earlier_ns + self.token_ns
+    }
+}
+
+impl Stays {
+    pub(super) fn see(&mut self, token: usize, comes: bool, now_ns: u64) {
+        if !comes {
+            self.stayed_ns += u128::from(now_ns - self.since(token));
+            return;
+        }
+        if token >= self.since_ns.len() {
+            self.since_ns.resize(token + 1, 0);
+        }
+        self.since_ns[token] = now_ns;
+        self.came += 1;
+    }
+
+    /// When a token came; those that were there before anybody looked came at time zero.
+    fn since(&self, token: usize) -> u64 {
+        self.since_ns.get(token).copied().unwrap_or(0)
+    }
+}
+
+impl Marking<'_> {
+    /// Starts, or starts again, to integrate a place's number of tokens from now on.
+    pub(crate) fn watch(&mut self, place: usize) {
+        if !std::mem::replace(&mut self.counted[place], true) {
+            self.counts[place] = self.here(place).count() as u32;
+        }
+        let most = self.counts[place];
+        let before = self.areas[place].map(|_| self.area(place));
+        self.areas[place] = Some(Area {
+            since_ns: self.now_ns,
+            token_ns: 0,
+            most,
+            earlier_ns: before.map_or(0, |area| area.whole_ns()),
+        });
+    }
+
+    /// Keeps the stays of a place's tokens, and its integral; called at time zero.
+    pub(crate) fn watch_stays(&mut self, place: usize) {
+        self.watch(place);
+        let came = u64::from(self.counts[place]);
+        self.stays[place].get_or_insert_with(Box::default).came = came;
+    }
+
+    /// The tokens available in a place.
+    fn here(&self, place: usize) -> impl Iterator<Item = u32> + '_ {
+        let available = self.available();
+        available.filter(move |&token| self.tokens[token as usize].place as usize == place)
+    }
+
+    /// The stays of a place's tokens up to now, those that are still there included.
+    pub(crate) fn stays(&self, place: usize) -> Option<(u64, u128)> {
+        let stays = self.stays[place].as_ref()?;
+        let here = self.here(place).map(|token| stays.since(token as usize));
+        let lasting = here.map(|since_ns| u128::from(self.now_ns - since_ns));
+        Some((stays.came, stays.stayed_ns + lasting.sum::<u128>()))
+    }
+
+    /// The integral of a watched place up to now.
+    pub(crate) fn area(&self, place: usize) -> Area {
+        let mut area = self.areas[place].expect("the place is watched");
+        let lasted = u128::from(self.now_ns - area.since_ns);
+        area.token_ns += lasted * u128::from(self.counts[place]);
+        area.since_ns = self.now_ns;
+        area
+    }
+
+    /// One stay less than there was, so that a test sees the law broken.
+    #[cfg(test)]
+    pub(crate) fn lose_a_stay(&mut self, place: usize) {
+        let stays = self.stays[place].as_mut().expect("the place is watched");
+        stays.stayed_ns -= 1;
+    }
+
+    /// The places at which Little's law is asserted.
+    pub(crate) fn little_places(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.stays.len()).filter(|&place| self.stays[place].is_some())
+    }
+}

@@ -1,0 +1,92 @@
+"""The net that a file system brings of its own: components that the step language has no words for.
+
+PVFS has one (Nguyen & Apon 2012). It knows every packet and page, and no constants to calibrate;
+what it is worth is learnt from the fitted configurations, as the spread of their errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dfslab import discover
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.demand import observations
+from dfslab.models.prediction import Situation
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point
+
+NAMES = ("components",)
+# The paper's simulations were within 20 % of its measurements at one to four clients; that is
+# taken for a 90 % interval until something was measured.
+UNFITTED_ERROR = 0.20
+
+
+def make(name: str) -> Components:
+    """The method of that name."""
+    return Components()
+
+
+def _own_net(situation: Situation) -> Any:
+    """The module with the file system's own net; InputError where it has none."""
+    path = situation.system.folder / "net.py"
+    if not path.exists():
+        allowed = "a file system with a net of its own (net.py), which this one has not"
+        raise InputError("file_system.name", situation.system.name, f"components needs {allowed}")
+    return discover.load(path)
+
+
+class Components:
+    """Predicts a rate by firing the file system's own net."""
+
+    name = "components"
+
+    def __init__(self) -> None:
+        self.reach = float(np.log1p(UNFITTED_ERROR))
+        self.fitted = 0
+
+    def fit(self, results: Sequence[Result]) -> Components:
+        """Learn how far rates lay from those measured; the net itself stays as it is."""
+        errors = []
+        for one in observations(results):
+            rate = self._simulate(one.situation).throughput_bytes_per_s
+            measured = one.rate_per_s * one.situation.environment["file_size"]
+            errors.append(float(np.log(rate / measured)))
+        self.fitted = len(errors)
+        if errors:
+            quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors))
+            self.reach = float(quantile * np.sqrt(np.mean(np.square(errors))))
+        return self
+
+    def run(self, point: Point) -> Result:
+        """Predict one configuration: rate and throughput of all clients."""
+        situation = Situation(point.scenario)
+        found = self._simulate(situation)
+        factor = float(np.exp(self.reach))
+
+        def metric(value: float) -> Metric:
+            return Metric(value=value, low=value / factor, high=value * factor)
+
+        rate = found.throughput_bytes_per_s
+        note = f"components: interval of {UNFITTED_ERROR:.0%}, the paper's; nothing was measured"
+        return Result(
+            method=self.name, point_id=point.id, point=point,
+            metrics={
+                "rate_per_s": metric(rate / situation.environment["file_size"]),
+                "throughput_bytes_per_s": metric(rate),
+            },
+            notes=[] if self.fitted else [note],
+            detail={"simulated": {"firings": found.firings, "time_s": found.time_s}},
+            provenance=provenance(point.scenario.run.seed),
+        )  # fmt: skip
+
+    def _simulate(self, situation: Situation) -> Any:
+        net = _own_net(situation)
+        try:
+            return net.simulate(net.setup_of(situation), situation.scenario.run.seed)
+        except RunFailed as error:
+            raise RunFailed(f"components: {error}") from error
