@@ -13,7 +13,7 @@ from pathlib import Path
 from dfslab.beds import disk, kernel, network
 from dfslab.beds.daemon import spawn, tied_to_owner
 from dfslab.beds.errors import BedError, last_lines
-from dfslab.beds.host import Host, child_of, hold, launch_init
+from dfslab.beds.host import DATA_ADAPTER, Host, child_of, hold, launch_init
 from dfslab.beds.limits import Limits
 from dfslab.beds.machine import check_machine, disk_limits, link_of
 from dfslab.beds.process import Process
@@ -77,6 +77,34 @@ class Cluster:
                 return host
         known = ", ".join(host.name for host in self.hosts)
         raise BedError("state", f"host {name}", f"there is none; there are {known}")
+
+    def cut(self, name: str) -> None:
+        """Pull the cable of a host: nothing reaches it and nothing leaves it."""
+        self._at_switch(name, network.cut_script(self._number(name)))
+
+    def slow(self, name: str, rate_bytes_per_s: float) -> None:
+        """Let a host's link carry less, each way."""
+        number = self._number(name)
+        link = self.links[number - 1]
+        at_switch = network.slow_script(f"p{number}", link, rate_bytes_per_s)
+        self._at_switch(name, at_switch)
+        at_host = network.slow_script(DATA_ADAPTER, link, rate_bytes_per_s)
+        self.host(name).run("sh", "-c", at_host)
+
+    def heal(self, name: str) -> None:
+        """Give a host its link back as it was declared."""
+        number = self._number(name)
+        link = self.links[number - 1]
+        self.host(name).run("sh", "-c", network.declared_script(link))
+        self._at_switch(name, network.plug_script(number, link))
+
+    def _number(self, name: str) -> int:
+        return 1 + self.hosts.index(self.host(name))
+
+    def _at_switch(self, name: str, script: str) -> None:
+        switch = dict(self._made.processes)["switch"].pid
+        words = ["nsenter", "-t", str(switch), "-n", "--", "sh", "-c", script]
+        _run_all([(f"the link of {name}", words)], self._env)
 
     def reap(self) -> None:
         """Take ended processes from the process table."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.fleet import run as fleet
-from dfslab.instruments import access
+from dfslab.instruments import access, visibility
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.models import metadata_server, step_functions
@@ -22,10 +22,11 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import crossval, expectations, store, table
+from dfslab.studies import crossval, expectations, search, store, table
 from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
+from dfslab.studies.offered import RateProbe
 from dfslab.studies.sweep import sweep
 
 Report = Callable[..., None]
@@ -256,6 +257,21 @@ def measure(scenario: Scenario, report: Report) -> list[Result]:
     with access.session(notify=lambda text: report(0, 1, text)) as session:
         session.progress = lambda share, phase: report(share, 1, phase)
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
+
+
+def visible(scenario: Scenario, trials: int, report: Report) -> list[dict[str, Any]]:
+    """When changes of one client are visible to another, by kind of change."""
+    point = check(scenario)[0]
+    with access.session(notify=lambda text: report(0, 1, text)):
+        return visibility.visibility(point.scenario, trials)
+
+
+def search_rate(scenario: Scenario, report: Report) -> search.Found:
+    """The highest rate of the first configuration that keeps to `run.search`'s objective."""
+    probe = RateProbe(scenario)
+    with access.session(notify=lambda text: report(0, 1, text)) as session:
+        session.progress = lambda share, phase: report(share, 1, f"{probe.text} {phase}")
+        return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
 
 
 def merge_parts(files: Sequence[Path]) -> dict[str, Any]:

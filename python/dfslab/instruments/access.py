@@ -20,6 +20,7 @@ from urllib.parse import urlparse
 from dfslab import discover
 from dfslab.beds.errors import BedError
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place, directly
+from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.method import RunFailed
 from dfslab.spec import units
@@ -39,6 +40,7 @@ class Session:
     trace_directory: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
     progress: Callable[[float, str], None] | None = None
+    watch: Watch | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
     _bed: tuple[str, Any] | None = None
