@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ def run(
     scenario = designs.planned(scenario)
     points = check(scenario)
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
+    with _session(report) as session:
         if measured and not scenario.design.factor:
             session.reach(points[0].scenario)
         run_store = store.open_run(scenario, out, fresh=fresh)
@@ -140,6 +141,14 @@ def run(
                 write_page(done)
             run_store.finish(done.document())
     return done
+
+
+@contextmanager
+def _session(report: Report) -> Iterator[access.Session]:
+    """What is reached is shared; whoever looks at the terminal sees the loads."""
+    with access.session(notify=lambda text: report(0, 1, text)) as session:
+        session.watch = getattr(report, "watch", None)
+        yield session
 
 
 def design(scenario: Scenario) -> designs.Plan:
@@ -254,7 +263,7 @@ def measure(scenario: Scenario, report: Report) -> list[Result]:
     """Measure the first configuration, without a run folder."""
     point = check(scenario)[0]
     method: Any = discover.method("measure")
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
+    with _session(report) as session:
         session.progress = lambda share, phase: report(share, 1, phase)
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
 
@@ -262,14 +271,14 @@ def measure(scenario: Scenario, report: Report) -> list[Result]:
 def visible(scenario: Scenario, trials: int, report: Report) -> list[dict[str, Any]]:
     """When changes of one client are visible to another, by kind of change."""
     point = check(scenario)[0]
-    with access.session(notify=lambda text: report(0, 1, text)):
+    with _session(report):
         return visibility.visibility(point.scenario, trials)
 
 
 def search_rate(scenario: Scenario, report: Report) -> search.Found:
     """The highest rate of the first configuration that keeps to `run.search`'s objective."""
     probe = RateProbe(scenario)
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
+    with _session(report) as session:
         session.progress = lambda share, phase: report(share, 1, f"{probe.text} {phase}")
         return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
 

@@ -117,8 +117,13 @@ def _listeners(
         if session.progress is not None:
             session.progress(share, phase)
 
-    seen = session.watch.seen if session.watch is not None else Watch().seen
-    return progress, Watch(conductor.started, seen)
+    watch = session.watch or Watch()
+
+    def started(at_s: float) -> None:
+        conductor.started(at_s)
+        watch.started(at_s)
+
+    return progress, Watch(started, watch.seen)
 
 
 def _warm_up(scenario: Scenario, target: Mapping[str, Any], session: access.Session) -> None:
