@@ -113,11 +113,16 @@ def design(
 def measure(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
     scheduler: Scheduler = "", as_json: AsJson = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
+    ] = None,
 ) -> None:  # fmt: skip
-    """Measure every configuration; no models."""
+    """Measure every configuration; no models. A recorded stream is for the workload "replay"."""
     chosen = read_scenario(scenario, sets, scheduler=scheduler).with_methods(["measure"])
     with of(scenario):
-        done = with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
+        done = with_progress(
+            as_json, lambda report: laboratory.run(chosen, out, fresh, report, recording=record)
+        )
     tell(as_json, done.document(), terminal.result_table(done.results))
     if not as_json:
         print(f"run: {done.folder}")

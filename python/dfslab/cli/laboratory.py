@@ -117,12 +117,19 @@ def _file_bytes(result: Result) -> float:
 
 
 def run(
-    scenario: Scenario, out: Path, fresh: bool, report: Report, always_page: bool = False
+    scenario: Scenario,
+    out: Path,
+    fresh: bool,
+    report: Report,
+    always_page: bool = False,
+    recording: Path | None = None,
 ) -> Done:
     """Run every method of the scenario; nothing is created before the file system answers.
 
-    The page is written where there is anything to compare, or always.
+    The page is written where there is anything to compare, or always. The operations of the first
+    measured run go to a new file, `recording`, where one is named.
     """
+    _check_recording(recording)
     report(0, 1, "planning")
     scenario = designs.planned(scenario)
     points = check(scenario)
@@ -133,14 +140,25 @@ def run(
         run_store = store.open_run(scenario, out, fresh=fresh)
         with run_store.locked():
             session.trace_directory = run_store.folder / "traces"
+            session.recording = recording
             methods = [discover.method(name) for name in scenario.run.methods]
             results = sweep(scenario, methods, run_store, report)
+            if session.recording is not None:
+                allowed = "all runs were there already; --fresh runs them again"
+                raise InputError("--record", str(recording), allowed)
             session.close()
             done = _weigh(scenario, run_store.folder, results, report)
             if done.comparison is not None or always_page:
                 write_page(done)
             run_store.finish(done.document())
     return done
+
+
+def _check_recording(path: Path | None) -> None:
+    if path is not None and path.exists():
+        raise InputError("--record", str(path), "exists already; dfslab does not overwrite it")
+    if path is not None and not path.parent.is_dir():
+        raise InputError("--record", str(path), "its directory does not exist")
 
 
 @contextmanager

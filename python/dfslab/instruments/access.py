@@ -34,13 +34,15 @@ CONNECT_TIMEOUT_S = 5.0
 
 @dataclass
 class Session:
-    """What is open; `trace_directory` is where traces are kept (None: nowhere)."""
+    """What is open; `trace_directory` is where traces are kept (None: nowhere), `recording` the
+    file that the next measured run's operations go to (None: none)."""
 
     notify: Notify = lambda text: None
     trace_directory: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
     progress: Callable[[float, str], None] | None = None
     watch: Watch | None = None
+    recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
     _bed: tuple[str, Any] | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dfslab.fleet import run as fleet
@@ -86,13 +88,14 @@ def run_load(
         "verify": run.verify,
         "time_limit_s": run.time_limit,
         "max_errors": run.max_errors,
+        "record": session.recording is not None,
         **(changes or {}),
     }
     if session.bed is not None:
         session.bed.observe()  # what was counted before this run is not its own
     try:
         places = session.places(point.scenario)
-        outcome, spans, _ = fleet.run_load(plan, places, *_listeners(session, conductor))
+        outcome, spans, recorded = fleet.run_load(plan, places, *_listeners(session, conductor))
     except WrongPlan as error:
         raise InputError("scenario", point.labels or None, str(error)) from error
     except LoadFailed as error:
@@ -100,9 +103,25 @@ def run_load(
     if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
         first = outcome["errors"][0]
         raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
+    if session.recording is not None:
+        _keep(recorded, session.recording)
+        session.recording = None
     if session.bed is not None:
         outcome["observed"] = session.bed.observe()
     return outcome, spans
+
+
+def _keep(recorded: bytes, path: Path) -> None:
+    """The operations that a run has done, in a new file, whole or not at all."""
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        beside.write_bytes(recorded)
+        # A link, unlike a renaming, never takes the place of a file that is there.
+        os.link(beside, path)
+    except OSError as error:
+        raise RunFailed(f"recording to {path}: {error.strerror}") from error
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _listeners(

@@ -9,7 +9,7 @@ from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Scenario
+from dfslab.spec.scenario import Judge, Scenario
 from dfslab.spec.search import objective
 from dfslab.studies.search import Seen
 
@@ -26,6 +26,7 @@ class RateProbe:
         self._told = scenario.run.search
         self._objective = objective(self._told.objective)
         first = scenario.with_methods(["measure"]).points()[0].scenario
+        first = first.model_copy(update={"judge": Judge()})
         arrival = first.workload.arrival
         self._base = first.with_values({
             "workload.arrival": "poisson" if arrival == "closed" else arrival,
