@@ -184,7 +184,7 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
     failed = sum(seen["errors"] for seen in result.detail["operations"].values())
     done = sum(client["count"] for client in result.detail["per_client"])
     told = result.detail["faults"]
-    print(f"{known.name}: {done} done, {failed} failed: {told['recovery']}, {result.notes}")
+    print(f"{known.name}: {done} done, {failed} failed: {told['recoveries']}, {result.notes}")
     assert failed <= known.tolerates, result.notes
     assert done + failed == 2 * 60
     assert [one["action"] for one in told["done"]] == ["kill"]

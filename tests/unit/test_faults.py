@@ -136,23 +136,37 @@ def test_the_curve_tells_what_was_planted():
         return 0 if 3 <= at_s < 4.5 else 500 if 4.5 <= at_s < 6 else 1000
 
     rates = curve_of(rate, 8.0)
-    found = recovery.recovery(rates, [(2.0, 1), (3.0, 4), (4.0, 2)],
-                              [{"action": "kill", "at_s": 3.0}])  # fmt: skip
+    kill = {"action": "kill", "target": "one", "at_s": 3.0}
+    (found,) = recovery.recoveries(rates, [(2.0, 1), (3.0, 4), (4.0, 2)], [kill])
     assert found["before_per_s"] == pytest.approx(1000, rel=0.01)
-    assert found["lowest_per_s"] == 0
+    assert found["lowest_per_s"] == pytest.approx(0, abs=20)
     assert found["silent_s"] == pytest.approx(1.5, abs=0.21)
     assert found["recovered_after_s"] == pytest.approx(3.0, abs=0.3)
     assert found["shortfall"] == pytest.approx(1500 + 750, rel=0.1)
     assert (found["failed"], found["relapsed_s"]) == (6, 0)
 
 
+def test_each_fault_has_the_time_until_the_next():
+    """The first changes nothing, the second halves the rate for good."""
+    told = [{"action": "kill", "target": "one", "at_s": 2.0},
+            {"action": "restart", "target": "one", "at_s": 3.0},
+            {"action": "slow", "target": "two", "at_s": 4.0}]  # fmt: skip
+    rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
+    first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], told)
+    assert (first["fault"], first["recovered_after_s"], first["failed"]) == ("kill one", 0.0, 2)
+    assert (second["recovered_after_s"], second["failed"]) == (None, 7)
+    assert second["shortfall"] == pytest.approx(1500, rel=0.1)
+
+
 def test_what_never_comes_back_and_what_never_went_say_so():
-    kill = [{"action": "kill", "at_s": 2.0}]
-    gone = recovery.recovery(curve_of(lambda at_s: 1000 if at_s < 2 else 100, 5.0), [], kill)
+    kill = [{"action": "kill", "target": "one", "at_s": 2.0}]
+    (gone,) = recovery.recoveries(curve_of(lambda at_s: 1000 if at_s < 2 else 100, 5.0), [], kill)
     assert gone["recovered_after_s"] is None
-    same = recovery.recovery(curve_of(lambda at_s: 1000, 5.0), [], kill)
+    (same,) = recovery.recoveries(curve_of(lambda at_s: 1000, 5.0), [], kill)
     assert (same["recovered_after_s"], same["shortfall"]) == (0.0, 0.0)
-    assert recovery.recovery([1.0], [], []) == {}
+    assert recovery.recoveries([1.0], [], []) == []
+    (early,) = recovery.recoveries([1.0] * 30, [], [{**kill[0], "at_s": 0.1}])
+    assert (early["before_per_s"], early["recovered_after_s"]) == (None, None)
 
 
 def test_all_that_was_acknowledged_is_read_back(tmp_path):

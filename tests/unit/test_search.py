@@ -9,6 +9,7 @@ import random
 import pytest
 from dfslab.fleet import run
 from dfslab.fleet.places import HERE
+from dfslab.report import terminal
 from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
 from dfslab.studies.offered import RateProbe
@@ -41,7 +42,9 @@ def test_the_objective_breaks_where_queueing_theory_says():
     assert found.meets_per_s < TRUTH_PER_S < found.fails_per_s
     assert found.fails_per_s / found.meets_per_s < 1.25
     assert found.knee["low"] <= KNEE_PER_S <= found.knee["high"]
-    rates = [row["offered_per_s"] for row in found.document()["curve"]]
+    document = json.loads(json.dumps(found.document(), allow_nan=False))
+    rates = [row["offered_per_s"] for row in document["curve"]]
+    assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
     # Overload is never taken for an answer: what cannot keep up fails, whatever its times are.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)

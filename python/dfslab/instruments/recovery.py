@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ WINDOW = 5
 RECOVERED_SHARE = 0.8
 # The first part of the time before a fault is warming up.
 SETTLED_SHARE = 0.3
-DISRUPTIVE = ("kill", "pause", "cut", "slow", "restart")
+DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
 def ends_of(outcome: Mapping[str, Any]) -> list[tuple[float, float, int]]:
@@ -46,34 +47,47 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
     return [count / STEP_S for count in counts]
 
 
-def recovery(
+def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[Mapping]
-) -> dict[str, Any]:
-    """The load around its first disruptive fault, from the rates of `curve`.
+) -> list[dict[str, Any]]:
+    """The load after each disruptive fault until the next one, from the rates of `curve`.
 
-    before_per_s: the mean rate between warming up and the fault (None: there was no such time);
-    lowest_per_s: the least over WINDOW intervals after it; silent_s: the longest time without an
-    operation; recovered_after_s: from the fault until WINDOW intervals have RECOVERED_SHARE of the
-    rate before again (0: it never fell below; None: not while all clients ran); relapsed_s: how
-    long it was below after that; shortfall: operations fewer than at the rate before, from the
-    fault until it was as before; failed: operations that failed since the second of the fault.
+    fault: its action and target; at_s; before_per_s: the mean rate between warming up and the
+    first fault (None: there was no such time); lowest_per_s: the least over WINDOW intervals;
+    silent_s: the longest time without an operation; recovered_after_s: from the fault until WINDOW
+    intervals have RECOVERED_SHARE of the rate before again (0: it never fell below; None: not
+    before the next fault, nor while all clients ran); relapsed_s: how long it was below after that;
+    shortfall: operations fewer than at the rate before, from the fault until it was as before;
+    failed: operations that failed from the second of the fault on.
     """
-    hits = [fault["at_s"] for fault in faults if fault["action"] in DISRUPTIVE]
+    hits = sorted((one for one in faults if one["action"] in DISRUPTIVE), key=lambda f: f["at_s"])
     if not hits:
-        return {}
-    place = min(len(rates), int(min(hits) / STEP_S))
-    before, after = rates[int(place * SETTLED_SHARE) : place], rates[place:]
-    found: dict[str, Any] = {
-        "fault_s": min(hits), "before_per_s": None, "lowest_per_s": None,
-        "silent_s": _silent_s(after), "recovered_after_s": None, "relapsed_s": 0.0,
-        "shortfall": None, "failed": sum(n for at_s, n in errors if at_s + 1 > min(hits)),
-    }  # fmt: skip
+        return []
+    first = min(len(rates), int(hits[0]["at_s"] / STEP_S))
+    before = rates[int(first * SETTLED_SHARE) : first]
+    usual = sum(before) / len(before) if len(before) >= WINDOW else None
+    ends_s = [*(one["at_s"] for one in hits[1:]), math.inf]
+    found = []
+    for fault, end_s in zip(hits, ends_s, strict=True):
+        at_s = fault["at_s"]
+        last = len(rates) if math.isinf(end_s) else int(end_s / STEP_S)
+        after = rates[int(at_s / STEP_S) : last]
+        found.append({
+            "fault": f"{fault['action']} {fault['target']}", "at_s": at_s, "before_per_s": usual,
+            "silent_s": _silent_s(after), **_as_before(after, usual),
+            "failed": sum(n for second_s, n in errors if at_s - 1 < second_s < end_s),
+        })  # fmt: skip
+    return found
+
+
+def _as_before(after: Sequence[float], usual: float | None) -> dict[str, float | None]:
+    """When the rates after a fault are what was usual, and what was missing until then."""
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
-    if len(before) < WINDOW or not means:
+    found: dict[str, float | None] = {"lowest_per_s": min(means, default=None), "shortfall": None,
+                                      "recovered_after_s": None, "relapsed_s": 0.0}  # fmt: skip
+    if usual is None or not means:
         return found
-    usual = sum(before) / len(before)
     below = [mean < RECOVERED_SHARE * usual for mean in means]
-    found |= {"before_per_s": usual, "lowest_per_s": min(means)}
     if not any(below):
         return found | {"recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
@@ -100,7 +114,7 @@ def told(
     rates = curve(ends_of(outcome), _together_s(outcome))
     return {
         "done": list(faults), "not_done": list(late), "step_s": STEP_S, "rates_per_s": rates,
-        "recovery": recovery(rates, errors_of(outcome), faults), "audit": outcome.get("audit"),
+        "recoveries": recoveries(rates, errors_of(outcome), faults), "audit": outcome.get("audit"),
     }  # fmt: skip
 
 

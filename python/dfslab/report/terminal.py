@@ -175,13 +175,13 @@ def search_tables(found: dict[str, Any]) -> list[Any]:
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
     for row in found["curve"]:
-        value, low, high = (units.text(row[key], "s", 3)
-                            for key in ("value_s", "value_s_low", "value_s_high"))  # fmt: skip
+        shown = [units.text(row[key], "s", 3) for key in
+                 ("value_s", "value_s_low", "value_s_high") if row[key] is not None]  # fmt: skip
         verdict = "fails: cannot keep up" if row["saturated"] else row["verdict"]
         table.add_row(
             f"{row['offered_per_s']:.4g}/s", f"{row['rate_per_s']:.4g}/s",
             units.text(row["response_s_mean"], "s", 3),
-            f"{value} ({low}–{high})" if row["runs"] > 1 else value, verdict, str(row["runs"]),
+            f"{shown[0]} ({'–'.join(shown[1:])})" if len(shown) > 1 else shown[0], verdict, str(row["runs"]),
         )  # fmt: skip
     meets, fails, knee = found["meets_per_s"], found["fails_per_s"], found["knee"]
     lines = [

@@ -57,13 +57,15 @@ class Rate:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def document(self) -> dict[str, Any]:
-        """It as plain data."""
+        """It as plain data; a single run has no interval."""
         value, low, high = self.interval()
+        several = len(self.runs) >= FEWEST_RUNS
         return {
             "offered_per_s": self.offered_per_s, "verdict": self.verdict, "runs": len(self.runs),
             "rate_per_s": _mean([run.rate_per_s for run in self.runs]),
             "response_s_mean": _mean([run.response_s_mean for run in self.runs]),
-            "value_s": value, "value_s_low": low, "value_s_high": high,
+            "value_s": value, "value_s_low": low if several else None,
+            "value_s_high": high if several else None,
             "saturated": self.saturated,
         }  # fmt: skip
 

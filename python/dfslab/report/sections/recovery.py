@@ -17,10 +17,12 @@ EMPTY = "No fault was asked for."
 NOTE = (
     "Operations a second while clients ran; dotted lines are faults. Recovered is when half a "
     "second has four fifths of the rate before the fault again. Fewer counts operations below "
-    "that rate until then. Every file whose last change was acknowledged is read back afterwards."
+    "that rate until then. Every file whose last change was acknowledged is read back afterwards; "
+    "a file is doubtful where it was not."
 )
 HEAD = ["configuration", "fault", "at", "before", "lowest", "silent", "recovered after", "fewer",
-        "failed", "acknowledged files", "missing", "wrong", "unreadable"]  # fmt: skip
+        "failed"]  # fmt: skip
+AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 
 def render(study: ReportInput) -> Markup | None:
@@ -29,8 +31,10 @@ def render(study: ReportInput) -> Markup | None:
     if not found:
         return None
     figures = [_figure(study, result) for result in found]
-    rows = [_row(study, result) for result in found]
-    return note(NOTE) + Markup("").join(figures) + table(HEAD, rows, texts=2)
+    rows = [row for result in found for row in _rows(study, result)]
+    audits = [_audit(study, result) for result in found]
+    tables = table(HEAD, rows, texts=2) + table(["configuration", *AUDIT], audits)
+    return note(NOTE) + Markup("").join(figures) + tables
 
 
 def _title(study: ReportInput, result: Result) -> str:
@@ -68,20 +72,27 @@ def _fault(one: dict[str, Any]) -> str:
     return f"{one['action']} {one['target']}"
 
 
-def _row(study: ReportInput, result: Result) -> list[str]:
+def _rows(study: ReportInput, result: Result) -> list[list[str]]:
     told = result.detail["faults"]
-    seen, audit = told["recovery"], told["audit"] or {}
 
-    def rate(key: str) -> str:
-        return DASH if seen.get(key) is None else f"{number(seen[key])}/s"
+    def row(seen: dict[str, Any]) -> list[str]:
+        return [
+            _title(study, result), seen["fault"], seconds(seen["at_s"]),
+            _rate(seen["before_per_s"]), _rate(seen["lowest_per_s"]), seconds(seen["silent_s"]),
+            seconds(seen["recovered_after_s"]), _count(seen["shortfall"]), _count(seen["failed"]),
+        ]  # fmt: skip
 
-    def count(value: float | None) -> str:
-        return DASH if value is None else f"{value:,.0f}"
+    return [row(seen) for seen in told["recoveries"]]
 
-    return [
-        _title(study, result), ", ".join(map(_fault, told["done"])), seconds(seen.get("fault_s")),
-        rate("before_per_s"), rate("lowest_per_s"), seconds(seen.get("silent_s")),
-        seconds(seen.get("recovered_after_s")), count(seen.get("shortfall")),
-        count(seen.get("failed")),
-        *(count(audit.get(key)) for key in ("files", "missing", "wrong", "unreadable")),
-    ]  # fmt: skip
+
+def _audit(study: ReportInput, result: Result) -> list[str]:
+    audit = result.detail["faults"]["audit"] or {}
+    return [_title(study, result), *(_count(audit.get(key)) for key in AUDIT)]
+
+
+def _rate(value: float | None) -> str:
+    return DASH if value is None else f"{number(value)}/s"
+
+
+def _count(value: float | None) -> str:
+    return DASH if value is None else f"{value:,.0f}"
