@@ -177,11 +177,12 @@ def search_tables(found: dict[str, Any]) -> list[Any]:
     for row in found["curve"]:
         shown = [units.text(row[key], "s", 3) for key in
                  ("value_s", "value_s_low", "value_s_high") if row[key] is not None]  # fmt: skip
+        value = f"{shown[0]} ({'–'.join(shown[1:])})" if len(shown) > 1 else shown[0]
         verdict = "fails: cannot keep up" if row["saturated"] else row["verdict"]
         table.add_row(
             f"{row['offered_per_s']:.4g}/s", f"{row['rate_per_s']:.4g}/s",
             units.text(row["response_s_mean"], "s", 3),
-            f"{shown[0]} ({'–'.join(shown[1:])})" if len(shown) > 1 else shown[0], verdict, str(row["runs"]),
+            value, verdict, str(row["runs"]),
         )  # fmt: skip
     meets, fails, knee = found["meets_per_s"], found["fails_per_s"], found["knee"]
     lines = [
