@@ -15,6 +15,7 @@ def run_load(
     plan: str,
     progress: Callable[[float, str], object] | None = None,
     gate: Callable[[], float] | None = None,
+    watch: Callable[[int, int, int, int], object] | None = None,
 ) -> tuple[str, list[tuple[str, int, int, int, int, int, int]], bytes]: ...
 def merge_reports(reports: list[str]) -> str: ...
 def trace_write(

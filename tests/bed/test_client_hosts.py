@@ -6,6 +6,7 @@ import pytest
 from dfslab.beds.host import DATA_ADAPTER, Host
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
+from dfslab.instruments.visibility import visibility
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
@@ -33,8 +34,13 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         before = [sent_bytes(host) for host in bed.clients]
         result = Measure().run(point)
         sent = [sent_bytes(host) - was for host, was in zip(bed.clients, before, strict=True)]
+        created, appended = visibility(scenario, trials=3, changes=("create", "append"))
         mounts = [host.path(bed.mount_point) for host in bed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
+    assert (created["unseen"], appended["unseen"]) == (0, 0)
+    # A client believes attributes that it has seen for a second, and what is appended is not there.
+    assert appended["stale_trials"] == 3
+    assert 0.1 < appended["visible_s_p50"] < 4.0
     assert result.complete
     assert result.notes == []
     parts = [(p["name"], p["clients_from"], p["clients_to"]) for p in result.detail["places"]]

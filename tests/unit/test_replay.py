@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.stream import checked
 from dfslab.workloads.replay import Parameters
 
+DFSLAB = Path(sys.executable).with_name("dfslab")
 TRACE = r"""
 10 100.000000 execve("/bin/x", ["x"], 0x7ffc /* 9 vars */) = 0 <0.000300>
 10 100.100000 openat(AT_FDCWD, "in", O_RDONLY|O_CLOEXEC) = 3 <0.000010>
@@ -169,3 +171,62 @@ def test_a_real_command_is_traced_and_done_again(tmp_path):
 def _made(path: Path) -> Path:
     path.mkdir()
     return path
+
+
+BLOCKS = """
+  8,16   1        1     0.000000000   100  Q   R 2048 + 8 [fio]
+  8,16   1        2     0.000001000   100  G   R 2048 + 8 [fio]
+  8,16   0        3     0.250000000   101  Q  WS 2064 + 16 [fio]
+  8,0    0        4     0.125000000   101  Q   R 900 + 1 [fio]
+  8,16   0        5     0.300000000     0  C  WS 2064 + 16 [0]
+  8,16   0        6     0.400000000   101  Q   N 0 [fio]
+  8,16   0        7     0.500000000   101  Q   D 4096 + 8 [fstrim]
+"""
+
+
+def test_queued_block_requests_are_reads_and_writes_of_their_devices():
+    told = replay.blkparse(BLOCKS.splitlines())
+    assert [(one.path, one.operation, one.offset_bytes, one.size_bytes) for one in told] == [
+        ("8,16", "pread", 0, 4096), ("8,0", "pread", 0, 512), ("8,16", "pwrite", 8192, 8192),
+    ]  # fmt: skip
+    stream = replay.replay(told, 2)
+    assert stream.starts_s == [0.0, 0.0, 0.125, 0.125, 0.25, 0.25]
+
+
+def test_a_recorded_run_replays_as_itself(tmp_path):
+    """By the command line: a run is recorded, replayed, and recorded again."""
+
+    def measured(text: str, name: str) -> list[tuple]:
+        path, kept = tmp_path / f"{name}.toml", tmp_path / f"{name}.stream"
+        path.write_text(SCENARIO.format(name=name, directory=tmp_path, workload=text))
+        words = ["measure", str(path), "--out", str(tmp_path / "runs"), "--record", str(kept)]
+        done = subprocess.run([DFSLAB, *words, "--json"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        again = subprocess.run([DFSLAB, *words, "--json"], capture_output=True, text=True)
+        assert again.returncode == 2
+        assert "does not overwrite" in again.stderr
+        given = replay.recorded(kept.read_bytes()).given
+        return [tuple(one.values()) for one in given]
+
+    mixture = 'name = "mixture"\nread_share = 0.5\nfile_size = "16 KiB"\nclients = 2'
+    first = measured(f"{mixture}\noperations_per_client = 20", "first")
+    trace = f'name = "replay"\nform = "recorded"\ntrace = "{tmp_path}/first.stream"\nclients = 2'
+    assert len(first) == 40
+    assert measured(trace, "second") == first
+
+
+SCENARIO = """
+schema = 1
+name = "{name}"
+[[deployment.node]]
+roles = {{ client = 1, storage = 1 }}
+[file_system]
+name = "local"
+[file_system.access]
+directory = "{directory}"
+[workload]
+{workload}
+[run]
+methods = ["measure"]
+repetitions = 1
+"""

@@ -9,8 +9,9 @@ use crate::clock::Clock;
 use crate::generations::{Generations, UNKNOWN};
 use crate::plan::Verify;
 use crate::record::{Done, Step};
+use crate::report::AuditReport;
 use crate::setup::Setup;
-use crate::target::{Call, File, Target};
+use crate::target::{capabilities_of, Call, File, Target};
 use crate::{Error, ErrorKind, Result, Status};
 
 /// Buffers are aligned to this, as direct I/O demands.
@@ -404,25 +405,57 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Check every file that is left and certain, from its first byte to its last.
-    pub fn verify_all(&mut self, stop: &dyn Fn() -> bool, verified_bytes: &mut u64) -> Result<()> {
+    /// Check every file that is left and certain, from its first byte to its last, and tell `wrong`
+    /// of each that is not so; the bytes that were read. Where nobody answers any more, what is
+    /// left counts as unreadable.
+    pub fn verify_all(
+        &mut self,
+        stop: &dyn Fn() -> bool,
+        audit: &mut AuditReport,
+        wrong: &mut dyn FnMut(&Error),
+    ) -> u64 {
+        let (mut bytes, mut alone) = (0, false);
         for file in self.own_files() {
             let made = self.files[file as usize];
-            if stop() {
-                return Ok(());
-            }
             if made.doubtful {
+                audit.doubtful += 1;
                 continue;
             }
-            *verified_bytes += self.verify(file, made.bytes)?;
+            if stop() {
+                break;
+            }
+            audit.files += 1;
+            if alone {
+                audit.unreadable += 1;
+                continue;
+            }
+            match self.verify(file, made.bytes) {
+                Ok(read) => {
+                    audit.whole += 1;
+                    bytes += read;
+                }
+                Err(error) => {
+                    match error.kind {
+                        ErrorKind::NotFound => audit.missing += 1,
+                        ErrorKind::Corruption => audit.wrong += 1,
+                        _ => audit.unreadable += 1,
+                    }
+                    alone = error.status() == Status::Temporary;
+                    wrong(&error);
+                }
+            }
         }
-        Ok(())
+        bytes
     }
 
     /// Bytes of one file, all as written and no more or less than `bytes`.
     fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
         let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
         self.go_to(self.number, file);
+        if capabilities_of(self.setup.plan.target.name())?.drop_file_cache {
+            // What this machine still has in memory says nothing of what is stored.
+            self.target.drop_cache(&self.path)?;
+        }
         let mut open = self.target.open(&self.path)?;
         let (mut buffer, from) = self.take_buffer();
         let mut offset = 0;

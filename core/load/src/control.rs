@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::series::Second;
+
 /// The parts of a run, in order.
 #[derive(Clone, Copy)]
 pub enum Phase {
@@ -32,10 +34,27 @@ enum Gate {
     Open(Instant),
 }
 
+/// What clients did in the timed part: all of it so far, the longest since it was last asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Sum of the latencies of those that succeeded, ns.
+    pub latency_ns_sum: u64,
+    /// The longest of them since it was last asked, ns.
+    pub latency_ns_max: u64,
+}
+
 /// Shared between a run and whoever watches it.
 #[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
+    seen_count: AtomicU64,
+    seen_errors: AtomicU64,
+    seen_ns_sum: AtomicU64,
+    seen_ns_max: AtomicU64,
     done: AtomicU64,
     total: AtomicU64,
     phase: AtomicU64,
@@ -122,6 +141,28 @@ impl Control {
     /// Files or operations done in the present phase.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
+    }
+
+    /// What the clients have told of the timed part.
+    pub fn seen(&self) -> Seen {
+        Seen {
+            count: self.seen_count.load(Ordering::Relaxed),
+            errors: self.seen_errors.load(Ordering::Relaxed),
+            latency_ns_sum: self.seen_ns_sum.load(Ordering::Relaxed),
+            latency_ns_max: self.seen_ns_max.swap(0, Ordering::Relaxed),
+        }
+    }
+
+    /// Count what one client did since it told last: all of it `before` and `now`.
+    pub(crate) fn tell(&self, before: &Second, now: &Second) {
+        let (count, errors) = (now.count - before.count, now.errors - before.errors);
+        let spent = now.latency_ns_sum - before.latency_ns_sum;
+        self.count(count + errors);
+        self.seen_count.fetch_add(count, Ordering::Relaxed);
+        self.seen_errors.fetch_add(errors, Ordering::Relaxed);
+        self.seen_ns_sum.fetch_add(spent, Ordering::Relaxed);
+        self.seen_ns_max
+            .fetch_max(now.latency_ns_max, Ordering::Relaxed);
     }
 
     pub(crate) fn stopped(&self) -> bool {

@@ -20,13 +20,13 @@ mod series;
 mod setup;
 mod target;
 
-pub use control::Control;
+pub use control::{Control, Seen};
 pub use error::{Error, ErrorKind, Result, Status};
 pub use outcome::Outcome;
 pub use plan::{Plan, Spans, Verify};
 pub use report::{
-    ClientReport, ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report, SpanRecord,
-    StepReport,
+    AuditReport, ClientReport, ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report,
+    SpanRecord, StepReport,
 };
 pub use runner::run;
 pub use series::{steady, Second, Steady};

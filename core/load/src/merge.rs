@@ -33,6 +33,9 @@ impl Report {
         self.per_client.sort_by_key(|client| client.client);
         self.errors = merged_errors(&self.errors, &other.errors);
         self.verified_bytes += other.verified_bytes;
+        if let Some(theirs) = &other.audit {
+            self.audit.get_or_insert_default().merge(theirs);
+        }
         if self.cache != other.cache {
             self.cache.dropped = "differently".to_string();
         }

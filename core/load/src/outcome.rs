@@ -7,8 +7,8 @@ use dfslab_workload::encode;
 
 use crate::record::{Part, Record};
 use crate::report::{
-    CacheReport, ClientReport, Counted, CpuReport, ErrorCount, GeneratorReport, OperationReport,
-    PhaseReport, Report, SpanRecord, StepReport,
+    AuditReport, CacheReport, ClientReport, Counted, CpuReport, ErrorCount, GeneratorReport,
+    OperationReport, PhaseReport, Report, SpanRecord, StepReport,
 };
 use crate::series::add_seconds;
 use crate::setup::Setup;
@@ -76,6 +76,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
         per_client: records.iter().map(|r| per_client(r, timing)).collect(),
         errors: errors(records),
         verified_bytes: records.iter().map(|record| record.verified_bytes).sum(),
+        audit: audit(records),
         cache: CacheReport {
             dropped: plan.target.wants_cold().unwrap_or("none").to_string(),
         },
@@ -172,6 +173,16 @@ fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
         .into_iter()
         .map(|(name, counted)| (name, counted.step()))
         .collect()
+}
+
+/// What became of what was acknowledged, where that was looked at.
+fn audit(records: &[Record]) -> Option<AuditReport> {
+    let found = records.iter().filter_map(|record| record.audit.as_ref());
+    found.fold(None, |whole: Option<AuditReport>, its| {
+        let mut whole = whole.unwrap_or_default();
+        whole.merge(its);
+        Some(whole)
+    })
 }
 
 /// What failed, by operation and kind.

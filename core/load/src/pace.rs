@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::clock::monotonic_ns;
 use crate::record::Record;
 use crate::runner::Together;
+use crate::series::Second;
 
 /// A sleeping client looks this often whether it is to stop.
 const LONGEST_SLEEP_NS: u64 = 20_000_000;
@@ -95,6 +96,14 @@ impl<'a> Pace<'a> {
     }
 }
 
+/// Say what was done since it was said last.
+#[cold]
+fn tell(together: &Together, before: &mut Second, record: &mut Record) {
+    let now = record.part().series.so_far();
+    together.control.tell(before, &now);
+    *before = now;
+}
+
 /// One client's operations of one phase.
 pub fn timed_phase(
     client: &mut Client,
@@ -116,7 +125,7 @@ pub fn timed_phase(
         wake_exactly();
     }
     client.now = monotonic_ns().max(pace.zero);
-    let (mut failed, mut told, mut untold) = (record.failures, client.now, 0);
+    let (mut failed, mut told, mut before) = (record.failures, client.now, Second::default());
     while stream.is_in(phase) {
         let Some(due) = pace.due(stream, client.now) else {
             break;
@@ -140,12 +149,11 @@ pub fn timed_phase(
             together.errors.fetch_add(now - failed, Ordering::Relaxed);
             failed = now;
         }
-        untold += 1;
         if client.now.saturating_sub(told) >= TELL_EVERY_NS {
-            together.control.count(untold);
-            (told, untold) = (client.now, 0);
+            told = client.now;
+            tell(together, &mut before, record);
         }
     }
-    together.control.count(untold);
+    tell(together, &mut before, record);
     together.reached_wall(phase, record.last_end().unwrap_or_else(monotonic_ns));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dfslab_stats::Histogram;
 use dfslab_workload::{Operation, OperationKind};
 
-use crate::report::{Counted, SpanRecord};
+use crate::report::{AuditReport, Counted, SpanRecord};
 use crate::series::Series;
 use crate::Error;
 
@@ -175,6 +175,7 @@ pub struct Record {
     pub errors: Errors,
     pub executed: Vec<Operation>,
     pub verified_bytes: u64,
+    pub audit: Option<AuditReport>,
     pub failures: u64,
 }
 
@@ -311,6 +312,7 @@ impl Record {
             errors: BTreeMap::new(),
             executed: Vec::new(),
             verified_bytes: 0,
+            audit: None,
             failures: 0,
         }
     }

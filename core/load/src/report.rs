@@ -69,6 +69,35 @@ pub struct ErrorCount {
     pub first: String,
 }
 
+/// What became of the files whose making and last change were acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditReport {
+    /// Files that had to be there.
+    pub files: u64,
+    /// Of these, as they were written, from the first byte to the last.
+    pub whole: u64,
+    /// Not there.
+    pub missing: u64,
+    /// There with other bytes, fewer or more.
+    pub wrong: u64,
+    /// Not to be read: nobody answers, or another error.
+    pub unreadable: u64,
+    /// Files beside them whose last change was not acknowledged: nothing is promised of these.
+    pub doubtful: u64,
+}
+
+impl AuditReport {
+    /// Add what others found.
+    pub fn merge(&mut self, other: &AuditReport) {
+        self.files += other.files;
+        self.whole += other.whole;
+        self.missing += other.missing;
+        self.wrong += other.wrong;
+        self.unreadable += other.unreadable;
+        self.doubtful += other.doubtful;
+    }
+}
+
 /// What was emptied before the timed part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
@@ -169,6 +198,9 @@ pub struct Report {
     pub errors: Vec<ErrorCount>,
     /// Bytes whose content was checked.
     pub verified_bytes: u64,
+    /// The check of everything that was acknowledged, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditReport>,
     /// Cache state.
     pub cache: CacheReport,
     /// Processor time.

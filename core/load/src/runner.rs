@@ -16,7 +16,7 @@ use crate::outcome::{outcome, Beside, Outcome, PhaseTiming, Timing};
 use crate::pace::{sleep_until, timed_phase};
 use crate::plan::{Plan, Verify};
 use crate::record::Record;
-use crate::report::CpuReport;
+use crate::report::{AuditReport, CpuReport};
 use crate::setup::Setup;
 use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
@@ -330,7 +330,7 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
         together.refuse(error);
     }
     let mut record = run_phases(&mut client, together);
-    let mut count = |during: &str, outcome: Result<()>| {
+    let count = |record: &mut Record, during: &str, outcome: Result<()>| {
         if let Err(error) = outcome {
             together.errors.fetch_add(1, Ordering::Relaxed);
             record.note(during, &error);
@@ -338,20 +338,24 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     };
     let whole = !together.broken.load(Ordering::Relaxed) && !control.stopped();
     if whole && plan.verify == Verify::After {
-        let mut verified = 0;
-        count(
-            "verify",
-            guarded("verify", || client.verify_all(&stop, &mut verified)),
-        );
-        record.verified_bytes += verified;
+        let (mut audit, mut errors) = (AuditReport::default(), Vec::new());
+        let verified = guarded("verify", || {
+            let mut wrong = |error: &Error| errors.push(error.clone());
+            Ok(client.verify_all(&stop, &mut audit, &mut wrong))
+        });
+        record.audit = Some(audit);
+        errors
+            .into_iter()
+            .for_each(|error| count(&mut record, "verify", Err(error)));
+        match verified {
+            Ok(bytes) => record.verified_bytes += bytes,
+            Err(error) => count(&mut record, "verify", Err(error)),
+        }
     }
     control.enter(Phase::CleaningUp, 0);
     if !plan.keep {
         let cleaned = guarded("clean_up", || client.clean_up());
-        if let Err(error) = cleaned {
-            together.errors.fetch_add(1, Ordering::Relaxed);
-            record.note("clean_up", &error);
-        }
+        count(&mut record, "clean_up", cleaned);
     }
     Some(record)
 }

@@ -26,6 +26,8 @@ pub struct Second {
 pub struct Series {
     seconds: Vec<Second>,
     present: Second,
+    /// All seconds before the present one, together.
+    past: Second,
     /// Number of the present second, and when it ends.
     number: u64,
     end_ns: u64,
@@ -73,11 +75,20 @@ impl Series {
         if present == Second::default() {
             return;
         }
+        self.past.add(&present);
         let place = self.number.min(MOST_SECONDS) as usize;
         if place >= self.seconds.len() {
             self.seconds.resize(place + 1, Second::default());
         }
         self.seconds[place].add(&present);
+    }
+
+    /// Everything so far, together; the longest is that of the present second.
+    pub fn so_far(&self) -> Second {
+        let mut all = self.past;
+        all.add(&self.present);
+        all.latency_ns_max = self.present.latency_ns_max;
+        all
     }
 
     /// All seconds until the last one in which anything ended.

@@ -96,16 +96,18 @@ fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
 }
 
 /// Run a plan: (report as JSON, spans, executed operations). `progress(share, phase)` is called now
-/// and then. With a `gate`, the run waits once it is prepared until `gate()` has given its start, a
-/// reading of CLOCK_MONOTONIC in seconds. Ctrl-C stops the run, cleans up and raises
-/// KeyboardInterrupt; so does any exception of `progress` or `gate`.
+/// and then, and `watch(count, errors, latency_ns_sum, latency_ns_max)` with all that was done so
+/// far and the longest since the last call. With a `gate`, the run waits once it is prepared until
+/// `gate()` has given its start, a reading of CLOCK_MONOTONIC in seconds. Ctrl-C stops the run,
+/// cleans up and raises KeyboardInterrupt; so does any exception of a callback.
 #[pyfunction]
-#[pyo3(signature = (plan, progress=None, gate=None))]
+#[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(
     py: Python<'py>,
     plan: &str,
     progress: Option<Bound<'py, PyAny>>,
     gate: Option<Bound<'py, PyAny>>,
+    watch: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(String, Vec<SpanTuple>, Bound<'py, PyBytes>)> {
     let plan = Plan::parse(plan).map_err(from_load)?;
     let control = Arc::new(match gate {
@@ -127,7 +129,7 @@ fn run_load<'py>(
     while !over.load(Ordering::Acquire) && !worker.is_finished() {
         py.detach(|| std::thread::park_timeout(POLL));
         let told = match interrupted {
-            None => tell(py, &control, progress.as_ref(), gate.as_ref()),
+            None => tell(py, &control, [&watch, &progress, &gate].map(Option::as_ref)),
             Some(_) => py.check_signals(),
         };
         if let Err(error) = told {
@@ -144,14 +146,19 @@ fn run_load<'py>(
     }
 }
 
-/// Look for Ctrl-C, tell the progress, and ask for the start when the run waits for it.
+/// Look for Ctrl-C, tell what was seen and the progress, and ask for the start when the run waits
+/// for it.
 fn tell(
     py: Python<'_>,
     control: &Control,
-    progress: Option<&Bound<'_, PyAny>>,
-    gate: Option<&Bound<'_, PyAny>>,
+    [watch, progress, gate]: [Option<&Bound<'_, PyAny>>; 3],
 ) -> PyResult<()> {
     py.check_signals()?;
+    if let Some(watch) = watch {
+        let seen = control.seen();
+        let spent = (seen.latency_ns_sum, seen.latency_ns_max);
+        watch.call1((seen.count, seen.errors, spent.0, spent.1))?;
+    }
     if let Some(progress) = progress {
         progress.call1(control.progress())?;
     }

@@ -19,7 +19,7 @@ from dfslab.beds.cluster import Cluster, Made
 from dfslab.beds.daemon import READY_DEADLINE_S, Daemon
 from dfslab.beds.errors import BedError
 from dfslab.beds.hardware import Check
-from dfslab.beds.host import Host, HostDaemon
+from dfslab.beds.host import AdoptedDaemon, Host, HostDaemon
 from dfslab.beds.machine import not_made
 from dfslab.beds.process import MARK, Process
 from dfslab.beds.score import score
@@ -251,6 +251,18 @@ class BaseBed:
         one.launch()
         self._record_daemons()
         one.wait_ready()
+
+    def daemons_at(self, target: str) -> list[str]:
+        """The daemon of that name, or all of the host of that name; BedError when it is neither."""
+        if target in self.daemons:
+            return [target]
+        on_hosts = {name: d.host.name for name, d in self.daemons.items()
+                    if isinstance(d, HostDaemon | AdoptedDaemon)}  # fmt: skip
+        found = [name for name, host in on_hosts.items() if host == target]
+        if not found:
+            known = ", ".join([*self.daemons, *dict.fromkeys(on_hosts.values())])
+            raise BedError("state", f"bed {self.name}", f"no {target!r}; there are {known}")
+        return found
 
     def daemon(self, name: str) -> Daemon:
         """The daemon of that name; BedError with the known names otherwise."""

@@ -88,12 +88,37 @@ class Cluster:
         self._limits.disk(name, self._made.devices[number], disk_limits(group))
         self._limits.processor(name, group.processors * group.cores * group.share)
         link = link_of(group, self.deployment)
-        switch = next(p for kind, p in self._made.processes if kind == "switch")
-        port = "\n".join(["set -e", *network.shaper(f"p{number + 1}", link)])
-        own = "\n".join(["set -e", *network.shaper(DATA_ADAPTER, link)])
-        entering = ["nsenter", "-t", str(switch.pid), "-n", "--", "sh", "-c", port]
-        _run_all([(f"the port of {name}", entering), (name, host.command(["sh", "-c", own]))],
-                 self._env)  # fmt: skip
+        at_switch = "\n".join(["set -e", *network.shaper(f"p{number + 1}", link)])
+        self._at_switch(name, at_switch)
+        host.run("sh", "-c", "\n".join(["set -e", *network.shaper(DATA_ADAPTER, link)]))
+
+    def cut(self, name: str) -> None:
+        """Pull the cable of a host: nothing reaches it and nothing leaves it."""
+        self._at_switch(name, network.cut_script(self._number(name)))
+
+    def slow(self, name: str, rate_bytes_per_s: float) -> None:
+        """Let a host's link carry less, each way."""
+        number = self._number(name)
+        link = self.links[number - 1]
+        at_switch = network.slow_script(f"p{number}", link, rate_bytes_per_s)
+        self._at_switch(name, at_switch)
+        at_host = network.slow_script(DATA_ADAPTER, link, rate_bytes_per_s)
+        self.host(name).run("sh", "-c", at_host)
+
+    def heal(self, name: str) -> None:
+        """Give a host its link back as it was declared."""
+        number = self._number(name)
+        link = self.links[number - 1]
+        self.host(name).run("sh", "-c", network.declared_script(link))
+        self._at_switch(name, network.plug_script(number, link))
+
+    def _number(self, name: str) -> int:
+        return 1 + self.hosts.index(self.host(name))
+
+    def _at_switch(self, name: str, script: str) -> None:
+        switch = dict(self._made.processes)["switch"].pid
+        words = ["nsenter", "-t", str(switch), "-n", "--", "sh", "-c", script]
+        _run_all([(f"the link of {name}", words)], self._env)
 
     def reap(self) -> None:
         """Take ended processes from the process table."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfslab.beds import kernel
 from dfslab.beds.host import DATA_ADAPTER, Host
@@ -77,6 +77,30 @@ def host_script(host: Host, link: Link, congestion: str) -> str:
     if link.delayed:
         lines += _delay(link)
     return "\n".join(lines)
+
+
+def cut_script(number: int) -> str:
+    """Shell commands, in the switch's network, that pull the cable of the host of that number."""
+    return f"ip link set p{number} down"
+
+
+def plug_script(number: int, link: Link) -> str:
+    """Shell commands, in the switch's network, that give a port its link back as declared."""
+    lines = [f"tc qdisc del dev p{number} root 2>/dev/null || true", *shaper(f"p{number}", link),
+             f"ip link set p{number} up"]  # fmt: skip
+    return "\n".join(lines)
+
+
+def slow_script(adapter: str, link: Link, rate_bytes_per_s: float) -> str:
+    """Shell commands at one end of a link that make it carry less."""
+    return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
+
+
+def declared_script(link: Link) -> str:
+    """Shell commands, in a host, that make its adapter what it was declared to be."""
+    delays = _delay(link) if link.delayed and kernel.has("netem") else []
+    gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
+    return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
 
 
 def shaper(adapter: str, link: Link) -> list[str]:

@@ -113,11 +113,16 @@ def design(
 def measure(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
     scheduler: Scheduler = "", as_json: AsJson = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
+    ] = None,
 ) -> None:  # fmt: skip
-    """Measure every configuration; no models."""
+    """Measure every configuration; no models. A recorded stream is for the workload "replay"."""
     chosen = read_scenario(scenario, sets, scheduler=scheduler).with_methods(["measure"])
     with of(scenario):
-        done = with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
+        done = with_progress(
+            as_json, lambda report: laboratory.run(chosen, out, fresh, report, recording=record)
+        )
     tell(as_json, done.document(), terminal.result_table(done.results))
     if not as_json:
         print(f"run: {done.folder}")
@@ -319,6 +324,34 @@ def merge(
             for name, seen in found["operations"].items()]  # fmt: skip
     lost = [place["lost"] for place in found["places"] if place["lost"]]
     tell(as_json, found, f"{found['rate_per_s']:.1f} operations a second", *rows, *lost)
+
+
+@app.command()
+def search(
+    scenario: ScenarioFile, sets: Sets = None, scheduler: Scheduler = "", as_json: AsJson = False,
+    objective: Annotated[
+        str, typer.Option(metavar="TEXT", help='What a rate keeps to: "response_s_p99 <= 20 ms".')
+    ] = "",
+) -> None:  # fmt: skip
+    """The highest rate of an open load that keeps to a latency objective, and the knee."""
+    asked = [f"run.search.objective={objective}"] if objective else []
+    chosen = read_scenario(scenario, [*(sets or ()), *asked], scheduler=scheduler)
+    with of(scenario):
+        found = with_progress(as_json, lambda report: laboratory.search_rate(chosen, report))
+    document = found.document()
+    tell(as_json, document, *terminal.search_tables(document))
+
+
+@app.command()
+def visibility(
+    scenario: ScenarioFile, sets: Sets = None, as_json: AsJson = False,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Changes of each kind.")] = 50,
+) -> None:  # fmt: skip
+    """When one client's changes are visible to another, and the stale answers until then."""
+    chosen = read_scenario(scenario, sets)
+    with of(scenario):
+        found = with_progress(as_json, lambda report: laboratory.visible(chosen, trials, report))
+    tell(as_json, found, terminal.visibility_table(found))
 
 
 @app.command("list")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dfslab import discover
 from dfslab.fleet import run as fleet
-from dfslab.instruments import access
+from dfslab.instruments import access, visibility
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.models import metadata_server, step_functions
@@ -22,10 +23,11 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import crossval, expectations, operations, server_law, store, table
+from dfslab.studies import crossval, expectations, operations, search, server_law, store, table
 from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
+from dfslab.studies.offered import RateProbe
 from dfslab.studies.sweep import sweep
 
 Report = Callable[..., None]
@@ -128,30 +130,56 @@ def _file_bytes(result: Result) -> float:
 
 
 def run(
-    scenario: Scenario, out: Path, fresh: bool, report: Report, always_page: bool = False
+    scenario: Scenario,
+    out: Path,
+    fresh: bool,
+    report: Report,
+    always_page: bool = False,
+    recording: Path | None = None,
 ) -> Done:
     """Run every method of the scenario; nothing is created before the file system answers.
 
-    The page is written where there is anything to compare, or always.
+    The page is written where there is anything to compare, or always. The operations of the first
+    measured run go to a new file, `recording`, where one is named.
     """
+    _check_recording(recording)
     report(0, 1, "planning")
     scenario = designs.planned(scenario)
     points = check(scenario)
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
+    with _session(report) as session:
         if measured and not scenario.design.factor:
             session.reach(points[0].scenario)
         run_store = store.open_run(scenario, out, fresh=fresh)
         with run_store.locked():
             session.trace_directory = run_store.folder / "traces"
+            session.recording = recording
             methods = [discover.method(name) for name in scenario.run.methods]
             results = sweep(scenario, methods, run_store, report)
+            if session.recording is not None:
+                allowed = "all runs were there already; --fresh runs them again"
+                raise InputError("--record", str(recording), allowed)
             session.close()
             done = _weigh(scenario, run_store.folder, results, report)
             if done.comparison is not None or done.server_law is not None or always_page:
                 write_page(done)
             run_store.finish(done.document())
     return done
+
+
+def _check_recording(path: Path | None) -> None:
+    if path is not None and path.exists():
+        raise InputError("--record", str(path), "exists already; dfslab does not overwrite it")
+    if path is not None and not path.parent.is_dir():
+        raise InputError("--record", str(path), "its directory does not exist")
+
+
+@contextmanager
+def _session(report: Report) -> Iterator[access.Session]:
+    """What is reached is shared; whoever looks at the terminal sees the loads."""
+    with access.session(notify=lambda text: report(0, 1, text)) as session:
+        session.watch = getattr(report, "watch", None)
+        yield session
 
 
 def design(scenario: Scenario) -> designs.Plan:
@@ -270,9 +298,24 @@ def measure(scenario: Scenario, report: Report) -> list[Result]:
     """Measure the first configuration, without a run folder."""
     point = check(scenario)[0]
     method: Any = discover.method("measure")
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
+    with _session(report) as session:
         session.progress = lambda share, phase: report(share, 1, phase)
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
+
+
+def visible(scenario: Scenario, trials: int, report: Report) -> list[dict[str, Any]]:
+    """When changes of one client are visible to another, by kind of change."""
+    point = check(scenario)[0]
+    with _session(report):
+        return visibility.visibility(point.scenario, trials)
+
+
+def search_rate(scenario: Scenario, report: Report) -> search.Found:
+    """The highest rate of the first configuration that keeps to `run.search`'s objective."""
+    probe = RateProbe(scenario)
+    with _session(report) as session:
+        session.progress = lambda share, phase: report(share, 1, f"{probe.text} {phase}")
+        return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
 
 
 def merge_parts(files: Sequence[Path]) -> dict[str, Any]:

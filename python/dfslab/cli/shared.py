@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group
+from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from dfslab.cli.live import LoadView
+from dfslab.fleet.watch import Watch
 from dfslab.spec import units
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
@@ -109,18 +113,30 @@ def literal(text: str) -> Any:
         return text
 
 
+class Reporter:
+    """Moves the bar: `reporter(done, total, text)`; `watch` is for loads where somebody looks."""
+
+    def __init__(self, progress: Progress, watch: Watch | None) -> None:
+        self._progress, self.watch = progress, watch
+        self._task = progress.add_task("starting", total=1.0)
+
+    def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
+        self._progress.update(self._task, completed=done, total=total, description=text[:60])
+
+
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
-    """Run `work(report)`; `report(done, total, text)` moves the bar."""
+    """Run `work(report)`; `report(done, total, text)` moves the bar. In a terminal whose standard
+    output is not for a program, loads are shown second by second."""
     console = terminal.console(as_json)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(),
                TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=1.0)
-
-        def report(done: float, total: float, text: str, *_: Any) -> None:
-            progress.update(task, completed=done, total=total, description=text[:60])
-
-        return work(report)
+    progress = Progress(*columns, console=console, transient=True)
+    if as_json or not console.is_terminal:
+        with progress:
+            return work(Reporter(progress, None))
+    view = LoadView()
+    with Live(Group(progress, view), console=console, transient=True):
+        return work(Reporter(progress, view.watch))
 
 
 def tell(as_json: bool, document: Any, *tables: Any) -> None:

@@ -2,7 +2,7 @@
 
 One JSON document a line. In: a plan, then `{"start_at_monotonic_s": t}` or
 `{"start_at_unix_s": t}`. Out: `{"ready": ...}` once prepared, and again before each later phase of
-the stream, `{"progress": [share, phase]}` now and then, and at the end
+the stream, `{"progress": [share, phase], "seen": [...]}` now and then, and at the end
 `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
 The end of the input, SIGTERM and SIGINT stop it: what it made is removed, also when its controller
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dfslab import _core
+from dfslab.fleet.watch import Seen
 
 TELL_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
@@ -86,13 +87,16 @@ class Agent:
         self._out = out
         self._keep = keep
         self._told_s = 0.0
+        self._seen = Seen()
         self._started = self._alone = False
 
     def run(self) -> None:
         """Take the plan, run it, answer."""
         try:
             plan = self._lines.next()
-            report, spans, recorded = _core.run_load(json.dumps(plan), self._progress, self._gate)
+            report, spans, recorded = _core.run_load(
+                json.dumps(plan), self._progress, self._gate, self._watch
+            )
         except Stopped as stopped:
             # Mostly nobody reads this any more; whoever does learns what could not be removed.
             left = getattr(stopped, "__notes__", [])
@@ -129,13 +133,17 @@ class Agent:
         self._started = True
         return start_s
 
+    def _watch(self, *counts: int) -> None:
+        self._seen = self._seen.then(Seen(*counts))
+
     def _progress(self, share: float, phase: str) -> None:
         if not self._alone:
             self._check()
         now_s = time.monotonic()
         if now_s >= self._told_s + TELL_EVERY_S:
             self._told_s = now_s
-            self._say({"progress": [share, phase]})
+            self._say({"progress": [share, phase], "seen": self._seen})
+            self._seen = self._seen._replace(latency_ns_max=0)
 
     def _check(self) -> None:
         """Stopped when the controller wants that, or has gone and the answer is for it alone."""

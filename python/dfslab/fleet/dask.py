@@ -26,6 +26,7 @@ from distributed import Client
 from dfslab.fleet import node, run
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import ClusterKind, Nodes, Place, split
+from dfslab.fleet.watch import Seen, Watch
 
 CONNECT_LIMIT_S = 10.0
 JOIN_LIMIT_S = 180.0
@@ -75,6 +76,7 @@ class Part:
     times_ready: int = 0
     answer: dict[str, Any] | None = None
     progress: tuple[float, str] = (0.0, "preparing")
+    seen: Seen = Seen()
     ended: str | None = None
     silent: bool = False
     heard_s: float = field(default_factory=time.monotonic)
@@ -86,10 +88,14 @@ class Part:
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = said["times_ready"], said["answer"]
         self.progress, self.ended = tuple(said["progress"]), said["ended"]
+        self.seen = self.seen.then(Seen(*said["seen"]))
 
 
 def run_load(
-    plan: Mapping[str, Any], nodes: Nodes, progress: run.Progress | None = None
+    plan: Mapping[str, Any],
+    nodes: Nodes,
+    progress: run.Progress | None = None,
+    watch: Watch | None = None,
 ) -> tuple[dict[str, Any], run.Spans, bytes]:
     """As run.run_load, by the nodes of a Dask cluster.
 
@@ -102,7 +108,9 @@ def run_load(
 
     def work() -> tuple[dict[str, Any], run.Spans, bytes]:
         try:
-            return asyncio.run(_Controller(plan, nodes, progress, stopping).work())
+            return asyncio.run(
+                _Controller(plan, nodes, progress, watch or Watch(), stopping).work()
+            )
         finally:
             over.set()
 
@@ -119,9 +127,9 @@ class _Controller:
     """One load on the nodes of one cluster."""
 
     def __init__(self, plan: Mapping[str, Any], nodes: Nodes, progress: run.Progress | None,
-                 stopping: threading.Event) -> None:  # fmt: skip
+                 watch: Watch, stopping: threading.Event) -> None:  # fmt: skip
         self._plan, self._nodes, self._progress = plan, nodes, progress
-        self._stopping = stopping
+        self._stopping, self._watch = stopping, watch
         self._run = uuid.uuid4().hex[:12]
         self._parts: list[Part] = []
         self._client: Client
@@ -238,10 +246,12 @@ class _Controller:
             return part.times_ready > phase or (phase > 0 and over)
 
         await self._until(is_there, needed=phase == 0)
-        await self._start()
+        start_s = await self._start()
+        if phase == 0:
+            self._watch.started(start_s)
 
-    async def _start(self) -> None:
-        """Tell every agent the start as its own clock will show it."""
+    async def _start(self) -> float:
+        """Tell every agent the start as its own clock will show it; as ours does."""
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
@@ -257,6 +267,7 @@ class _Controller:
                     await self._call(part, node.tell, part.kept, told)
 
         await self._all(tell)
+        return at_monotonic_s
 
     async def _until(self, done: Callable[[Part], bool], needed: bool = False) -> None:
         """Listen until all parts are done; where all are `needed`, the first that fails ends it."""
@@ -265,6 +276,7 @@ class _Controller:
             for part in self._parts:
                 if needed and part.ended is not None:
                     run.fail(part)
+            self._watch.tell(self._parts)
             self._tell(*run.progress_of(self._parts))
             await asyncio.sleep(POLL_S)
 

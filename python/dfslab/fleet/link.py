@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.fleet.places import Place
+from dfslab.fleet.watch import Seen
 
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
@@ -36,6 +37,7 @@ class Link:
         self.times_ready = 0
         self.answer: dict[str, Any] | None = None
         self.progress: tuple[float, str] = (0.0, "preparing")
+        self.seen = Seen()
         self.ended: str | None = None
         self._buffer = bytearray()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
@@ -92,6 +94,7 @@ class Link:
         if (told := document.get("progress")) is not None:
             share, phase = told
             self.progress = (float(share), str(phase))
+            self.seen = self.seen.then(Seen(*document.get("seen", ())))
         elif (ready := document.get("ready")) is not None:
             self.ready = ready
             self.times_ready += 1

@@ -46,7 +46,8 @@ def hear(kept: Path) -> dict[str, Any]:
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
     said = {"ready": link.ready, "times_ready": link.times_ready, "progress": link.progress,
-            "ended": link.ended}  # fmt: skip
+            "ended": link.ended, "seen": tuple(link.seen)}  # fmt: skip
+    link.seen = link.seen._replace(latency_ns_max=0)
     # An answer holds every span: it is sent once, at the end.
     return {**said, "answer": link.answer if link.ended is not None else None}
 

@@ -14,6 +14,7 @@ from dfslab import _core
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import Nodes, Place, split
+from dfslab.fleet.watch import Seen, Watch
 
 Progress = Callable[[float, str], object]
 Spans = list[tuple[str, int, int, int, int, int, int]]
@@ -28,7 +29,10 @@ CLEAN_UP_PATIENCE_S = 120.0
 
 
 def run_load(
-    plan: Mapping[str, Any], places: Sequence[Place] | Nodes, progress: Progress | None = None
+    plan: Mapping[str, Any],
+    places: Sequence[Place] | Nodes,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> tuple[dict[str, Any], Spans, bytes]:
     """(report, spans, executed operations) of a plan whose clients are spread over the places.
 
@@ -39,28 +43,59 @@ def run_load(
         # Dask takes longer to import than all the rest, so only who wants it waits for it.
         from dfslab.fleet import dask
 
-        return dask.run_load(plan, places, progress)
+        return dask.run_load(plan, places, progress, watch)
     if len(places) == 1 and not places[0].prefix:
-        report, spans, recorded = _core.run_load(json.dumps(plan), progress)
-        return json.loads(report), spans, recorded
+        return _here(plan, progress, watch)
     # A number of clients that cannot be is for the agent to refuse.
     slices = split(max(1, plan["stream"]["clients"]), len(places))
     shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
     plan = {**plan, "shared": len(shares) > 1}
     links: list[Link] = []
+
+    def told(share: float, phase: str) -> None:
+        if watch is not None:
+            watch.tell(links)
+        if progress is not None:
+            progress(share, phase)
+
     try:
         for place, part in shares:
             links.append(_linked(place, part, plan))
         # After the last phase those that take each other's files wait for each other once more.
         for phase in range(max(1, len(plan["stream"].get("phases", ()))) + 1):
-            _begin(links, phase, progress)
-        _wait(links, progress, lambda link: link.ended is not None)
+            start_s = _begin(links, phase, told)
+            if watch is not None and phase == 0:
+                watch.started(start_s)
+        _wait(links, told, lambda link: link.ended is not None)
     except BaseException as error:
         for note in _close(links):
             error.add_note(note)
         raise
     _close(links)
     return together(plan, links)
+
+
+def _here(
+    plan: Mapping[str, Any], progress: Progress | None, watch: Watch | None
+) -> tuple[dict[str, Any], Spans, bytes]:
+    """The whole load in this process."""
+    if watch is None:
+        report, spans, recorded = _core.run_load(json.dumps(plan), progress)
+        return json.loads(report), spans, recorded
+    begun: list[float] = []
+
+    def gate() -> float:
+        now_s = time.monotonic()
+        if not begun:
+            watch.started(now_s)
+        begun.append(now_s)
+        return now_s
+
+    def seen(*counts: int) -> None:
+        watch.seen(Seen(*counts))
+
+    report, spans, recorded = _core.run_load(json.dumps(plan), progress, gate, seen)
+    return json.loads(report), spans, recorded
 
 
 def _linked(place: Place, part: range, plan: Mapping[str, Any]) -> Link:
@@ -87,15 +122,15 @@ def _wait(
             progress(*progress_of(links))
 
 
-def _begin(links: Sequence[Link], phase: int, progress: Progress | None) -> None:
-    """Start a phase at one instant everywhere. Who is lost or cut short after the first one is
-    waited for no more."""
+def _begin(links: Sequence[Link], phase: int, progress: Progress | None) -> float:
+    """Start a phase at one instant everywhere, which is returned. Who is lost or cut short after
+    the first one is waited for no more."""
 
     def is_there(link: Link) -> bool:
         return link.times_ready > phase or (phase > 0 and link.is_over)
 
     _wait(links, progress, is_there, needed=phase == 0)
-    _start([link for link in links if not link.is_over])
+    return _start([link for link in links if not link.is_over])
 
 
 def fail(link: Any) -> None:
@@ -115,8 +150,9 @@ def progress_of(links: Sequence[Any]) -> tuple[float, str]:
     return sum(n * share for n, share in shares) / sum(n for n, _ in shares), phase
 
 
-def _start(links: Sequence[Link]) -> None:
-    """Agree on one start: by CLOCK_MONOTONIC where it is ours, by Unix time on other machines."""
+def _start(links: Sequence[Link]) -> float:
+    """Agree on one start, returned as CLOCK_MONOTONIC shows it here: agents are told it by that
+    clock where it is ours, by Unix time on other machines."""
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
         ready = link.ready or {}
@@ -126,6 +162,7 @@ def _start(links: Sequence[Link]) -> None:
             link.say({"start_at_monotonic_s": monotonic_s + START_LEAD_S})
         else:
             link.say({"start_at_unix_s": unix_s + START_LEAD_S})
+    return monotonic_s + START_LEAD_S
 
 
 def _close(links: Sequence[Link]) -> list[str]:

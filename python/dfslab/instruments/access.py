@@ -20,6 +20,7 @@ from urllib.parse import urlparse
 from dfslab import discover
 from dfslab.beds.errors import BedError
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place, directly
+from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.method import RunFailed
 from dfslab.spec import units
@@ -33,12 +34,15 @@ CONNECT_TIMEOUT_S = 5.0
 
 @dataclass
 class Session:
-    """What is open; `trace_directory` is where traces are kept (None: nowhere)."""
+    """What is open; `trace_directory` is where traces are kept (None: nowhere), `recording` the
+    file that the next measured run's operations go to (None: none)."""
 
     notify: Notify = lambda text: None
     trace_directory: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
     progress: Callable[[float, str], None] | None = None
+    watch: Watch | None = None
+    recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
     # Kinds of links and disks that were measured: hundreds of beds are made of a few.

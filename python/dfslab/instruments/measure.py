@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dfslab.fleet import run as fleet
 from dfslab.fleet.run import LoadFailed, WrongPlan
-from dfslab.instruments import access
+from dfslab.fleet.watch import Watch
+from dfslab.instruments import access, recovery
+from dfslab.instruments.faults import Conductor, quietly
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import InputError
@@ -16,6 +20,7 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
+ANY_NUMBER = 2**62
 WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
 WARM_UP_OPERATIONS = 400
 WARM_UP_LIMIT_S = 20.0
@@ -38,14 +43,40 @@ class Measure:
     def run(self, point: Point, repetition: int = 0) -> Result:
         """Measure once. InputError when the target cannot do it, RunFailed when the run failed."""
         with access.current() as session:
-            outcome, _ = run_load(point, repetition, session)
+            outcome = _under_faults(point, repetition, session)
             return to_result(self.name, point, repetition, outcome, session)
 
 
+def _under_faults(point: Point, repetition: int, session: access.Session) -> dict[str, Any]:
+    """The report of one run with what its scenario does to the bed meanwhile."""
+    run = point.scenario.run
+    if not run.fault:
+        return run_load(point, repetition, session)[0]
+    session.reach(point.scenario)
+    conductor = Conductor(session.bed, run.fault)
+    # What fails is what is looked for, and all that was acknowledged is looked at afterwards.
+    changes = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
+    try:
+        outcome, _ = run_load(point, repetition, session, changes, conductor)
+    except BaseException:
+        quietly(conductor)
+        raise
+    conductor.close()
+    outcome["faults"] = recovery.told(outcome, conductor.done, conductor.late)
+    audit = outcome["audit"] or {}
+    outcome["complete"] &= not (audit.get("missing") or audit.get("wrong"))
+    return outcome
+
+
 def run_load(
-    point: Point, repetition: int, session: access.Session, changes: Mapping[str, Any] | None = None
+    point: Point,
+    repetition: int,
+    session: access.Session,
+    changes: Mapping[str, Any] | None = None,
+    conductor: Conductor | None = None,
 ) -> tuple[dict[str, Any], list[tuple]]:
-    """The load generator's report on one run, and its spans; `changes` go over the plan."""
+    """The load generator's report on one run, and its spans; `changes` go over the plan, and a
+    conductor of faults acts beside it."""
     run = point.scenario.run
     target = session.target(point.scenario)
     if session.cold_daemons:
@@ -58,6 +89,7 @@ def run_load(
         "verify": run.verify,
         "time_limit_s": run.time_limit,
         "max_errors": run.max_errors,
+        "record": session.recording is not None,
         **(changes or {}),
     }
     # A design has hundreds of runs, judged by their rates: asking daemons takes as long as a run.
@@ -65,7 +97,8 @@ def run_load(
     if observed is not None:
         observed.observe()  # what was counted before this run is not its own
     try:
-        outcome, spans, _ = fleet.run_load(plan, session.places(point.scenario), session.progress)
+        places = session.places(point.scenario)
+        outcome, spans, recorded = fleet.run_load(plan, places, *_listeners(session, conductor))
     except WrongPlan as error:
         raise InputError("scenario", point.labels or None, str(error)) from error
     except LoadFailed as error:
@@ -75,9 +108,46 @@ def run_load(
         raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
     if observed is not None:
         outcome["observed"] = observed.observe()
+    if session.recording is not None:
+        _keep(recorded, session.recording)
+        session.recording = None
     if session.bed is not None:
         outcome["processor_scores"] = session.bed.scores
     return outcome, spans
+
+
+def _keep(recorded: bytes, path: Path) -> None:
+    """The operations that a run has done, in a new file, whole or not at all."""
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        beside.write_bytes(recorded)
+        # A link, unlike a renaming, never takes the place of a file that is there.
+        os.link(beside, path)
+    except OSError as error:
+        raise RunFailed(f"recording to {path}: {error.strerror}") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _listeners(
+    session: access.Session, conductor: Conductor | None
+) -> tuple[fleet.Progress | None, Watch | None]:
+    """Who is told how far the load is, and who when it began."""
+    if conductor is None:
+        return session.progress, session.watch
+
+    def progress(share: float, phase: str) -> None:
+        conductor.progress(share, phase)
+        if session.progress is not None:
+            session.progress(share, phase)
+
+    watch = session.watch or Watch()
+
+    def started(at_s: float) -> None:
+        conductor.started(at_s)
+        watch.started(at_s)
+
+    return progress, Watch(started, watch.seen)
 
 
 def _warm_up(scenario: Scenario, target: Mapping[str, Any], session: access.Session) -> None:
@@ -140,7 +210,8 @@ def to_result(
 def _notes(outcome: Mapping[str, Any]) -> list[str]:
     failed = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
               for e in outcome["errors"]]  # fmt: skip
-    return [*failed, *_lateness(outcome), *outcome.get("fleet", {}).get("notes", [])]
+    faults = recovery.notes(outcome["faults"]) if "faults" in outcome else []
+    return [*failed, *faults, *_lateness(outcome), *outcome.get("fleet", {}).get("notes", [])]
 
 
 def _lateness(outcome: Mapping[str, Any]) -> list[str]:
@@ -168,7 +239,9 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
 def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
             "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
-            "layers", "processor_scores"]  # fmt: skip
+            "layers", "audit", "processor_scores"]  # fmt: skip
+    if "faults" in outcome:
+        kept.append("faults")
     if "places" in outcome:
         kept += ["places", "late_s", "fleet"]
     operations = outcome["operations"].items()

@@ -195,6 +195,51 @@ def _short(path: str) -> str:
     return "/".join(steps)
 
 
+def search_tables(found: dict[str, Any]) -> list[Any]:
+    """The throughput-latency curve, and what it says."""
+    table = Table(title=f"Rates offered, {found['objective']} (90 % interval)")
+    for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
+        table.add_column(name, justify="left" if name == "verdict" else "right")
+    for row in found["curve"]:
+        shown = [units.text(row[key], "s", 3) for key in
+                 ("value_s", "value_s_low", "value_s_high") if row[key] is not None]  # fmt: skip
+        value = f"{shown[0]} ({'–'.join(shown[1:])})" if len(shown) > 1 else shown[0]
+        verdict = "fails: cannot keep up" if row["saturated"] else row["verdict"]
+        table.add_row(
+            f"{row['offered_per_s']:.4g}/s", f"{row['rate_per_s']:.4g}/s",
+            units.text(row["response_s_mean"], "s", 3),
+            value, verdict, str(row["runs"]),
+        )  # fmt: skip
+    meets, fails, knee = found["meets_per_s"], found["fails_per_s"], found["knee"]
+    lines = [
+        f"keeps to it: {meets:.4g} a second" if meets else "no rate that was tried keeps to it",
+        f"does not any more: {fails:.4g} a second" if fails else "no rate that was tried breaks it",
+    ]
+    if knee:
+        lines.append(f"knee (rate over response time is largest): {knee['rate_per_s']:.4g} "
+                     f"({knee['low']:.4g} to {knee['high']:.4g}) a second")  # fmt: skip
+    return [table, *lines]
+
+
+def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """From acknowledged at one client to seen by another."""
+    caption = "stale looks: begun after the acknowledgement, and still the old state"
+    table = Table(title="From acknowledged at one client to visible at another", caption=caption)
+    for name in ("change", "median (90 % interval)", "90 %", "longest", "stale looks",
+                 "in trials", "torn", "never"):  # fmt: skip
+        table.add_column(name, justify="left" if name == "change" else "right")
+    for row in rows:
+        shown = ["-"] * 3
+        if "visible_s_p50" in row:
+            keys = ("p50_low", "p50_high", "p50", "p90", "max")
+            low, high, *times = (units.text(row[f"visible_s_{key}"], "s", 3) for key in keys)
+            shown = [f"{times[0]} ({low}–{high})", *times[1:]]
+        counts = f"{row['stale_trials']} of {row['trials']}"
+        table.add_row(row["change"], *shown, str(row["stale_looks"]), counts,
+                      str(row["torn_looks"]), str(row["unseen"]))  # fmt: skip
+    return table
+
+
 def advice_table(advice: Sequence[Advice]) -> Table:
     """What to change, and what that would gain."""
     table = Table(title="What limits, what to change, what it would gain (90 % interval)")

@@ -7,6 +7,7 @@ from urllib.parse import urlparse
 
 from dfslab import discover
 from dfslab.spec.environment import parameters, workload_parameters
+from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
@@ -67,6 +68,7 @@ def _check_point(scenario: Scenario) -> None:
             raise InputError("workload.name", scenario.workload.name,
                              f"{system.name} describes no {operation}")  # fmt: skip
     _check_access(scenario, system)
+    _check_faults(scenario)
     _check_roles(scenario, system)
     instances = {role.name: scenario.deployment.instances(role.name) for role in system.roles}
     for key, allowed in system.check(parameters(scenario, system), instances):
@@ -85,6 +87,20 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
     if modelled:
         allowed = f"only closed loads are modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("workload.arrival", arrival, allowed)
+
+
+def _check_faults(scenario: Scenario) -> None:
+    faults = scenario.run.fault
+    if faults and not scenario.file_system.access.bed:
+        allowed = "faults are for beds: file_system.access.bed = true"
+        raise InputError("run.fault", faults[0].text(), allowed)
+    hosts = [name for name, _ in scenario.deployment.nodes()]
+    for fault in faults:
+        # What daemons there are, only the bed knows, and says before a load begins.
+        if fault.action in OF_LINKS and fault.target not in hosts:
+            raise InputError("run.fault.target", fault.target, unknown(fault.target, hosts))
+        if fault.action in OF_LINKS and len(hosts) == 1:
+            raise InputError("run.fault.target", fault.target, "a single host has no link")
 
 
 def _check_roles(scenario: Scenario, system: FileSystem) -> None:

@@ -20,6 +20,10 @@ RECORDED = struct.Struct("<IIQQQQQII")
 DXT_FILE = re.compile(r"^# DXT, file_id: \d+, file_name: (.*)$")
 DXT_LINE = re.compile(r"^\s*X_(?:POSIX|MPIIO)\s+(\d+)\s+(read|write)\s+\d+\s+(\d+)\s+(\d+)"
                       r"\s+([\d.]+)\s+([\d.]+)")  # fmt: skip
+# blkparse: device, processor, number, seconds, process, action, what, sector + sectors.
+BLOCK_LINE = re.compile(r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
+                        r"\s+(\d+) \+ (\d+)")  # fmt: skip
+SECTOR_BYTES = 512
 KEY = "workload.trace"
 
 
@@ -37,8 +41,9 @@ def load(path: Path, form: str, under: str, started_in: str, clients: int) -> Re
         if form == "recorded":
             return recorded(path.read_bytes())
         with path.open(encoding="utf-8", errors="surrogateescape") as lines:
-            done = dxt(lines) if form == "dxt" else strace.read(lines, under, started_in)
-            found = replay(done, clients)
+            readers = {"dxt": dxt, "blkparse": blkparse}
+            read = readers.get(form, lambda text: strace.read(text, under, started_in))
+            found = replay(read(lines), clients)
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
     except ValueError as error:
@@ -61,6 +66,27 @@ def recorded(content: bytes) -> Replay:
             "offset_bytes": offset, "owner": owner,
         })  # fmt: skip
     return found
+
+
+def blkparse(lines: Iterable[str]) -> list[Done]:
+    """What `blkparse` prints: reads and writes as they were queued, each device one file that
+    begins at the lowest sector that the trace has of it."""
+    found: list[tuple[str, float, int, str, int, int]] = []
+    for line in lines:
+        if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):
+            operation = "pread" if "R" in part[4] else "pwrite"
+            sector, sectors = int(part[5]), int(part[6])
+            if sectors:
+                found.append((part[1], float(part[2]), int(part[3]), operation, sector, sectors))
+    lowest: dict[str, int] = {}
+    for device, _, _, _, sector, _ in found:
+        lowest[device] = min(sector, lowest.get(device, sector))
+    found.sort(key=lambda one: one[1])
+    return [
+        Done(start_s, process, operation, device, (sector - lowest[device]) * SECTOR_BYTES,
+             sectors * SECTOR_BYTES)
+        for device, start_s, process, operation, sector, sectors in found
+    ]  # fmt: skip
 
 
 def dxt(lines: Iterable[str]) -> list[Done]:

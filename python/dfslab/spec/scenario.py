@@ -15,7 +15,9 @@ from pydantic import ConfigDict, Field, model_serializer, model_validator
 
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Design, Value
+from dfslab.spec.fault import Fault
 from dfslab.spec.model import InputError, Model, build
+from dfslab.spec.search import Search
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
 
@@ -99,6 +101,12 @@ class Run(Model):
         default_factory=dict, description="What the Dask cluster's class is told, as it is"
     )
     max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
+    fault: list[Fault] = Field(
+        default_factory=list, description="What happens to a bed while its clients run"
+    )
+    search: Search = Field(
+        default_factory=Search, description="How `dfslab search` looks for the highest rate"
+    )
 
 
 class Judge(Model):

@@ -1,4 +1,4 @@
-"""A trace done again: of strace, of Darshan's DXT module, or of an earlier load.
+"""A trace done again: of strace, Darshan's DXT module, blktrace, or an earlier load.
 
 Closed, every client does its operations one after the other. With a rate factor they are due when
 the trace began them, divided by the factor; that needs one client, whose operations keep their
@@ -17,7 +17,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.replay import Replay, largest_transfer, load
 from dfslab.spec.workload import FileParameters
 
-TITLE = "Replay of a trace (strace, Darshan DXT, a recorded stream)"
+TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
 # What a workload does where it is shown without a trace.
 NOTHING = Replay(given=[{"operation": "create", "file": 0}], starts_s=[0.0])
 
@@ -26,9 +26,9 @@ class Parameters(FileParameters):
     """`trace` is what counts; sizes come from it."""
 
     trace: str = Field("", description="The file that holds the trace")
-    form: Literal["strace", "dxt", "recorded"] = Field(
+    form: Literal["strace", "dxt", "blkparse", "recorded"] = Field(
         "strace",
-        description="strace -f -T -ttt, the text of darshan-dxt-parser, or a recorded stream",
+        description="strace -f -T -ttt, darshan-dxt-parser, blkparse, or a recorded stream",
     )
     under: str = Field("/", description="Only what lies under this directory (strace)")
     started_in: str = Field("/", description="Where the traced command was started (strace)")

@@ -1,0 +1,75 @@
+"""The live view of a load in a terminal: what its last seconds did, one row a second."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from dfslab.fleet.watch import Seen, Watch
+from dfslab.spec import units
+
+ROWS = 8
+EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One second of a load, as it ended; times are None where nothing succeeded in it."""
+
+    at_s: float
+    rate_per_s: float
+    latency_s_mean: float | None
+    latency_s_max: float | None
+    errors: int
+
+
+class LoadView:
+    """Hears what a load has done so far and shows the seconds; a new load begins a new table."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rows: deque[Row] = deque(maxlen=ROWS)
+        self.watch = Watch(self._started, self._seen)
+        self._clock = clock
+        self._start_s = self._told_s = 0.0
+        self._before = Seen()
+        self._longest_ns = 0
+
+    def _started(self, at_s: float) -> None:
+        self.rows.clear()
+        self._start_s = self._told_s = at_s
+        self._before, self._longest_ns = Seen(), 0
+
+    def _seen(self, seen: Seen) -> None:
+        self._longest_ns = max(self._longest_ns, seen.latency_ns_max)
+        now_s = self._clock()
+        past_s = now_s - self._told_s
+        if past_s < EVERY_S or not self._start_s:
+            return
+        done = seen.done - self._before.done
+        spent_ns = seen.latency_ns_sum - self._before.latency_ns_sum
+        self.rows.append(Row(
+            now_s - self._start_s, done / past_s, spent_ns * 1e-9 / done if done else None,
+            self._longest_ns * 1e-9 if done else None, seen.errors - self._before.errors,
+        ))  # fmt: skip
+        self._told_s, self._before, self._longest_ns = now_s, seen, 0
+
+    def __rich__(self) -> Table | str:
+        if not self.rows:
+            return ""
+        table = Table(box=None, pad_edge=False)
+        for name in ("second", "operations/s", "mean latency", "longest", "errors"):
+            table.add_column(name, justify="right")
+        for row in self.rows:
+            table.add_row(
+                f"{row.at_s:.0f}", f"{row.rate_per_s:,.0f}", _time(row.latency_s_mean),
+                _time(row.latency_s_max), f"[red]{row.errors}[/red]" if row.errors else "0",
+            )  # fmt: skip
+        return table
+
+
+def _time(value_s: float | None) -> str:
+    return "-" if value_s is None else units.text(value_s, "s", 3)

@@ -1,0 +1,131 @@
+"""One of two clients that look at each other's changes: acts or watches, as it is told.
+
+One JSON document a line. In: `{"act": change, "path": ..., "turn": n}` or
+`{"watch": change, "path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Out: for an act
+`{"began_ns": ..., "acknowledged_ns": ...}`; for a watch `{"watching": true}` once it has seen
+what was there before, then `{"seen_ns": ..., "polls": [...], "torn": n}`: the starts of all looks
+that did not show the new state (seen_ns is null when nothing came within the limit), and how many
+of them showed neither old nor new. Times are of CLOCK_MONOTONIC. `{"error": ...}` when a call
+fails. Both ends touch nothing but the paths that they are told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+BLOCK = 4096
+CHANGES = ("create", "append", "overwrite", "rename", "delete")
+
+
+def content(turn: int) -> bytes:
+    """One block that no other turn has."""
+    return f"{turn:016d}".encode() * (BLOCK // 16)
+
+
+def before(change: str, path: str, turn: int) -> None:
+    """What is there before a change."""
+    if change == "create":
+        return
+    with open(path, "xb") as file:
+        file.write(content(turn))
+
+
+def act(change: str, path: str, turn: int) -> None:
+    """The change itself; closed or returned means acknowledged."""
+    if change == "create":
+        with open(path, "xb") as file:
+            file.write(content(turn))
+    elif change == "append":
+        with open(path, "ab") as file:
+            file.write(content(turn + 1))
+    elif change == "overwrite":
+        with open(path, "r+b") as file:
+            file.write(content(turn + 1))
+    elif change == "rename":
+        os.rename(path, f"{path}-new")
+    else:
+        os.unlink(path)
+
+
+def clear(path: str) -> None:
+    """Remove what `before` and a change have left of a path."""
+    for left in (path, f"{path}-new"):
+        with suppress(FileNotFoundError):
+            os.unlink(left)
+
+
+def look(change: str, path: str, turn: int) -> str:
+    """What this client sees: "old", "new", or "torn" where it is neither."""
+    if change in ("create", "delete"):
+        return "new" if os.path.exists(path) == (change == "create") else "old"
+    if change == "rename":
+        there, gone = os.path.exists(f"{path}-new"), not os.path.exists(path)
+        return "new" if there and gone else "old" if not there and not gone else "torn"
+    try:
+        with open(path, "rb") as file:
+            seen = file.read()
+    except FileNotFoundError:
+        return "torn"
+    if seen == content(turn):
+        return "old"
+    new = content(turn + 1) if change == "overwrite" else content(turn) + content(turn + 1)
+    return "new" if seen == new else "torn"
+
+
+def watch(told: dict[str, Any], say: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """Look until what was there before is seen, say so, and look on until the change is seen."""
+    change, path, turn = told["watch"], told["path"], told["turn"]
+    polls: list[int] = []
+    torn, deadline_s = 0, time.monotonic() + told["limit_s"]
+    while time.monotonic() < deadline_s:
+        began_ns = time.monotonic_ns()
+        state = look(change, path, turn)
+        if state == "old" and not polls:
+            say({"watching": True})
+        if polls and state == "new":
+            return {"seen_ns": time.monotonic_ns(), "polls": polls, "torn": torn}
+        if polls or state == "old":
+            polls.append(began_ns)
+            torn += state == "torn"
+        time.sleep(told["poll_s"])
+    return {"seen_ns": None, "polls": polls, "torn": torn}
+
+
+def acted(told: dict[str, Any]) -> dict[str, Any]:
+    """Make the change; when it began and when it was acknowledged."""
+    began_ns = time.monotonic_ns()
+    act(told["act"], told["path"], told["turn"])
+    return {"began_ns": began_ns, "acknowledged_ns": time.monotonic_ns()}
+
+
+def main() -> None:
+    """Do what comes, until nothing comes any more."""
+
+    def say(document: dict[str, Any]) -> None:
+        print(json.dumps(document), flush=True)
+
+    for line in sys.stdin:
+        told = json.loads(line)
+        try:
+            if "watch" in told:
+                say(watch(told, say))
+            elif "act" in told:
+                say(acted(told))
+            elif told["do"] == "before":
+                before(*told["with"])
+                say({"done": True})
+            else:
+                clear(*told["with"])
+                say({"done": True})
+        except OSError as error:
+            say({"error": f"{type(error).__name__}: {error}"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What the search for the highest rate is told: the objective, where to look, how exactly."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from dfslab.spec.model import Model
+from dfslab.spec.units import PerSecond, Seconds, parse, quantity
+
+_FORM = re.compile(r"^(response|latency)_s_(mean|p50|p90|p99|p999)(?:\.(\w+))?\s*<=\s*(.+)$")
+_ALLOWED = '"response_s_p99 <= 20 ms": response or latency, mean, p50, p90, p99 or p999'
+SHARES = {"mean": 0.5, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A statistic of an operation (all of them without one) that may be at most so long."""
+
+    statistic: str
+    operation: str
+    limit_s: float
+
+    @property
+    def share(self) -> float:
+        """The share of operations that the statistic is about."""
+        return SHARES[self.statistic.rsplit("_", 1)[1]]
+
+
+def objective(text: str) -> Objective:
+    """An objective as it is written. ValueError when it is none."""
+    found = _FORM.match(text.strip())
+    if found is None:
+        raise ValueError(f"must be like {_ALLOWED}")
+    kind, statistic, operation, limit = found.groups()
+    limit_s = parse(limit, "s")
+    if limit_s <= 0:
+        raise ValueError(f"must allow more than 0 s, like {_ALLOWED}")
+    return Objective(f"{kind}_s_{statistic}", operation or "", limit_s)
+
+
+class Search(Model):
+    """How `dfslab search` looks for the highest rate under an objective."""
+
+    objective: str = Field("response_s_p99 <= 20 ms", description="What a rate must keep to")
+    lowest: Annotated[PerSecond, Field(gt=0)] = quantity("10 /s", description="Where it begins")
+    highest: Annotated[PerSecond, Field(gt=0)] = quantity(
+        "1000000 /s", description="It looks no further"
+    )
+    precision: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.05, description="It ends when the rates that keep to it and not are so close"
+    )
+    length: Annotated[Seconds, Field(gt=0)] = quantity(
+        "5 s", description="How long a run is, at least; tails need more operations"
+    )
+    repeats: Annotated[int, Field(ge=2, le=100)] = Field(
+        5, description="Runs at a rate until it is clear, at most"
+    )
+
+    @field_validator("objective")
+    @classmethod
+    def _reads(cls, text: str) -> str:
+        objective(text)
+        return text

@@ -1,0 +1,65 @@
+"""One run of a scenario at an offered rate: what the search for the highest rate asks for."""
+
+from __future__ import annotations
+
+import math
+
+from dfslab.instruments.measure import Measure
+from dfslab.method import RunFailed
+from dfslab.result import Result
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Judge, Scenario
+from dfslab.spec.search import objective
+from dfslab.studies.search import Seen
+
+# A tail is known from at least so many operations beyond it.
+BEYOND = 10
+
+
+class RateProbe:
+    """Runs a scenario's first configuration at any rate; `text` is what it is about just now."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        """A closed load is made an open one with Poisson arrivals."""
+        self.text = ""
+        self._told = scenario.run.search
+        self._objective = objective(self._told.objective)
+        first = scenario.with_methods(["measure"]).points()[0].scenario
+        first = first.model_copy(update={"judge": Judge()})
+        arrival = first.workload.arrival
+        self._base = first.with_values({
+            "workload.arrival": "poisson" if arrival == "closed" else arrival,
+            "workload.rate": "1 /s",
+        })  # fmt: skip
+        check(self._base)
+
+    def __call__(self, rate_per_s: float, number: int) -> Seen:
+        """One run, whose stream is its number's own."""
+        least = BEYOND / (1 - self._objective.share)
+        clients = self._base.workload.clients
+        wanted = max(rate_per_s * self._told.length, least)
+        point = self._base.with_values({
+            "workload.rate": f"{rate_per_s!r} /s",
+            "workload.operations_per_client": math.ceil(wanted / clients),
+        }).points()[0]  # fmt: skip
+        return self._seen(Measure().run(point, number))
+
+    def _seen(self, result: Result) -> Seen:
+        wanted, name = self._objective.statistic, self._objective.operation
+        values = {
+            key.partition(".")[2]: metric.value
+            for key, metric in result.metrics.items()
+            if key.partition(".")[0] == wanted
+        }
+        if name and name not in values:
+            done = ", ".join(values)
+            raise InputError("run.search.objective", name, f"the workload does only: {done}")
+        if not values:
+            raise RunFailed("no operation succeeded")
+        counts = {key: seen["count"] for key, seen in result.detail["operations"].items()}
+        means = {key: result.value(f"response_s_mean.{key}") for key in values}
+        total = sum(counts[key] for key in means)
+        mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
+        value_s = values[name] if name else max(values.values())
+        return Seen(result.value(), value_s, mean_s, result.complete)

@@ -1,0 +1,168 @@
+"""The highest rate under a latency objective, and the throughput-latency curve to its knee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scipy import stats
+
+from dfslab.spec.search import Search, objective
+
+# A run that did less than this share of the rate it was offered cannot keep up with it.
+KEPT_UP = 0.95
+CONFIDENCE = 0.90
+FEWEST_RUNS = 2
+# Where the curve is filled, as shares of the lowest rate that was too high.
+SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run at a rate: what it did, the objective's statistic, its mean response time."""
+
+    rate_per_s: float
+    value_s: float
+    response_s_mean: float
+    complete: bool = True
+
+
+Probe = Callable[[float, int], Seen]
+
+
+@dataclass
+class Rate:
+    """All runs at one offered rate; `verdict`: "meets", "fails" or "unclear"."""
+
+    offered_per_s: float
+    runs: list[Seen] = field(default_factory=list)
+    verdict: str = "unclear"
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a run could not keep up: its times then only say how long it was."""
+        return any(run.rate_per_s < KEPT_UP * self.offered_per_s or not run.complete
+                   for run in self.runs)  # fmt: skip
+
+    def interval(self) -> tuple[float, float, float]:
+        """The statistic's mean over the runs, in logarithms, with Student's interval."""
+        logs = [math.log(max(1e-9, run.value_s)) for run in self.runs]
+        mean = sum(logs) / len(logs)
+        if len(logs) < FEWEST_RUNS:
+            return math.exp(mean), 0.0, math.inf
+        square = sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)
+        half = stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1) * math.sqrt(square / len(logs))
+        return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+    def document(self) -> dict[str, Any]:
+        """It as plain data; a single run has no interval."""
+        value, low, high = self.interval()
+        several = len(self.runs) >= FEWEST_RUNS
+        return {
+            "offered_per_s": self.offered_per_s, "verdict": self.verdict, "runs": len(self.runs),
+            "rate_per_s": _mean([run.rate_per_s for run in self.runs]),
+            "response_s_mean": _mean([run.response_s_mean for run in self.runs]),
+            "value_s": value, "value_s_low": low if several else None,
+            "value_s_high": high if several else None,
+            "saturated": self.saturated,
+        }  # fmt: skip
+
+
+@dataclass
+class Found:
+    """The rates between which the objective breaks, and the knee of the curve.
+
+    `meets_per_s` is the highest rate that surely keeps to it (None: not even the lowest),
+    `fails_per_s` the lowest that surely does not (None: none was found); those between are unclear.
+    `knee` has rate_per_s, low, high: the largest power, which is rate over mean response time
+    (Kleinrock 1979, ICC), and the probed rates around it.
+    """
+
+    objective: str
+    meets_per_s: float | None
+    fails_per_s: float | None
+    rates: list[Rate]
+    knee: dict[str, float] | None
+
+    def document(self) -> dict[str, Any]:
+        """It as plain data."""
+        return {
+            "objective": self.objective, "meets_per_s": self.meets_per_s,
+            "fails_per_s": self.fails_per_s, "knee": self.knee,
+            "curve": [rate.document() for rate in self.rates],
+        }  # fmt: skip
+
+
+def search(told: Search, probe: Probe, note: Callable[[str], object] = lambda text: None) -> Found:
+    """Double the rate until the objective breaks, then halve what is between (geometrically), then
+    fill the curve. `probe(rate, number)` runs once at a rate; numbers differ for each run."""
+    limit_s = objective(told.objective).limit_s
+    rates: dict[float, Rate] = {}
+
+    def judged(offered: float, most: int) -> Rate:
+        rate = rates.setdefault(offered, Rate(offered))
+        while rate.verdict == "unclear" and len(rate.runs) < most:
+            note(f"{offered:.4g} a second, run {len(rate.runs) + 1}")
+            rate.runs.append(probe(offered, sum(len(one.runs) for one in rates.values())))
+            rate.verdict = _verdict(rate, limit_s)
+        return rate
+
+    offered = told.lowest
+    while judged(offered, told.repeats).verdict == "meets" and offered < told.highest:
+        offered = min(2 * offered, told.highest)
+    while (gap := _gap(rates)) is not None and gap[1] > gap[0] * (1 + told.precision):
+        judged(math.sqrt(gap[0] * gap[1]), told.repeats)
+    # What is unclear keeps the two apart: a rate above that surely fails ends the search.
+    while _bounds(rates)[1] is None and (top := max(rates)) < told.highest:
+        judged(min(top * (1 + 2 * told.precision), told.highest), told.repeats)
+    fails = _bounds(rates)[1]
+    if fails is not None:
+        for share in SHARES:
+            judged(share * fails, FEWEST_RUNS)
+    curve = sorted(rates.values(), key=lambda rate: rate.offered_per_s)
+    return Found(told.objective, *_bounds(rates), curve, knee(curve))
+
+
+def _verdict(rate: Rate, limit_s: float) -> str:
+    if rate.saturated:
+        return "fails"
+    _, low, high = rate.interval()
+    if len(rate.runs) < FEWEST_RUNS or low <= limit_s < high:
+        return "unclear"
+    return "meets" if high <= limit_s else "fails"
+
+
+def _gap(rates: dict[float, Rate]) -> tuple[float, float] | None:
+    """The highest rate that meets the objective, and the next above it that was looked at."""
+    meets = [rate.offered_per_s for rate in rates.values() if rate.verdict == "meets"]
+    if not meets:
+        return None
+    above = [offered for offered in rates if offered > max(meets)]
+    return (max(meets), min(above)) if above else None
+
+
+def _bounds(rates: dict[float, Rate]) -> tuple[float | None, float | None]:
+    """The lowest rate that surely fails, and before it the highest that surely meets."""
+    fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
+    below = math.inf if fails is None else fails
+    good = [r.offered_per_s for r in rates.values() if r.verdict == "meets"]
+    return max((rate for rate in good if rate < below), default=None), fails
+
+
+def knee(curve: Sequence[Rate]) -> dict[str, float] | None:
+    """Where rate over mean response time is largest, and the rates beside it; None when that is
+    at an end of the curve: the knee is beyond it."""
+    powers = [_mean([run.rate_per_s for run in rate.runs])
+              / max(1e-9, _mean([run.response_s_mean for run in rate.runs]))
+              for rate in curve]  # fmt: skip
+    place = max(range(len(powers)), key=powers.__getitem__, default=0)
+    if not 0 < place < len(curve) - 1:
+        return None
+    low, here, high = (curve[place + step].offered_per_s for step in (-1, 0, 1))
+    return {"rate_per_s": here, "low": low, "high": high}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,28 @@
+"""docs/load.md is executed: its scenario and every dfslab command, in order."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+TEXT = (Path(__file__).parents[2] / "docs" / "load.md").read_text()
+DFSLAB = Path(sys.executable).with_name("dfslab")
+
+
+def test_every_command_of_the_page_on_loads_does_its_job(tmp_path):
+    (tmp_path / "small.toml").write_text(re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)[0])
+    blocks = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) >= 5
+    for command in commands:
+        words = shlex.split(command)
+        assert words[0] == ".venv/bin/dfslab"
+        answer = subprocess.run(
+            [DFSLAB, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+            check=False,
+        )  # fmt: skip
+        assert answer.returncode == 0, f"{command}\n{answer.stdout[-2000:]}\n{answer.stderr}"
+        assert answer.stdout.strip(), command

@@ -1,0 +1,142 @@
+"""Nothing that a load did not make is changed: hostile directories, full and read-only ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dfslab import _core
+
+NAMES = [b"plain", b"new\nline", b"\xff\xfe not text", "über".encode(), b" ", b"-rf", b"a'b\"c",
+         b"%s%n", b"c0", b"f0", b"dfslab-old", b"x" * 255]  # fmt: skip
+KINDS = ["write", "create", "append", "rename", "delete", "mkdir", "stat", "list", "read",
+         "overwrite", "chmod", "truncate"]  # fmt: skip
+
+
+def snapshot(root: bytes) -> dict[bytes, tuple]:
+    """Everything under a directory: kind, mode, size, times, content or where a link goes."""
+    found = {}
+    for folder, directories, files in os.walk(root):
+        for name in [*directories, *files]:
+            path = os.path.join(folder, name)
+            seen = os.lstat(path)
+            what: bytes = b""
+            if stat.S_ISLNK(seen.st_mode):
+                what = os.readlink(path)
+            elif stat.S_ISREG(seen.st_mode):
+                with open(path, "rb") as file:
+                    what = file.read()
+            # A load's own directory comes and goes in the directory that it was given.
+            changed_ns = 0 if name == b"root" else seen.st_mtime_ns
+            found[path] = (seen.st_mode, seen.st_ino, changed_ns, what)
+    return found
+
+
+def hostile(root: Path, outside: Path, draw: random.Random) -> None:
+    """Files, directories and links of all kinds, out of the directory too, at random places."""
+    outside.mkdir()
+    (outside / "treasure").write_bytes(b"not yours")
+    places = [os.fsencode(root)]
+    for name in NAMES:
+        path = os.path.join(draw.choice(places), name)
+        kind = draw.choice(["file", "directory", "link", "dangling", "loop", "locked"])
+        if kind == "directory":
+            os.mkdir(path)
+            places.append(path)
+        elif kind in ("file", "locked"):
+            Path(os.fsdecode(path)).write_bytes(draw.randbytes(100))
+            os.chmod(path, 0o400 if kind == "locked" else 0o644)
+        else:
+            target = {"link": os.fsencode(outside), "dangling": b"/nowhere/at/all", "loop": path}
+            os.symlink(target[kind], path)
+
+
+def plan(root: Path, draw: random.Random, run_directory: str) -> dict:
+    """A load of anything."""
+    kinds = ["write", *draw.sample(KINDS, 5)]
+    stream = {
+        "seed": draw.randrange(2**32), "clients": draw.randint(1, 3), "operations_per_client": 40,
+        "files_per_client": draw.randint(1, 5), "mix": [{"operation": one} for one in set(kinds)],
+        "file_size": {"fixed": draw.choice([0, 1, 5000])}, "transfer_size_bytes": 4096,
+    }  # fmt: skip
+    return {"stream": stream, "target": {"kind": "posix", "root": str(root)}, "max_errors": 1000,
+            "run_directory": run_directory}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_loads_leave_hostile_directories_as_they_were(tmp_path, seed):
+    draw = random.Random(seed)
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    hostile(root, outside, draw)
+    before = snapshot(os.fsencode(tmp_path))
+    asked = plan(root, draw, "dfslab-new")
+    report = json.loads(_core.run_load(json.dumps(asked))[0])
+    assert report["complete"], (seed, report["errors"])
+    assert snapshot(os.fsencode(tmp_path)) == before, seed
+    # The name that the load would make is somebody's: a file, a directory, a link to elsewhere.
+    taken = draw.choice([name for name in os.listdir(root) if name.isascii() and "\n" not in name
+                         and not name.startswith(".")])  # fmt: skip
+    with pytest.raises((_core.InputError, _core.RunError)) as error:
+        _core.run_load(json.dumps({**asked, "run_directory": taken}))
+    assert "\n" not in str(error.value), seed
+    assert snapshot(os.fsencode(tmp_path)) == before, seed
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../up", "a/b", "new\nline", "nul\0", ".hidden"])
+def test_run_directories_are_plain_names(tmp_path, name):
+    with pytest.raises(_core.InputError) as error:
+        _core.run_load(json.dumps(plan(tmp_path, random.Random(1), name)))
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+LIMITED = """
+import json, os, sys
+from dfslab import _core
+root, given = sys.argv[1], json.loads(sys.argv[2])
+try:
+    report = json.loads(_core.run_load(json.dumps(given))[0])
+    answer = {"complete": report["complete"], "errors": report["errors"]}
+except (_core.InputError, _core.RunError) as error:
+    answer = {"refused": str(error)}
+print(json.dumps({**answer, "left": sorted(os.listdir(root))}))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [("size=64k", {"no_space"}), ("nr_inodes=12", {"no_space"}), ("ro", set())],
+)  # fmt: skip
+def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, options, kinds):
+    """In a mount namespace of its own, so that nothing of it can stay."""
+    stream = {
+        "seed": 1, "clients": 2, "operations_per_client": 40, "files_per_client": 0,
+        "mix": [{"operation": "write"}], "file_size": {"fixed": 8192}, "transfer_size_bytes": 4096,
+    }  # fmt: skip
+    given = {"stream": stream, "target": {"kind": "posix", "root": str(tmp_path)},
+             "run_directory": "dfslab-new", "max_errors": 1000}  # fmt: skip
+    writable = options.replace("ro", "size=64k")
+    script = (f"mount -t tmpfs -o {writable} dfslab {tmp_path} && echo mine > {tmp_path}/theirs && "
+              f"{'mount -o remount,ro ' + str(tmp_path) if options == 'ro' else 'true'} && "
+              'exec "$@"')  # fmt: skip
+    words = ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
+    words += [sys.executable, "-c", LIMITED, str(tmp_path), json.dumps(given)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mounts here: {done.stderr.strip()}")
+    answer = json.loads(done.stdout)
+    assert answer["left"] == ["theirs"], done.stderr
+    if options == "ro":
+        assert "\n" not in answer["refused"]
+        assert "ead-only" in answer["refused"], answer
+    else:
+        assert {error["kind"] for error in answer["errors"]} == kinds
+        assert all("\n" not in error["first"] for error in answer["errors"])

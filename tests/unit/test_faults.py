@@ -1,0 +1,204 @@
+"""Faults under load: what a scenario may say, when they happen, what the curve then tells."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+import pytest
+from dfslab import _core
+from dfslab.beds.errors import BedError
+from dfslab.instruments import recovery
+from dfslab.instruments.faults import Conductor
+from dfslab.spec.check import check
+from dfslab.spec.fault import Fault
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+
+
+def scenario(*faults: dict, bed: bool = True) -> Scenario:
+    return build(Scenario, {
+        "name": "faults",
+        "deployment": {"node": [
+            {"name": "server", "count": 2, "roles": {"brick": 1}},
+            {"name": "client", "roles": {"client": 1}},
+        ]},
+        "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": bed}},
+        "workload": {"name": "sequential_write"},
+        "run": {"methods": ["measure"], "fault": list(faults)},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ({"action": "melt", "target": "server-1"}, "run.fault.0.action = 'melt'"),
+        ({"action": "kill"}, "run.fault.0.target: is required"),
+        ({"action": "slow", "target": "server-1"}, "run.fault.value = '0 B/s': slow needs a rate"),
+        ({"action": "cut", "target": "server-1", "value": "1 MB/s"}, "only slow takes a value"),
+        ({"action": "cut", "target": "server-9"}, "unknown; allowed: server-1, server-2, client"),
+        ({"action": "kill", "target": "x", "at": 2}, "run.fault.0.at = 2: needs a unit"),
+        ({"action": "kill", "target": "x", "at": "2 s", "at_share": 0.5}, "not both"),
+        ({"action": "kill", "target": "x", "at_share": 1.5}, "run.fault.0.at_share = 1.5"),
+    ],
+)
+def test_a_wrong_fault_is_one_clear_line(fault, told):
+    with pytest.raises(InputError) as error:
+        check(scenario(fault))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_faults_are_for_beds_and_read_back():
+    fault = {"action": "slow", "target": "server-1", "value": "1 MB/s", "at": "2 s"}
+    with pytest.raises(InputError, match=r"run\.fault = .*faults are for beds"):
+        check(scenario(fault, bed=False))
+    asked = scenario(fault)
+    check(asked)
+    assert build(Scenario, asked.model_dump(mode="json")) == asked
+
+
+class PretendedBed:
+    """Notes what is done to it."""
+
+    def __init__(self):
+        self.done, self.hosts = [], self
+
+    def daemons_at(self, target):
+        if target == "host":
+            return ["one", "two"]
+        if target not in ("one", "two"):
+            raise BedError("state", "bed", f"no {target!r}; there are one, two, host")
+        return [target]
+
+    def host(self, name):
+        assert name == "host"
+
+    def __getattr__(self, action):
+        if action not in ("kill", "pause", "resume", "restart", "cut", "slow", "heal"):
+            raise AttributeError(action)
+        return lambda *words: self.done.append((action, *words))
+
+
+def faults(*rows):
+    return [build(Fault, dict(zip(("at", "action", "target"), row, strict=True))) for row in rows]
+
+
+def test_faults_happen_when_they_are_due_and_are_undone():
+    bed = PretendedBed()
+    late = Fault(at="60 s", action="kill", target="two")
+    half = Fault(at_share=0.5, action="pause", target="one")
+    told = faults(("0.1 s", "cut", "host"), ("0.2 s", "kill", "host"))
+    conductor = Conductor(bed, [*told, late, half])
+    conductor.started(time.monotonic())
+    for share in (0.2, 0.4, 0.6):
+        conductor.progress(share, "running")
+        time.sleep(0.15)
+    conductor.progress(1.0, "verifying")
+    in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
+    assert bed.done[:4] == in_time
+    # What only holds things up ends with the load; what was killed stays dead until all is checked.
+    assert ("heal", "host") in bed.done[4:]
+    assert ("restart", "two") not in bed.done
+    assert conductor.late == ["kill two at 60 s"]
+    conductor.close()
+    assert ("restart", "two") in bed.done
+    times = [one["at_s"] for one in conductor.done]
+    assert times[0] == pytest.approx(0.1, abs=0.09)
+    assert times[2] > 0.25
+
+
+def test_a_target_that_is_not_there_is_refused_before_the_load():
+    with pytest.raises(InputError, match="run.fault.target = 'three': no 'three'; there are one"):
+        Conductor(PretendedBed(), faults(("1 s", "kill", "three")))
+
+
+def curve_of(rate, until_s):
+    """The ends of operations at a given rate, as the load generator's histogram holds them."""
+    buckets: dict[int, int] = {}
+    at_s = 0.0
+    while at_s < until_s:
+        now = rate(at_s)
+        at_s += 1.0 / now if now else 0.001
+        low = math.floor(at_s * 1e9)
+        if now:
+            width = 1 << max(0, low.bit_length() - 8)
+            buckets[low - low % width] = buckets.get(low - low % width, 0) + 1
+    outcome = {"ends": {"buckets": sorted(buckets.items())}, "phases": []}
+    return recovery.curve(recovery.ends_of(outcome), until_s)
+
+
+def test_the_curve_tells_what_was_planted():
+    """1000 a second, nothing from 3 to 4.5 s, half the rate until 6 s, then 1000 again."""
+
+    def rate(at_s):
+        return 0 if 3 <= at_s < 4.5 else 500 if 4.5 <= at_s < 6 else 1000
+
+    rates = curve_of(rate, 8.0)
+    kill = {"action": "kill", "target": "one", "at_s": 3.0}
+    (found,) = recovery.recoveries(rates, [(2.0, 1), (3.0, 4), (4.0, 2)], [kill])
+    assert found["before_per_s"] == pytest.approx(1000, rel=0.01)
+    assert found["lowest_per_s"] == pytest.approx(0, abs=20)
+    assert found["silent_s"] == pytest.approx(1.5, abs=0.21)
+    assert found["recovered_after_s"] == pytest.approx(3.0, abs=0.3)
+    assert found["shortfall"] == pytest.approx(1500 + 750, rel=0.1)
+    assert (found["failed"], found["relapsed_s"]) == (6, 0)
+
+
+def test_each_fault_has_the_time_until_the_next():
+    """The first changes nothing, the second halves the rate for good."""
+    told = [{"action": "kill", "target": "one", "at_s": 2.0},
+            {"action": "restart", "target": "one", "at_s": 3.0},
+            {"action": "slow", "target": "two", "at_s": 4.0}]  # fmt: skip
+    rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
+    first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], told)
+    assert (first["fault"], first["recovered_after_s"], first["failed"]) == ("kill one", 0.0, 2)
+    assert (second["recovered_after_s"], second["failed"]) == (None, 7)
+    assert second["shortfall"] == pytest.approx(1500, rel=0.1)
+
+
+def test_what_never_comes_back_and_what_never_went_say_so():
+    kill = [{"action": "kill", "target": "one", "at_s": 2.0}]
+    (gone,) = recovery.recoveries(curve_of(lambda at_s: 1000 if at_s < 2 else 100, 5.0), [], kill)
+    assert gone["recovered_after_s"] is None
+    (same,) = recovery.recoveries(curve_of(lambda at_s: 1000, 5.0), [], kill)
+    assert (same["recovered_after_s"], same["shortfall"]) == (0.0, 0.0)
+    assert recovery.recoveries([1.0], [], []) == []
+    (early,) = recovery.recoveries([1.0] * 30, [], [{**kill[0], "at_s": 0.1}])
+    assert (early["before_per_s"], early["recovered_after_s"]) == (None, None)
+
+
+def test_all_that_was_acknowledged_is_read_back(tmp_path):
+    """Between two phases one file vanishes, one is changed and one grows: each is counted."""
+    stream = {
+        "seed": 3, "clients": 1, "files_per_client": 0, "transfer_size_bytes": 4096,
+        "file_size": {"fixed": 8192},
+        "phases": [
+            {"name": "write", "mix": [{"operation": "write"}], "operations_per_client": 8},
+            {"name": "stat", "mix": [{"operation": "write"}], "operations_per_client": 1},
+        ],
+    }  # fmt: skip
+    calls = []
+
+    def gate():
+        calls.append(1)
+        if len(calls) == 2:
+            files = sorted(tmp_path.glob("run/c0/f*"))
+            assert len(files) == 8
+            files[0].unlink()
+            files[1].write_bytes(b"x" + files[1].read_bytes()[1:])
+            files[2].write_bytes(files[2].read_bytes() + b"more")
+        return time.monotonic()
+
+    plan = {"stream": stream, "target": {"kind": "posix", "root": str(tmp_path)},
+            "run_directory": "run", "verify": "after", "max_errors": 100}  # fmt: skip
+    seen = []
+    report, _, _ = _core.run_load(json.dumps(plan), None, gate, lambda *told: seen.append(told))
+    found = json.loads(report)
+    assert found["audit"] == {"files": 9, "whole": 6, "missing": 1, "wrong": 2, "unreadable": 0,
+                              "doubtful": 0}  # fmt: skip
+    assert found["verified_bytes"] == 6 * 8192
+    assert {error["kind"] for error in found["errors"]} == {"not_found", "corruption"}
+    assert seen[-1][0] == 9, "whoever watches hears of all operations"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,81 @@
+"""The live view: seconds as they end, for terminals only."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+
+from dfslab.cli import shared
+from dfslab.cli.live import LoadView
+from dfslab.fleet import run
+from dfslab.fleet.places import HERE, Place
+from dfslab.fleet.watch import Seen
+from rich.console import Console
+
+
+def printed(view: LoadView) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    console.print(view)
+    return console.file.getvalue()
+
+
+def test_each_second_is_a_row():
+    now_s = [100.0]
+    view = LoadView(lambda: now_s[0])
+    assert printed(view).strip() == ""
+    view.watch.started(100.0)
+    for at_s, seen in [
+        (100.5, Seen(50, 0, 50_000_000, 9_000_000)),
+        (101.0, Seen(100, 0, 100_000_000, 2_000_000)),
+        (102.0, Seen(400, 3, 700_000_000, 4_000_000)),
+        (103.0, Seen(400, 3, 700_000_000, 0)),
+    ]:
+        now_s[0] = at_s
+        view.watch.seen(seen)
+    lines = [line.split() for line in printed(view).splitlines()]
+    assert lines[1:] == [
+        ["1", "100", "1", "ms", "9", "ms", "0"],
+        ["2", "300", "2", "ms", "4", "ms", "3"],
+        ["3", "0", "-", "-", "0"],
+    ]
+    view.watch.started(200.0)
+    assert not view.rows
+
+
+def told_of(places, count) -> tuple[LoadView, list[Seen], dict]:
+    view, told = LoadView(), []
+    stream = {
+        "seed": 1, "clients": 2, "operations_per_client": count, "files_per_client": 1,
+        "mix": [{"operation": "stat"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
+        "arrival": {"open": {"rate_per_s": 400.0, "process": "even"}},
+    }  # fmt: skip
+    plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "x"}
+
+    def seen(what: Seen) -> None:
+        told.append(what)
+        view.watch.seen(what)
+
+    watch = run.Watch(view.watch.started, seen)
+    return view, told, run.run_load(plan, places, None, watch)[0]
+
+
+def test_a_load_is_seen_while_it_runs_here_and_in_agents():
+    for places in ([HERE], [Place("left"), Place("right")]):
+        began_s = time.monotonic()
+        view, told, report = told_of(places, 300)
+        assert report["complete"]
+        assert 1 <= len(view.rows) <= 1 + time.monotonic() - began_s
+        counts = [seen.done for seen in told]
+        assert counts == sorted(counts)
+        assert 0 < counts[len(counts) // 2] <= 600, "it is told before it is over"
+        assert max(seen.latency_ns_max for seen in told) > 0
+        assert all(row.rate_per_s < 800 for row in view.rows)
+
+
+def test_programs_and_pipes_see_nothing_of_it(monkeypatch):
+    for as_json, is_terminal in ((True, True), (False, False), (False, True)):
+        console = Console(file=io.StringIO(), force_terminal=is_terminal)
+        monkeypatch.setattr(shared.terminal, "console", lambda _, chosen=console: chosen)
+        watched = shared.with_progress(as_json, lambda report: report.watch is not None)
+        assert watched == (is_terminal and not as_json), json.dumps([as_json, is_terminal])

@@ -1,0 +1,76 @@
+"""Visibility between clients: at once on one machine, planted delays found, the rest refused."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+from dfslab.fleet import observer
+from dfslab.instruments.visibility import summary, visibility
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+from synthetic import scenario
+
+
+def with_access(name: str, **how: str) -> Scenario:
+    """A scenario that reaches a file system so."""
+    table = scenario().model_dump(mode="json")
+    table["file_system"] = {"name": name, "access": how}
+    return build(Scenario, table)
+
+
+def test_on_one_machine_everything_is_visible_at_once(tmp_path):
+    asked = with_access("local", directory=str(tmp_path))
+    found = visibility(asked, trials=8)
+    assert [row["change"] for row in found] == list(observer.CHANGES)
+    for row in found:
+        assert (row["trials"], row["unseen"]) == (8, 0), row
+        # It is looked every half millisecond; a busy machine may wake the watcher later.
+        assert row["visible_s_p50_low"] <= row["visible_s_p50"] < 0.1, row
+        # The kernel shows a change before the call that makes it returns: no look is stale.
+        assert row["stale_looks"] == 0, row
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("change", observer.CHANGES)
+def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
+    """The change itself comes 50 ms after it was acknowledged."""
+    path, said, answer = str(tmp_path / "file"), [], []
+    observer.before(change, path, 7)
+    watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}
+    watcher = threading.Thread(target=lambda: answer.append(observer.watch(watching, said.append)))
+    watcher.start()
+    while not said:
+        time.sleep(0.001)
+    acknowledged_ns = time.monotonic_ns()
+    time.sleep(0.05)
+    observer.act(change, path, 7)
+    watcher.join()
+    seen = answer[0]
+    visible_s = (seen["seen_ns"] - acknowledged_ns) * 1e-9
+    stale = sum(at_ns > acknowledged_ns for at_ns in seen["polls"])
+    assert visible_s >= 0.05
+    assert stale >= 1
+    observer.clear(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_are_told_with_their_interval():
+    trials = [{"visible_s": n / 100, "stale": n % 2, "torn": 0} for n in range(101)]
+    found = summary([*trials, {"visible_s": None, "stale": 3, "torn": 1}])
+    assert (found["trials"], found["unseen"], found["before"]) == (102, 1, 1)
+    assert (found["stale_looks"], found["stale_trials"], found["torn_looks"]) == (53, 51, 1)
+    assert found["visible_s_p50"] == 0.5
+    assert found["visible_s_p50_low"] == pytest.approx(0.42, abs=0.02)
+    assert found["visible_s_p50_high"] == pytest.approx(0.59, abs=0.02)
+    assert found["visible_s_p90"] == pytest.approx(0.9, abs=0.02)
+
+
+def test_what_is_not_mounted_is_refused():
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        port = somebody.getsockname()[1]
+        asked = with_access("hdfs", uri=f"hdfs://127.0.0.1:{port}")
+        with pytest.raises(InputError, match="two clients mount"):
+            visibility(asked, trials=1)
