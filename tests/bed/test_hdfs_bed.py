@@ -16,11 +16,10 @@ from dfslab import discover
 from dfslab.beds import registry, state
 from dfslab.beds.errors import BedError
 from dfslab.beds.ports import can_listen
-from dfslab.filesystems.hdfs.bed import (
-    NAMENODE_PORTS,
-    Bed,
+from dfslab.filesystems.hdfs.bed import Bed
+from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node
+from dfslab.filesystems.hdfs.parameters import (
     BedParameters,
-    Node,
     decided_properties,
     parse_parameters,
 )

@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any
 from xml.etree import ElementTree
-
-from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
 from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import BaseBed, Notify
 from dfslab.beds.cache import maven_jars, program
 from dfslab.beds.daemon import Daemon, run_to_end
-from dfslab.beds.host import Host
 from dfslab.beds.ports import LOOPBACK
-from dfslab.spec.model import InputError, Model, build, unknown
-from dfslab.spec.units import Bytes, parse
+from dfslab.filesystems.hdfs.node import (
+    DATANODE_PORTS,
+    NAMENODE_PORTS,
+    Node,
+    datanode_serves,
+    stored,
+)
+from dfslab.filesystems.hdfs.parameters import MIB, BedParameters, checked, decided_properties
+from dfslab.filesystems.hdfs.parameters import parse_parameters as parse_parameters
 
 POM = Path(__file__).with_name("pom.xml")
 POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
-# Names of the ports, and the usual numbers, which hosts of their own can use.
-NAMENODE_PORTS = {"rpc": 8020, "http": 9870}
-DATANODE_PORTS = {"data": 9866, "http": 9864, "ipc": 9867}
 FORMAT_LIMIT_S = 60.0
-ANSWER_LIMIT_S = 5.0
 # Three heartbeats of 3 s: what the NameNode calls dead it has missed for minutes.
 HEARD_WITHIN_S = 9
-MIB = 2**20
-# A local daemon is never asked by way of a proxy, whatever the environment says.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 # What Hadoop's own script is used for: the shell, a program in a jar, or a main class.
 HADOOP = """#!/bin/sh
 main="${{1:?fs, jar or the name of a class}}"
@@ -59,184 +52,6 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-def _either(name: str, described: str) -> AliasChoices:
-    """A parameter's name here, and its name in the description of HDFS."""
-    return AliasChoices(described, name)
-
-
-def _seconds(value: Any) -> Any:
-    """Text with a unit, or a number of seconds, as a description's parameters come."""
-    return parse(value, "s") if isinstance(value, str) else value
-
-
-Delay = Annotated[float, BeforeValidator(_seconds)]
-
-
-class BedParameters(Model):
-    """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
-
-    `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
-    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
-    (or the bed's own folder, which goes with the bed), anew every `trace_interval_s`. With
-    `trace_processes` causing paths name each process, not its role: who sent to whom is told
-    apart, at the price of more paths on beds of many DataNodes.
-    """
-
-    datanodes: int = Field(3, ge=1, le=32)
-    namenodes: int = Field(1, ge=1, le=1)
-    clients: int = Field(1, ge=0)
-    replication: int = Field(2, ge=1)
-    block_size_bytes: Bytes = Field(128 * MIB, validation_alias=_either(
-        "block_size_bytes", "block_size"))  # fmt: skip
-    packet_size_bytes: Bytes = Field(65536, validation_alias=_either(
-        "packet_size_bytes", "packet_size"))  # fmt: skip
-    handler_count: int = Field(10, ge=1)
-    call_queue: int = Field(100, ge=1)
-    fair_lock: bool = True
-    prefetch_blocks: int = Field(10, ge=1)
-    close_committed_allowed: int = Field(1, ge=0)
-    complete_retry_delay_s: Delay = Field(0.4, ge=0, validation_alias=_either(
-        "complete_retry_delay_s", "complete_retry_delay"))  # fmt: skip
-    # What a client asks for, block by block; daemons are told nothing of it.
-    block_sync: bool = True
-    heap_bytes: Bytes = 256 * MIB
-    version: str = "3.4.3"
-    data_directory: str = ""
-    trace: bool = False
-    trace_directory: str = ""
-    trace_processes: bool = False
-    trace_interval_s: float = Field(10.0, gt=0)
-    properties: dict[str, str] = {}
-
-    @field_validator("version")
-    @classmethod
-    def _version(cls, value: str) -> str:
-        if not re.fullmatch(r"\d+\.\d+\.\d+", value):
-            raise ValueError('must be a release like "3.4.3"')
-        return value
-
-    @field_validator("data_directory", "trace_directory")
-    @classmethod
-    def _directory(cls, value: str) -> str:
-        if value and not (Path(value).is_dir() and os.access(value, os.W_OK | os.X_OK)):
-            raise ValueError("must be an existing, writable directory")
-        return value
-
-    @model_validator(mode="after")
-    def _together(self) -> Self:
-        if self.replication > self.datanodes:
-            allowed = f"must be at most the {self.datanodes} datanodes"
-            raise InputError("bed.replication", self.replication, allowed)
-        if self.block_size_bytes % 512 or not self.block_size_bytes:
-            allowed = "must be a multiple of the 512-byte checksum chunk"
-            raise InputError("bed.block_size_bytes", int(self.block_size_bytes), allowed)
-        if self.heap_bytes < 64 * MIB:
-            raise InputError("bed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
-        anywhere = Node("namenode", None, LOOPBACK, NAMENODE_PORTS)
-        decided = decided_properties(self, Path(), anywhere)
-        for key in self.properties:
-            if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
-                raise InputError(f"bed.{key}", self.properties[key], "is decided by the bed")
-        return self
-
-
-def parse_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as typed on a command line; a key with a dot is a Hadoop property.
-
-    InputError for an unknown key or a wrong value.
-    """
-    told = {key: value for key, value in values.items() if "." not in key}
-    properties = {key: value for key, value in values.items() if "." in key}
-    if properties:
-        told["properties"] = {**told.get("properties", {}), **properties}
-    _checked(told)
-    return told
-
-
-def _checked(told: Mapping[str, Any]) -> BedParameters:
-    known = set(BedParameters.model_fields) | {"block_size", "packet_size", "complete_retry_delay"}
-    for key, value in told.items():
-        if key not in known:
-            raise InputError(f"bed.{key}", value, unknown(key, sorted(BedParameters.model_fields)))
-    return build(BedParameters, dict(told), "bed")
-
-
-@dataclass(frozen=True)
-class Node:
-    """Where a daemon runs: a host (None: this machine), its address and its ports by name."""
-
-    name: str
-    host: Host | None
-    address: str
-    ports: Mapping[str, int]
-
-    def at(self, port: str) -> str:
-        """Address and port, as Hadoop writes them."""
-        return f"{self.address}:{self.ports[port]}"
-
-    def ask(self, bean: str) -> dict[str, Any] | None:
-        """What the daemon says of one bean; None when it does not answer, or not yet."""
-
-        def work() -> dict[str, Any] | None:
-            return jmx(self.at("http"), bean)
-
-        try:
-            return work() if self.host is None else self.host.in_network(work)
-        except OSError:
-            return None
-
-
-def decided_properties(parameters: BedParameters, folder: Path, namenode: Node) -> dict[str, str]:
-    """Hadoop's properties that follow from the bed's parameters, the same for every daemon."""
-    block_size_bytes = int(parameters.block_size_bytes)
-    return {
-        "fs.defaultFS": f"hdfs://{namenode.at('rpc')}",
-        "hadoop.tmp.dir": str(folder / "tmp"),
-        "dfs.namenode.name.dir": _stored(namenode, folder.absolute()).as_uri(),
-        "dfs.namenode.http-address": namenode.at("http"),
-        # All DataNodes share one address, which does not resolve to a name.
-        "dfs.namenode.datanode.registration.ip-hostname-check": "false",
-        "dfs.namenode.fs-limits.min-block-size": "16",
-        # Nothing is lost by leaving safe mode at once: the blocks of a new bed are all known.
-        "dfs.namenode.safemode.extension": "0",
-        "dfs.replication": str(parameters.replication),
-        "dfs.blocksize": str(block_size_bytes),
-        "dfs.client-write-packet-size": str(int(parameters.packet_size_bytes)),
-        "dfs.namenode.handler.count": str(parameters.handler_count),
-        "ipc.server.handler.queue.size": str(parameters.call_queue),
-        "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
-        "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
-        # Else a close that comes before the DataNode's report waits for the client's back-off.
-        "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
-        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
-            round(parameters.complete_retry_delay_s * 1000)
-        ),
-    }
-
-
-def _stored(node: Node, folder: Path) -> Path:
-    """Where a daemon keeps its data: on its host's disk, else in `folder`."""
-    return (folder if node.host is None else node.host.disk) / node.name
-
-
-def jmx(address: str, bean: str) -> dict[str, Any] | None:
-    """What a daemon says of one bean; None when it does not answer, or has no such bean (yet)."""
-    url = f"http://{address}/jmx?qry={bean}"
-    try:
-        with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:
-            beans = json.load(answer)["beans"]
-    except (OSError, ValueError, urllib.error.URLError):
-        return None
-    return beans[0] if beans else None
-
-
-def datanode_serves(node: Node) -> bool:
-    """Whether a DataNode is registered with its NameNode and in contact with it."""
-    seen = node.ask("Hadoop:service=DataNode,name=DataNodeInfo") or {}
-    actors = json.loads(seen.get("BPServiceActorInfo") or "[]")
-    return bool(actors) and all(actor.get("ActorState") == "RUNNING" for actor in actors)
-
-
 class Bed(BaseBed):
     """A running HDFS; `with Bed.up({...}) as bed:` takes it down at the end."""
 
@@ -246,7 +61,7 @@ class Bed(BaseBed):
     @classmethod
     def parse(cls, parameters: Mapping[str, Any]) -> BedParameters:
         """The parameters, checked; InputError when one is wrong."""
-        return _checked(parameters)
+        return checked(parameters)
 
     @classmethod
     def prepare(cls, parameters: BedParameters, notify: Notify) -> None:
@@ -271,7 +86,7 @@ class Bed(BaseBed):
         self._launch_on(self._namenode, words, self._namenode_serves, stage=0)
         data = self._data_folder()
         for node in datanodes:
-            words = [DATANODE, *_own_properties(node, _stored(node, data))]
+            words = [DATANODE, *_own_properties(node, stored(node, data))]
             self._launch_on(node, words, partial(datanode_serves, node), stage=1)
         self._await_all()
         self._now(versions=self._running_versions())

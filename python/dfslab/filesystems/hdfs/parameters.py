@@ -1,0 +1,149 @@
+"""What a bed of HDFS can be told, and the properties of Hadoop that follow from it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
+
+from dfslab.beds.ports import LOOPBACK
+from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node, stored
+from dfslab.spec.model import InputError, Model, build, unknown
+from dfslab.spec.units import Bytes, parse
+
+MIB = 2**20
+
+
+def _either(name: str, described: str) -> AliasChoices:
+    """A parameter's name here, and its name in the description of HDFS."""
+    return AliasChoices(described, name)
+
+
+def _seconds(value: Any) -> Any:
+    """Text with a unit, or a number of seconds, as a description's parameters come."""
+    return parse(value, "s") if isinstance(value, str) else value
+
+
+Delay = Annotated[float, BeforeValidator(_seconds)]
+
+
+class BedParameters(Model):
+    """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
+
+    `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
+    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
+    (or the bed's own folder, which goes with the bed), anew every `trace_interval_s`. With
+    `trace_processes` causing paths name each process, not its role: who sent to whom is told
+    apart, at the price of more paths on beds of many DataNodes.
+    """
+
+    datanodes: int = Field(3, ge=1, le=32)
+    namenodes: int = Field(1, ge=1, le=1)
+    clients: int = Field(1, ge=0)
+    replication: int = Field(2, ge=1)
+    block_size_bytes: Bytes = Field(128 * MIB, validation_alias=_either(
+        "block_size_bytes", "block_size"))  # fmt: skip
+    packet_size_bytes: Bytes = Field(65536, validation_alias=_either(
+        "packet_size_bytes", "packet_size"))  # fmt: skip
+    handler_count: int = Field(10, ge=1)
+    call_queue: int = Field(100, ge=1)
+    fair_lock: bool = True
+    prefetch_blocks: int = Field(10, ge=1)
+    close_committed_allowed: int = Field(1, ge=0)
+    complete_retry_delay_s: Delay = Field(0.4, ge=0, validation_alias=_either(
+        "complete_retry_delay_s", "complete_retry_delay"))  # fmt: skip
+    # What a client asks for, block by block; daemons are told nothing of it.
+    block_sync: bool = True
+    heap_bytes: Bytes = 256 * MIB
+    version: str = "3.4.3"
+    data_directory: str = ""
+    trace: bool = False
+    trace_directory: str = ""
+    trace_processes: bool = False
+    trace_interval_s: float = Field(10.0, gt=0)
+    properties: dict[str, str] = {}
+
+    @field_validator("version")
+    @classmethod
+    def _version(cls, value: str) -> str:
+        if not re.fullmatch(r"\d+\.\d+\.\d+", value):
+            raise ValueError('must be a release like "3.4.3"')
+        return value
+
+    @field_validator("data_directory", "trace_directory")
+    @classmethod
+    def _directory(cls, value: str) -> str:
+        if value and not (Path(value).is_dir() and os.access(value, os.W_OK | os.X_OK)):
+            raise ValueError("must be an existing, writable directory")
+        return value
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if self.replication > self.datanodes:
+            allowed = f"must be at most the {self.datanodes} datanodes"
+            raise InputError("bed.replication", self.replication, allowed)
+        if self.block_size_bytes % 512 or not self.block_size_bytes:
+            allowed = "must be a multiple of the 512-byte checksum chunk"
+            raise InputError("bed.block_size_bytes", int(self.block_size_bytes), allowed)
+        if self.heap_bytes < 64 * MIB:
+            raise InputError("bed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
+        anywhere = Node("namenode", None, LOOPBACK, NAMENODE_PORTS)
+        decided = decided_properties(self, Path(), anywhere)
+        for key in self.properties:
+            if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
+                raise InputError(f"bed.{key}", self.properties[key], "is decided by the bed")
+        return self
+
+
+def parse_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as typed on a command line; a key with a dot is a Hadoop property.
+
+    InputError for an unknown key or a wrong value.
+    """
+    told = {key: value for key, value in values.items() if "." not in key}
+    properties = {key: value for key, value in values.items() if "." in key}
+    if properties:
+        told["properties"] = {**told.get("properties", {}), **properties}
+    checked(told)
+    return told
+
+
+def checked(told: Mapping[str, Any]) -> BedParameters:
+    """The parameters, checked; InputError for the first that is wrong."""
+    known = set(BedParameters.model_fields) | {"block_size", "packet_size", "complete_retry_delay"}
+    for key, value in told.items():
+        if key not in known:
+            raise InputError(f"bed.{key}", value, unknown(key, sorted(BedParameters.model_fields)))
+    return build(BedParameters, dict(told), "bed")
+
+
+def decided_properties(parameters: BedParameters, folder: Path, namenode: Node) -> dict[str, str]:
+    """Hadoop's properties that follow from the bed's parameters, the same for every daemon."""
+    block_size_bytes = int(parameters.block_size_bytes)
+    return {
+        "fs.defaultFS": f"hdfs://{namenode.at('rpc')}",
+        "hadoop.tmp.dir": str(folder / "tmp"),
+        "dfs.namenode.name.dir": stored(namenode, folder.absolute()).as_uri(),
+        "dfs.namenode.http-address": namenode.at("http"),
+        # All DataNodes share one address, which does not resolve to a name.
+        "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+        "dfs.namenode.fs-limits.min-block-size": "16",
+        # Nothing is lost by leaving safe mode at once: the blocks of a new bed are all known.
+        "dfs.namenode.safemode.extension": "0",
+        "dfs.replication": str(parameters.replication),
+        "dfs.blocksize": str(block_size_bytes),
+        "dfs.client-write-packet-size": str(int(parameters.packet_size_bytes)),
+        "dfs.namenode.handler.count": str(parameters.handler_count),
+        "ipc.server.handler.queue.size": str(parameters.call_queue),
+        "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
+        "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
+        # Else a close that comes before the DataNode's report waits for the client's back-off.
+        "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
+        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
+            round(parameters.complete_retry_delay_s * 1000)
+        ),
+    }
