@@ -1,4 +1,4 @@
-//! One client: prepares its files, keeps account of what it made, checks and cleans up.
+//! One client: prepares its files, keeps account of what it made, and cleans up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,11 @@ use bytes::Bytes;
 use dfslab_workload::{prepared_files, OperationKind, Prepare};
 
 use crate::clock::Clock;
-use crate::generations::{Generations, UNKNOWN};
+use crate::generations::Generations;
 use crate::plan::Verify;
 use crate::record::{Done, Step};
-use crate::report::AuditReport;
 use crate::setup::Setup;
-use crate::target::{capabilities_of, Call, File, Target};
+use crate::target::{Call, File, Target};
 use crate::{Error, ErrorKind, Result, Status};
 
 /// Buffers are aligned to this, as direct I/O demands.
@@ -58,7 +57,7 @@ pub struct Client<'a> {
     /// Files of others that have their other name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
     /// Of files that were written over, where their content is going to be checked.
-    generations: BTreeMap<u64, Generations>,
+    pub(crate) generations: BTreeMap<u64, Generations>,
     /// When the last call ended, which is when the next step begins.
     pub(crate) now: u64,
 }
@@ -225,7 +224,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    fn own_files(&self) -> Vec<u64> {
+    pub(crate) fn own_files(&self) -> Vec<u64> {
         let files = self.files.iter().zip(0u64..);
         files
             .filter(|(made, _)| made.there)
@@ -293,28 +292,6 @@ impl<'a> Client<'a> {
         content.slice(self.number, (file, 0), offset, length as usize)
     }
 
-    /// The generation that a file's bytes get which an operation is about to write over. Files that
-    /// others may write, too, stay of the first one: nobody would know who was last.
-    pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
-        match self.made(file) {
-            Some(made) if owner == self.number && !self.setup.takes_others => {
-                // The last numbers come round again before the one that says "unknown".
-                let generation = (made.generation + 1) % UNKNOWN;
-                self.set_made(file, Made { generation, ..made });
-                generation
-            }
-            _ => 0,
-        }
-    }
-
-    /// Bytes of a file were written over, or perhaps not.
-    pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
-        if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
-            let known = self.generations.entry(file).or_default();
-            known.wrote(from, to, generation.unwrap_or(UNKNOWN));
-        }
-    }
-
     pub(crate) fn write_file(&mut self, file: u64, bytes: u64, fsync: bool) -> Result<()> {
         self.go_to_name(file, false);
         self.generations.remove(&file);
@@ -371,120 +348,6 @@ impl<'a> Client<'a> {
         let bytes = made.bytes + bytes;
         self.set_made(file, Made { bytes, ..made });
         Ok(())
-    }
-
-    /// What was read must be what was written.
-    pub(crate) fn check(&self, (owner, file): (u32, u64), offset: u64, seen: &[u8]) -> Result<()> {
-        let content = &self.setup.content;
-        let end = offset + seen.len() as u64;
-        let known = self.generations.get(&file).filter(|_| owner == self.number);
-        let differs = match known {
-            None => content.first_difference(owner, (file, 0), offset, seen),
-            Some(known) => known
-                .stretches(offset, end)
-                .into_iter()
-                .find_map(|stretch| {
-                    let (from, to, generation) = stretch;
-                    let part = &seen[(from - offset) as usize..(to - offset) as usize];
-                    let of = (file, generation);
-                    let unknown = generation == UNKNOWN;
-                    (!unknown).then(|| content.first_difference(owner, of, from, part))?
-                }),
-        };
-        match differs {
-            None => Ok(()),
-            Some(place) => {
-                let reason = format!("byte {place} is not what was written");
-                Err(Error::new(
-                    ErrorKind::Corruption,
-                    "read",
-                    &self.path,
-                    reason,
-                ))
-            }
-        }
-    }
-
-    /// Check every file that is left and certain, from its first byte to its last, and tell `wrong`
-    /// of each that is not so; the bytes that were read. Where nobody answers any more, what is
-    /// left counts as unreadable.
-    pub fn verify_all(
-        &mut self,
-        stop: &dyn Fn() -> bool,
-        audit: &mut AuditReport,
-        wrong: &mut dyn FnMut(&Error),
-    ) -> u64 {
-        let (mut bytes, mut alone) = (0, false);
-        for file in self.own_files() {
-            let made = self.files[file as usize];
-            if made.doubtful {
-                audit.doubtful += 1;
-                continue;
-            }
-            if stop() {
-                break;
-            }
-            audit.files += 1;
-            if alone {
-                audit.unreadable += 1;
-                continue;
-            }
-            match self.verify(file, made.bytes) {
-                Ok(read) => {
-                    audit.whole += 1;
-                    bytes += read;
-                }
-                Err(error) => {
-                    match error.kind {
-                        ErrorKind::NotFound => audit.missing += 1,
-                        ErrorKind::Corruption => audit.wrong += 1,
-                        _ => audit.unreadable += 1,
-                    }
-                    alone = error.status() == Status::Temporary;
-                    wrong(&error);
-                }
-            }
-        }
-        bytes
-    }
-
-    /// Bytes of one file, all as written and no more or less than `bytes`.
-    fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
-        let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
-        self.go_to(self.number, file);
-        if capabilities_of(self.setup.plan.target.name())?.drop_file_cache {
-            // What this machine still has in memory says nothing of what is stored.
-            self.target.drop_cache(&self.path)?;
-        }
-        let mut open = self.target.open(&self.path)?;
-        let (mut buffer, from) = self.take_buffer();
-        let mut offset = 0;
-        let outcome = loop {
-            match open.read(&mut buffer[from..from + transfer]) {
-                Ok(0) => break Ok(()),
-                Ok(got) => {
-                    let seen = &buffer[from..from + got];
-                    if let Err(error) = self.check((self.number, file), offset, seen) {
-                        break Err(error);
-                    }
-                    offset += got as u64;
-                }
-                Err(error) => break Err(error),
-            }
-        };
-        self.return_buffer(buffer);
-        let closed = outcome.and_then(|()| open.close());
-        closed.map_err(|error| self.named(error))?;
-        if offset != bytes {
-            let reason = format!("has {offset} bytes, {bytes} were written");
-            return Err(Error::new(
-                ErrorKind::Corruption,
-                "verify",
-                &self.path,
-                reason,
-            ));
-        }
-        Ok(offset)
     }
 
     /// Remove what this client made, and nothing else. The first error is told and the rest tried,

@@ -1,5 +1,6 @@
 //! The load generator: targets, their capabilities, and the runner that drives them.
 
+mod audit;
 mod caches;
 mod client;
 mod clock;

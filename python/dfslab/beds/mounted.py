@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from dfslab.beds.errors import BedError
+from dfslab.beds.errors import BedError, last_lines
 from dfslab.beds.host import Host
 from dfslab.beds.hosted import HostedBed
 
@@ -54,10 +54,15 @@ class MountedBed(HostedBed):
         return {"directory": str(self.mount_point)}
 
     def check_mounts(self) -> None:
-        """BedError when a client has lost its mount; a plain directory would be measured."""
+        """BedError when a client has lost its mount (a plain directory would be measured), or is
+        dead behind it, as one that wanted more memory than its host has."""
         for host in self.clients:
             if not host.mounted(self.mount_point):
                 raise BedError("state", f"{self.name} on {host.name}", "is not mounted any more")
+            client = self.daemons.get(f"mount-{host.name}")
+            if client is not None and client.state() == "dead":
+                raise BedError("died", f"{self.name} on {host.name}", "its client has ended",
+                               last_lines(host.log(client.name)))  # fmt: skip
 
     def _await_mount(self, host: Host) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")

@@ -159,7 +159,12 @@ class Session:
         bed = self._bed[1]
         # Where clients mount it, the bed says where; a directory that is asked for goes before.
         asked = scenario.file_system.access.directory
-        told = {**bed.access, **getattr(bed, "java_access", {})}
+        try:
+            told = {**bed.access, **getattr(bed, "java_access", {})}
+        except BedError as error:
+            # Whatever comes next gets a new bed.
+            self.close()
+            raise RunFailed(str(error)) from error
         return {**told, "directory": asked or told.get("directory", "")}
 
     def _start(self, scenario: Scenario) -> Any:

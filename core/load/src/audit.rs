@@ -1,0 +1,146 @@
+//! What bytes a client's files must have after all that was written over, and whether they do.
+
+use crate::client::{Client, Made};
+use crate::generations::UNKNOWN;
+use crate::plan::Verify;
+use crate::report::AuditReport;
+use crate::target::capabilities_of;
+use crate::{Error, ErrorKind, Result, Status};
+
+impl Client<'_> {
+    /// The generation that a file's bytes get which an operation is about to write over. Files that
+    /// others may write, too, stay of the first one: nobody would know who was last.
+    pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
+        match self.made(file) {
+            Some(made) if owner == self.number && !self.setup.takes_others => {
+                // The last numbers come round again before the one that says "unknown".
+                let generation = (made.generation + 1) % UNKNOWN;
+                self.set_made(file, Made { generation, ..made });
+                generation
+            }
+            _ => 0,
+        }
+    }
+
+    /// Bytes of a file were written over, or perhaps not.
+    pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
+        if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
+            let known = self.generations.entry(file).or_default();
+            known.wrote(from, to, generation.unwrap_or(UNKNOWN));
+        }
+    }
+
+    /// What was read must be what was written.
+    pub(crate) fn check(&self, (owner, file): (u32, u64), offset: u64, seen: &[u8]) -> Result<()> {
+        let content = &self.setup.content;
+        let end = offset + seen.len() as u64;
+        let known = self.generations.get(&file).filter(|_| owner == self.number);
+        let differs = match known {
+            None => content.first_difference(owner, (file, 0), offset, seen),
+            Some(known) => known
+                .stretches(offset, end)
+                .into_iter()
+                .find_map(|stretch| {
+                    let (from, to, generation) = stretch;
+                    let part = &seen[(from - offset) as usize..(to - offset) as usize];
+                    let of = (file, generation);
+                    let unknown = generation == UNKNOWN;
+                    (!unknown).then(|| content.first_difference(owner, of, from, part))?
+                }),
+        };
+        match differs {
+            None => Ok(()),
+            Some(place) => {
+                let reason = format!("byte {place} is not what was written");
+                Err(Error::new(
+                    ErrorKind::Corruption,
+                    "read",
+                    &self.path,
+                    reason,
+                ))
+            }
+        }
+    }
+
+    /// Check every file that is left and certain, from its first byte to its last, and tell `wrong`
+    /// of each that is not so; the bytes that were read. Where nobody answers any more, what is
+    /// left counts as unreadable.
+    pub fn verify_all(
+        &mut self,
+        stop: &dyn Fn() -> bool,
+        audit: &mut AuditReport,
+        wrong: &mut dyn FnMut(&Error),
+    ) -> u64 {
+        let (mut bytes, mut alone) = (0, false);
+        for file in self.own_files() {
+            let made = self.files[file as usize];
+            if made.doubtful {
+                audit.doubtful += 1;
+                continue;
+            }
+            if stop() {
+                break;
+            }
+            audit.files += 1;
+            if alone {
+                audit.unreadable += 1;
+                continue;
+            }
+            match self.verify(file, made.bytes) {
+                Ok(read) => {
+                    audit.whole += 1;
+                    bytes += read;
+                }
+                Err(error) => {
+                    match error.kind {
+                        ErrorKind::NotFound => audit.missing += 1,
+                        ErrorKind::Corruption => audit.wrong += 1,
+                        _ => audit.unreadable += 1,
+                    }
+                    alone = error.status() == Status::Temporary;
+                    wrong(&error);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Bytes of one file, all as written and no more or less than `bytes`.
+    fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
+        let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
+        self.go_to(self.number, file);
+        if capabilities_of(self.setup.plan.target.name())?.drop_file_cache {
+            // What this machine still has in memory says nothing of what is stored.
+            self.target.drop_cache(&self.path)?;
+        }
+        let mut open = self.target.open(&self.path)?;
+        let (mut buffer, from) = self.take_buffer();
+        let mut offset = 0;
+        let outcome = loop {
+            match open.read(&mut buffer[from..from + transfer]) {
+                Ok(0) => break Ok(()),
+                Ok(got) => {
+                    let seen = &buffer[from..from + got];
+                    if let Err(error) = self.check((self.number, file), offset, seen) {
+                        break Err(error);
+                    }
+                    offset += got as u64;
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        self.return_buffer(buffer);
+        let closed = outcome.and_then(|()| open.close());
+        closed.map_err(|error| self.named(error))?;
+        if offset != bytes {
+            let reason = format!("has {offset} bytes, {bytes} were written");
+            return Err(Error::new(
+                ErrorKind::Corruption,
+                "verify",
+                &self.path,
+                reason,
+            ));
+        }
+        Ok(offset)
+    }
+}
