@@ -100,6 +100,8 @@ def run_load(
         places = session.places(point.scenario)
         outcome, spans, recorded = fleet.run_load(plan, places, *_listeners(session, conductor))
     except WrongPlan as error:
+        # A bed that broke since it was reached is not the scenario's fault, and says so itself.
+        session.reach(point.scenario)
         raise InputError("scenario", point.labels or None, str(error)) from error
     except LoadFailed as error:
         raise RunFailed(f"{_where(point)}: {error}") from error
