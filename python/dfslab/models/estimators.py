@@ -6,6 +6,7 @@ of the sequence model's rate in bytes a second, and of the line rate (infinite w
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ import statsmodels.api as sm
 from scipy.optimize import lsq_linear, minimize
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
@@ -189,7 +191,10 @@ class Gaussian(RegressorMixin, BaseEstimator):
         self.process_ = GaussianProcessRegressor(
             kernel, optimizer=_likeliest, normalize_y=True, random_state=self.seed
         )
-        self.process_.fit((X - self.mean_) / self.scale_, y)
+        with warnings.catch_warnings():
+            # A length at its bound belongs to a column that does not matter.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.process_.fit((X - self.mean_) / self.scale_, y)
         return self
 
     def predict(self, X: np.ndarray, return_std: bool = False):

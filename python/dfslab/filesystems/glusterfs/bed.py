@@ -106,15 +106,18 @@ class Bed(MountedBed):
                     lambda: host.tries("sh", "-c", asked), 0)  # fmt: skip
 
     def _await_peers(self) -> None:
-        """Until every server is connected to every other: a volume cannot be made before."""
+        """Until every server has every other in its cluster: a volume cannot be made before.
+
+        One that is connected (`pool list`) may still be exchanging who it is.
+        """
         deadline = time.monotonic() + CONNECT_LIMIT_S
 
         def connected(host: Host) -> None:
-            while (pool := host.run("gluster", "--mode=script", "pool", "list")).count(
-                "\tConnected"
-            ) < len(self.servers):
+            while (peers := host.run("gluster", "--mode=script", "peer", "status")).count(
+                "Peer in Cluster (Connected)"
+            ) < len(self.servers) - 1:
                 if time.monotonic() > deadline:
-                    raise BedError("not_ready", "connecting peers", f"{host.name} sees {pool}",
+                    raise BedError("not_ready", "connecting peers", f"{host.name} sees {peers}",
                                    last_lines(host.log("glusterd")))  # fmt: skip
                 time.sleep(0.1)
 
