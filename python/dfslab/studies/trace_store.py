@@ -113,8 +113,10 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         database.execute("set lock_configuration=true")
         try:
             answer = database.execute(sql)
-            if answer.description is None:
-                return [], []
+            # Nothing at all was asked: words of comment, or none.
+            if answer is None or answer.description is None:
+                raise InputError("SQL", sql, "asks for nothing; the tables are "
+                                 + ", ".join(SCHEMAS))  # fmt: skip
             columns = [column[0] for column in answer.description]
             rows = answer.fetchmany(MOST_ROWS + 1)
         except (duckdb.Error, RuntimeError) as error:

@@ -70,16 +70,18 @@ class Bed(MountedBed):
         return list({host.name: host for host in self.hosts.of("brick")}.values())
 
     def pending_heals(self) -> int:
-        """Entries that some brick still lacks; 0 on a volume without redundancy."""
+        """Entries that some brick still lacks; a brick that does not answer lacks one at least."""
         if self.parameters["copies"] == 1:
             return 0
         said = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
-        totals = [int(one.text or 0) if (one.text or "").isdigit() else 1
-                  for one in ElementTree.fromstring(said).iter("totalNumberOfEntries")]  # fmt: skip
-        return sum(totals)
+        bricks = list(ElementTree.fromstring(said).iter("brick"))
+        counts = [brick.findtext("totalNumberOfEntries", "") for brick in bricks
+                  if brick.findtext("status") == "Connected"]  # fmt: skip
+        away = len(bricks) - len(counts)
+        return away + sum(int(count) if count.isdigit() else 1 for count in counts)
 
     def lacking(self) -> str:
-        """Bricks that do not answer count as one entry each."""
+        """Entries to heal, and bricks that do not answer."""
         return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
     def observe(self) -> dict[str, Any]:
