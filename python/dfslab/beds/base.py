@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -70,7 +71,6 @@ class BaseBed:
         self.daemons: dict[str, Daemon] = {}
         self.start_s = self.hardware_check_s = 0.0
         self.hardware: list[Check] = []
-        self.scores: dict[str, float] = {}
         self._folder, self._record = folder, record
         self._stages: dict[str, int] = {}
 
@@ -168,14 +168,13 @@ class BaseBed:
         storing = frozenset(role.name for role in roles if role.kind == "data")
         self.hardware = hardware.measure(cluster, storing, known)
         self.hardware_check_s = time.monotonic() - began
-        self.scores = self._scores(deployment)
 
-    def _scores(self, deployment: Deployment) -> dict[str, float]:
-        """Metadata role -> its processors' score, on nodes whose share of them is declared."""
-        shared = {g.name for g in deployment.node if "share" in g.model_fields_set}
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Metadata role -> its processors' score, measured when it is first asked for."""
         found: dict[str, float] = {}
         for role in discover.file_system(self.SYSTEM).roles:
-            hosts = [host for host in self.hosts.of(role.name) if host.group in shared]
+            hosts = self.hosts.of(role.name) if self.cluster is not None else []
             if role.kind == "metadata" and hosts:
                 self.notify(f"scoring the processors of {role.name}")
                 found[role.name] = statistics.fmean(score(host) for host in hosts)

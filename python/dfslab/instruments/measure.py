@@ -113,7 +113,8 @@ def run_load(
     if session.recording is not None:
         _keep(recorded, session.recording)
         session.recording = None
-    if session.bed is not None:
+    # A score takes seconds, and says something only beside that of another share.
+    if session.bed is not None and any(key.endswith(".share") for key in point.labels):
         outcome["processor_scores"] = session.bed.scores
     return outcome, spans
 
