@@ -54,11 +54,12 @@ def study():
 def test_every_section_is_there_and_full(study):
     found = page.sections(study)
     assert [s.name for s in found] == [
-        "summary", "throughput", "scaling", "latency", "steps", "operations", "expectations",
-        "server_law", "predictions", "factors", "model_error", "advice", "trace",
+        "summary", "throughput", "scaling", "recovery", "latency", "order", "steps", "operations",
+        "expectations", "server_law", "predictions", "factors", "model_error", "advice", "trace",
         "provenance"]  # fmt: skip
-    # Factors are of designed sweeps, the law is of a metadata server: this is neither.
-    assert [s.name for s in found if not s.body] == ["server_law", "factors"]
+    # No faults, no load of an application, no metadata server alone, no designed sweep.
+    empty = ["recovery", "order", "server_law", "factors"]
+    assert [s.name for s in found if not s.body] == empty
     assert {s.name for s in found} == set(discover.members("report/sections"))
 
 

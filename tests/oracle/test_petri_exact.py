@@ -63,7 +63,8 @@ def both(given, operation, units=MOST_UNITS, sized=False):
 def test_latency_and_steps_are_the_formulas(system, operation, apart):
     latency, steps, cost = both(situation(system, apart), operation)
     assert latency == pytest.approx(cost.latency_s, abs=ROUNDING_S)
-    assert set(steps) == set(cost.steps)
+    # The net times the outermost steps; what is inside them is for the formula alone.
+    assert set(steps) == {name for name in cost.steps if "/" not in name}
     for step, found in steps.items():
         assert found == pytest.approx(cost.steps[step].latency_s, abs=ROUNDING_S)
 
