@@ -139,7 +139,7 @@ def test_a_crashed_worker_is_missed_and_taken_back(bed, written):
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("write_type", "ASYNC_THROUGH", "must be one of CACHE_THROUGH, MUST_CACHE, THROUGH"),
+        ("write_type", "ASYNC_THROUGH", "must be one of MUST_CACHE, CACHE_THROUGH, THROUGH"),
         ("memory_tier", "many", 'is not a quantity like "64 MiB" or "4 kB"'),
         ("memory_tier", "1 MiB", "must be at least 16 MiB"),
         ("worker_timeout", "0 s", "must be at least 1 s"),

@@ -1,7 +1,7 @@
 //! Any Hadoop file system through the Java client that applications use, called in this process.
 //!
 //! A step's time is that of the Java call made over JNI, with the copy of one transfer between this
-//! process's buffer and the Java array, which an application does not make: under 0.1 ms a MiB.
+//! process's buffer and the Java array, which an application does not make.
 
 mod calls;
 mod file;

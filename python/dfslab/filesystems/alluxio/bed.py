@@ -65,7 +65,8 @@ class Bed(MountedBed):
     OPTIONS = {
         "memory_tier": "256 MiB", "heap": "384 MiB",
         # ASYNC_THROUGH is Alluxio's own default, but needs a job service, which is not started.
-        "write_type": ("CACHE_THROUGH", "MUST_CACHE", "THROUGH"),
+        # To a client it is like MUST_CACHE, which is what the description tells.
+        "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
     }  # fmt: skip
 
