@@ -12,6 +12,8 @@ use crate::tree::{Forest, NONE};
 /// endlessly varied trees do not fill the memory.
 const NODES_MAX: usize = 1 << 15;
 
+const RECENT_PLACES: usize = 64;
+
 /// One place in the compressed trees.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -59,7 +61,8 @@ impl Profile {
         self.losses.merge(&forest.losses);
         let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
-        let mut latest = ((NONE, NONE), (NONE, false));
+        // A trace alternates between few places.
+        let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
         for &index in &forest.order {
             let (at, parent) = (index as usize, forest.parents[index as usize]);
             let above = if parent == NONE {
@@ -68,8 +71,9 @@ impl Profile {
                 nodes[parent as usize]
             };
             let key = (above, shapes[at]);
+            let latest = &mut recent[(above ^ shapes[at]) as usize % RECENT_PLACES];
             if latest.0 != key {
-                latest = (key, self.place(above, shapes[at], texts));
+                *latest = (key, self.place(above, shapes[at], texts));
             }
             let (node, merged) = latest.1;
             self.losses.merged_shapes += u64::from(merged);

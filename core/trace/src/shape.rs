@@ -20,6 +20,8 @@ pub struct Shapes {
     digests: Vec<u64>,
     /// The shape without children under each name, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
+    /// The latest key under each name, unsorted as it came, and its shape.
+    recent: Vec<([u32; RECENT_WORDS], usize, ShapeId)>,
     /// Numbers in all keys.
     words: usize,
 }
@@ -30,6 +32,9 @@ const UNKNOWN: ShapeId = ShapeId::MAX;
 /// trees beyond that have the shape of their name alone.
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
+
+/// Keys of no more numbers than this are compared with the latest before they are sorted.
+const RECENT_WORDS: usize = 8;
 
 impl Shapes {
     /// The number of the shape of `name` over `children`, which need be neither sorted nor unique.
@@ -52,16 +57,37 @@ impl Shapes {
         if scratch.len() == 1 && leaf != UNKNOWN {
             return leaf;
         }
+        if scratch.len() > RECENT_WORDS {
+            return self.find(scratch, texts);
+        }
+        if let Some((words, count, shape)) = self.recent.get(name as usize) {
+            if words[..*count] == scratch[..] {
+                return *shape;
+            }
+        }
+        let (mut words, count) = ([0; RECENT_WORDS], scratch.len());
+        words[..count].copy_from_slice(scratch);
+        let shape = self.find(scratch, texts);
+        let places = self.recent.len().max(name as usize + 1);
+        self.recent.resize(places, ([0; RECENT_WORDS], 0, UNKNOWN));
+        self.recent[name as usize] = (words, count, shape);
+        shape
+    }
+
+    /// The number of the shape of a name and the children behind it.
+    fn find(&mut self, scratch: &mut [u32], texts: &Texts) -> ShapeId {
         scratch[1..].sort_unstable();
-        let distinct = 1 + distinct_in_sorted(&mut scratch[1..]);
-        let key = &scratch[..distinct];
-        if let Some(&id) = self.ids.get(key) {
+        let mut distinct = 1 + distinct_in_sorted(&mut scratch[1..]);
+        if let Some(&id) = self.ids.get(&scratch[..distinct]) {
             return id;
         }
-        let full = self.keys.len() >= SHAPES_MAX || self.words + distinct > WORDS_MAX;
-        if full && distinct > 1 {
-            return self.intern(name, std::iter::empty(), scratch, texts);
+        if self.keys.len() >= SHAPES_MAX || self.words + distinct > WORDS_MAX {
+            distinct = 1;
+            if let Some(&id) = self.ids.get(&scratch[..distinct]) {
+                return id;
+            }
         }
+        let (key, name) = (&scratch[..distinct], scratch[0]);
         let id = ShapeId::try_from(self.keys.len()).expect("fewer than 2^32 shapes");
         if distinct == 1 {
             let places = self.leaves.len().max(name as usize + 1);

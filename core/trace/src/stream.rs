@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::ingest::Reader;
+use crate::losses::Losses;
 use crate::profile::Profile;
 use crate::replay::Sample;
 use crate::shape::{mix, Mixing};
@@ -48,6 +49,8 @@ pub struct Stream {
     profile: Profile,
     sample: Sample,
     merged: Merged,
+    /// Where portions are recovered, one after the other in the same memory.
+    forest: Forest,
     arrived: u64,
     arrived_before: u64,
 }
@@ -185,12 +188,12 @@ impl Stream {
                 free[slot] += 1;
             }
         }
-        let mut portion: Vec<Span> = Vec::with_capacity(PORTION_SPANS);
         for slot in 0..traces.whole.len() {
             let members = &order[starts[slot]..starts[slot + 1]];
             if members.is_empty() {
                 continue;
             }
+            let portion = &mut self.forest.spans;
             let first = portion.len();
             portion.extend(members.iter().map(|&index| spans[index as usize]));
             if self.merged.knows(portion[first].trace_id) {
@@ -198,22 +201,24 @@ impl Stream {
             }
             self.sample.offer(&portion[first..]);
             if portion.len() >= PORTION_SPANS {
-                self.recover(&mut portion);
+                self.recover();
             }
         }
-        self.recover(&mut portion);
+        self.recover();
         let mut slots = traces.slots.iter();
         spans.retain(|_| !traces.whole[*slots.next().expect("a slot each") as usize]);
         self.store.spans = spans;
     }
 
-    fn recover(&mut self, portion: &mut Vec<Span>) {
-        if portion.is_empty() {
+    /// Merges the portion that lies in the forest, which is empty again afterwards.
+    fn recover(&mut self) {
+        if self.forest.spans.is_empty() {
             return;
         }
-        let forest = Forest::of_spans(portion, &self.store.texts, true);
-        self.profile.record(&forest, &self.store.texts);
-        portion.clear();
+        self.forest.untangle(&self.store.texts, true);
+        self.profile.record(&self.forest, &self.store.texts);
+        self.forest.spans.clear();
+        self.forest.losses = Losses::default();
     }
 }
 

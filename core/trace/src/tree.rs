@@ -18,23 +18,28 @@ pub struct Children {
 }
 
 impl Children {
-    fn of(parents: &[u32]) -> Self {
-        let mut starts = vec![0u32; parents.len() + 1];
+    /// Lists the children anew, in the memory of the old lists.
+    fn fill(&mut self, parents: &[u32]) {
+        let starts = &mut self.starts;
+        starts.clear();
+        // Counted two places ahead, a node's entry is first where its list begins, then, once the
+        // list is full, where the next one does.
+        starts.resize(parents.len() + 2, 0);
         for &parent in parents.iter().filter(|&&parent| parent != NONE) {
-            starts[parent as usize + 1] += 1;
+            starts[parent as usize + 2] += 1;
         }
-        for index in 1..starts.len() {
+        for index in 2..starts.len() {
             starts[index] += starts[index - 1];
         }
-        let mut items = vec![0; starts[parents.len()] as usize];
-        let mut free = starts.clone();
-        for (node, &parent) in parents.iter().enumerate() {
+        self.items.clear();
+        self.items.resize(starts[parents.len() + 1] as usize, 0);
+        for (node, &parent) in (0u32..).zip(parents) {
             if parent != NONE {
-                items[free[parent as usize] as usize] = node as u32;
-                free[parent as usize] += 1;
+                let free = &mut starts[parent as usize + 1];
+                self.items[*free as usize] = node;
+                *free += 1;
             }
         }
-        Self { starts, items }
     }
 
     /// The children of one node.
@@ -74,27 +79,32 @@ impl Forest {
     /// # Panics
     /// With 2^32 - 1 spans or more.
     pub fn recover(store: SpanStore) -> Self {
-        let mut forest = Self::of_spans(&store.spans, &store.texts, false);
-        forest.losses.merge(&store.losses);
+        let mut forest = Self {
+            spans: store.spans,
+            losses: store.losses,
+            ..Self::default()
+        };
+        forest.untangle(&store.texts, false);
         forest.texts = store.texts;
         forest
     }
 
-    /// The same, with the texts left where they are; `grouped` if each trace is in one piece.
-    pub(crate) fn of_spans(spans: &[Span], texts: &Texts, grouped: bool) -> Self {
+    /// Makes trees of `spans`, which may be anything, in the memory of the trees before; `grouped`
+    /// if each trace is in one piece. Losses are added to what is known.
+    pub(crate) fn untangle(&mut self, texts: &Texts, grouped: bool) {
         assert!(
-            spans.len() < NONE as usize,
+            self.spans.len() < NONE as usize,
             "more spans than one forest can number"
         );
-        let mut forest = Self::default();
-        forest.keep_one_each(spans, texts, grouped);
-        forest.find_parents();
-        forest.break_cycles();
-        forest.children = Children::of(&forest.parents);
-        forest.walk_down();
-        forest.measure_self();
-        forest.limit_depth();
-        forest
+        self.keep_one_each(texts, grouped);
+        let downwards = self.find_parents();
+        if !downwards {
+            self.break_cycles();
+        }
+        self.children.fill(&self.parents);
+        self.walk_down(downwards);
+        self.measure_self();
+        self.limit_depth();
     }
 
     /// The number of trees.
@@ -105,19 +115,19 @@ impl Forest {
             .count() as u64
     }
 
-    fn keep_one_each(&mut self, spans: &[Span], texts: &Texts, grouped: bool) {
+    fn keep_one_each(&mut self, texts: &Texts, grouped: bool) {
         // The usual case needs no sorting: programs number their spans as they come.
         let follows = |pair: &[Span]| {
             let same = pair[0].trace_id == pair[1].trace_id;
             !same || pair[0].span_id < pair[1].span_id
         };
         let sound = |span: &Span| span.end_ns >= span.start_ns;
-        if grouped && spans.windows(2).all(follows) && spans.iter().all(sound) {
-            self.spans.extend_from_slice(spans);
+        if grouped && self.spans.windows(2).all(follows) && self.spans.iter().all(sound) {
             return;
         }
+        let spans = std::mem::take(&mut self.spans);
         let mut keys: Vec<(u128, u64, u32)> = (0u32..)
-            .zip(spans)
+            .zip(&spans)
             .map(|(index, span)| (span.trace_id, span.span_id, index))
             .collect();
         keys.sort_unstable();
@@ -177,32 +187,35 @@ impl Forest {
         kept
     }
 
-    fn find_parents(&mut self) {
-        self.parents = vec![NONE; self.spans.len()];
-        let mut start = 0;
+    /// Links the spans; whether every parent stands before its children, which rules out rings.
+    fn find_parents(&mut self) -> bool {
+        self.parents.clear();
+        self.parents.resize(self.spans.len(), NONE);
+        let (mut start, mut downwards) = (0, true);
         for trace in self
             .spans
             .chunk_by(|left, right| left.trace_id == right.trace_id)
         {
             // Siblings come in rows, so the parent of the one before is tried first.
             let mut latest = (0, 0);
-            for (node, span) in (start..).zip(trace) {
+            for (place, span) in trace.iter().enumerate() {
                 if span.parent_id == span.span_id {
                     self.losses.self_parents += 1;
-                } else if span.parent_id != 0 && span.parent_id == latest.0 {
-                    self.parents[node] = latest.1;
                 } else if span.parent_id != 0 {
-                    match trace.binary_search_by_key(&span.parent_id, |span| span.span_id) {
-                        Ok(parent) => {
-                            latest = (span.parent_id, (start + parent) as u32);
-                            self.parents[node] = latest.1;
-                        }
-                        Err(_) => self.losses.missing_parents += 1,
+                    if span.parent_id != latest.0 {
+                        let Some(parent) = find(trace, place, span.parent_id) else {
+                            self.losses.missing_parents += 1;
+                            continue;
+                        };
+                        latest = (span.parent_id, parent);
                     }
+                    downwards &= latest.1 < place;
+                    self.parents[start + place] = (start + latest.1) as u32;
                 }
             }
             start += trace.len();
         }
+        downwards
     }
 
     fn break_cycles(&mut self) {
@@ -234,11 +247,15 @@ impl Forest {
         self.losses.cycles += 1;
     }
 
-    fn walk_down(&mut self) {
+    fn walk_down(&mut self, downwards: bool) {
         let nodes = 0..self.spans.len() as u32;
-        self.order = nodes
-            .filter(|&node| self.parents[node as usize] == NONE)
-            .collect();
+        self.order.clear();
+        if downwards {
+            self.order.extend(nodes);
+            return;
+        }
+        self.order
+            .extend(nodes.filter(|&node| self.parents[node as usize] == NONE));
         let mut next = 0;
         while next < self.order.len() {
             self.order
@@ -253,14 +270,19 @@ impl Forest {
     }
 
     fn measure_self(&mut self) {
-        self.self_ns = self.spans.iter().map(Span::duration_ns).collect();
+        self.self_ns.clear();
+        self.self_ns
+            .extend(self.spans.iter().map(Span::duration_ns));
         let spans = &self.spans;
         for (node, span) in (0u32..).zip(spans) {
             let children = self.children.get_mut(node);
             if children.is_empty() {
                 continue;
             }
-            children.sort_unstable_by_key(|&child| (spans[child as usize].start_ns, child));
+            let begin = |&child: &u32| (spans[child as usize].start_ns, child);
+            if !children.is_sorted_by_key(begin) {
+                children.sort_unstable_by_key(begin);
+            }
             let (mut covered, mut reached) = (0, span.start_ns);
             for child in children.iter().map(|&child| &spans[child as usize]) {
                 let inside = child.start_ns >= span.start_ns && child.end_ns <= span.end_ns;
@@ -293,7 +315,23 @@ impl Forest {
             depths[node as usize] = (above + 1).min(DEPTH_MAX);
         }
         if self.losses.deep_spans > deep_before {
-            self.children = Children::of(&self.parents);
+            self.children.fill(&self.parents);
         }
     }
+}
+
+/// Where in a trace, sorted by span id, a parent stands, asked from a place in it.
+fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
+    // Numbers without gaps, as one counter gives them, lead straight there.
+    let back = trace[place].span_id.wrapping_sub(parent_id);
+    let guess = place.wrapping_sub(back as usize);
+    if trace
+        .get(guess)
+        .is_some_and(|span| span.span_id == parent_id)
+    {
+        return Some(guess);
+    }
+    trace
+        .binary_search_by_key(&parent_id, |span| span.span_id)
+        .ok()
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::picked::{Picked, Scalar};
+use super::picked::{Key, Picked, Scalar};
 
 /// The fields of one span, borrowed from the file.
 #[derive(Default)]
@@ -181,13 +181,13 @@ impl<'a> Cursor<'a> {
             return Some(());
         }
         loop {
-            let mut name: Option<&[u8]> = None;
+            let mut name: Option<Option<Key>> = None;
             self.members(|cursor, key| match (key, name) {
                 (b"key", None) => {
-                    name = Some(cursor.string()?);
+                    name = Some(Key::of(cursor.string()?));
                     Some(())
                 }
-                (b"value", Some(name)) if Picked::wants(name) => {
+                (b"value", Some(Some(name))) => {
                     picked.offer(name, cursor.value()?);
                     Some(())
                 }

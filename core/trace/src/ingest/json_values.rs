@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::picked::{whole, Picked, Scalar};
+use super::picked::{whole, Key, Picked, Scalar};
 
 /// Text, borrowed from the document wherever it holds no escapes.
 #[derive(Default)]
@@ -126,7 +126,9 @@ impl<'de> Visitor<'de> for AttributesVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Picked<'de>, A::Error> {
         let mut picked = Picked::default();
         while let Some(attribute) = list.next_element::<Attribute>()? {
-            picked.offer(attribute.key.0.as_bytes(), attribute.value.0);
+            if let Some(key) = Key::of(attribute.key.0.as_bytes()) {
+                picked.offer(key, attribute.value.0);
+            }
         }
         Ok(picked)
     }

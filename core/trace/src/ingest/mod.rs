@@ -8,6 +8,7 @@ mod json_span;
 mod json_values;
 mod lines;
 mod picked;
+mod plain_span;
 mod protobuf;
 mod source;
 mod wire;

@@ -4,13 +4,35 @@ use std::borrow::Cow;
 
 use crate::span::SpanStore;
 
-/// Attribute keys that carry a call's bytes; of several, the one of the lowest rank counts.
-fn size_rank(key: &[u8]) -> Option<u8> {
-    match key {
-        b"dfslab.size_bytes" => Some(0),
-        b"size_bytes" => Some(1),
-        b"bytes" => Some(2),
-        _ => None,
+/// An attribute that is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// The call's bytes; of several, the one of the lowest rank counts.
+    Size(u8),
+    /// The thread's number.
+    Thread,
+    /// What kind of call it is.
+    Kind,
+    /// The resource's service.
+    Service,
+    /// The resource's host.
+    Host,
+}
+
+impl Key {
+    /// The use of a key, or nothing.
+    #[inline]
+    pub fn of(key: &[u8]) -> Option<Key> {
+        Some(match key {
+            b"dfslab.size_bytes" => Key::Size(0),
+            b"size_bytes" => Key::Size(1),
+            b"bytes" => Key::Size(2),
+            b"thread.id" => Key::Thread,
+            b"dfslab.kind" => Key::Kind,
+            b"service.name" => Key::Service,
+            b"host.name" => Key::Host,
+            _ => return None,
+        })
     }
 }
 
@@ -56,27 +78,21 @@ pub struct Picked<'a> {
 }
 
 impl<'a> Picked<'a> {
-    /// Whether a value under this key would be looked at.
-    pub fn wants(key: &[u8]) -> bool {
-        let named: [&[u8]; 4] = [b"thread.id", b"dfslab.kind", b"service.name", b"host.name"];
-        named.contains(&key) || size_rank(key).is_some()
-    }
-
     /// Takes one attribute.
-    pub fn offer(&mut self, key: &[u8], value: Scalar<'a>) {
-        if let Some(rank) = size_rank(key) {
-            if self.size.as_ref().is_none_or(|(taken, _)| rank < *taken) {
-                self.size = Some((rank, value));
-            }
-            return;
-        }
+    #[inline]
+    pub fn offer(&mut self, key: Key, value: Scalar<'a>) {
         match (key, value) {
-            (b"thread.id", Scalar::Integer(thread)) => self.thread = thread as u64,
-            (b"dfslab.kind", Scalar::Text(kind)) => {
+            (Key::Size(rank), value) => {
+                if self.size.as_ref().is_none_or(|(taken, _)| rank < *taken) {
+                    self.size = Some((rank, value));
+                }
+            }
+            (Key::Thread, Scalar::Integer(thread)) => self.thread = thread as u64,
+            (Key::Kind, Scalar::Text(kind)) => {
                 self.wait = matches!(&*kind, b"queue" | b"lock" | b"blocked");
             }
-            (b"service.name", Scalar::Text(text)) => self.service = Some(text),
-            (b"host.name", Scalar::Text(text)) => self.host = Some(text),
+            (Key::Service, Scalar::Text(text)) => self.service = Some(text),
+            (Key::Host, Scalar::Text(text)) => self.host = Some(text),
             _ => {}
         }
     }

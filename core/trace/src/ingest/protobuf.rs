@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 
-use super::picked::{Picked, Scalar};
+use super::picked::{Key, Picked, Scalar};
+use super::plain_span::PlainSpan;
 use super::source::{Failure, Source};
 use super::wire::{Message, Result, Value, WireError};
-use crate::span::{Span, SpanStore};
+use crate::span::SpanStore;
 
 /// How messages follow one another in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -321,24 +322,27 @@ fn read_resource(mut resource: Message<'_>) -> Result<Picked<'_>> {
     Ok(picked)
 }
 
-fn read_span(mut message: Message<'_>, place: (u32, u32), store: &mut SpanStore) -> Result<()> {
-    let mut span = Span {
-        service: place.0,
-        host: place.1,
-        ..Span::default()
+fn read_span(message: Message<'_>, place: (u32, u32), store: &mut SpanStore) -> Result<()> {
+    let fields = match PlainSpan::read(message.bytes()) {
+        Some(fields) => fields,
+        None => read_fields(message)?,
     };
-    let mut picked = Picked::default();
-    let (mut ids, mut parent): ([&[u8]; 2], &[u8]) = ([&[]; 2], &[]);
-    let mut name: &[u8] = &[];
+    fields.keep(place, store);
+    Ok(())
+}
+
+/// The fields of a span in whatever way protobuf allows them to be written.
+fn read_fields(mut message: Message<'_>) -> Result<PlainSpan<'_>> {
+    let mut span = PlainSpan::default();
     while let Some((number, value)) = message.field()? {
         match (number, value) {
-            (1, Value::Block(id)) => ids[0] = id.bytes(),
-            (2, Value::Block(id)) => ids[1] = id.bytes(),
-            (4, Value::Block(id)) => parent = id.bytes(),
-            (5, Value::Block(text)) => name = text.bytes(),
+            (1, Value::Block(id)) => span.trace_id = id.bytes(),
+            (2, Value::Block(id)) => span.span_id = id.bytes(),
+            (4, Value::Block(id)) => span.parent_id = id.bytes(),
+            (5, Value::Block(text)) => span.name = text.bytes(),
             (7, Value::Fixed64(time)) => span.start_ns = time,
             (8, Value::Fixed64(time)) => span.end_ns = time,
-            (9, Value::Block(attribute)) => read_attribute(attribute, &mut picked)?,
+            (9, Value::Block(attribute)) => read_attribute(attribute, &mut span.picked)?,
             (15, Value::Block(status)) => span.status_error = is_error(status)?,
             (1 | 2 | 4 | 5 | 7 | 8 | 9 | 15, _) => {
                 let reason = format!("field {number} of a span has the wrong wire type");
@@ -350,23 +354,7 @@ fn read_span(mut message: Message<'_>, place: (u32, u32), store: &mut SpanStore)
             _ => {}
         }
     }
-    let (Ok(trace_id), Ok(span_id)) = (ids[0].try_into(), ids[1].try_into()) else {
-        store.losses.bad_ids += 1;
-        return Ok(());
-    };
-    span.trace_id = u128::from_be_bytes(trace_id);
-    span.span_id = u64::from_be_bytes(span_id);
-    match parent.try_into() {
-        Ok(id) => span.parent_id = u64::from_be_bytes(id),
-        Err(_) if parent.is_empty() => {}
-        Err(_) => store.losses.missing_parents += 1,
-    }
-    span.name = store.intern_bytes(name);
-    span.bytes = picked.bytes(store);
-    span.thread = picked.thread();
-    span.wait = picked.wait();
-    store.push(span);
-    Ok(())
+    Ok(span)
 }
 
 fn read_attribute<'a>(mut message: Message<'a>, picked: &mut Picked<'a>) -> Result<()> {
@@ -379,9 +367,9 @@ fn read_attribute<'a>(mut message: Message<'a>, picked: &mut Picked<'a>) -> Resu
             _ => {}
         }
     }
-    if !Picked::wants(key) {
+    let Some(key) = Key::of(key) else {
         return Ok(());
-    }
+    };
     let mut scalar = Scalar::Other;
     if let Some(mut any_value) = any_value {
         while let Some((number, value)) = any_value.field()? {

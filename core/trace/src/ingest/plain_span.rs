@@ -1,0 +1,183 @@
+//! A span as nearly every protobuf writer lays it out: tags and lengths of one byte each.
+
+use std::borrow::Cow;
+
+use super::picked::{Key, Picked, Scalar};
+use crate::span::{Span, SpanStore};
+
+/// The fields of a span that are of use, still where they were read.
+#[derive(Default)]
+pub struct PlainSpan<'a> {
+    /// Sixteen bytes, if it is sound.
+    pub trace_id: &'a [u8],
+    /// Eight bytes, if it is sound.
+    pub span_id: &'a [u8],
+    /// Eight bytes, or none at the top.
+    pub parent_id: &'a [u8],
+    /// Not yet checked for UTF-8.
+    pub name: &'a [u8],
+    /// Nanoseconds since 1970.
+    pub start_ns: u64,
+    /// Nanoseconds since 1970.
+    pub end_ns: u64,
+    /// Whether the status says error.
+    pub status_error: bool,
+    /// The attributes.
+    pub picked: Picked<'a>,
+}
+
+/// One byte of tag: field number and wire type.
+const fn tag(number: u8, wire: u8) -> u8 {
+    number << 3 | wire
+}
+
+const VARINT: u8 = 0;
+const FIXED64: u8 = 1;
+const BLOCK: u8 = 2;
+const TRACE_ID: u8 = tag(1, BLOCK);
+const SPAN_ID: u8 = tag(2, BLOCK);
+const STATE: u8 = tag(3, BLOCK);
+const PARENT_ID: u8 = tag(4, BLOCK);
+const NAME: u8 = tag(5, BLOCK);
+const KIND: u8 = tag(6, VARINT);
+const START: u8 = tag(7, FIXED64);
+const END: u8 = tag(8, FIXED64);
+const ATTRIBUTE: u8 = tag(9, BLOCK);
+
+impl<'a> PlainSpan<'a> {
+    /// Reads a span; nothing if anything in it is less usual, or wrong, which takes a closer look.
+    #[inline]
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut span = PlainSpan::default();
+        let mut rest = bytes;
+        while let Some((&tag, behind)) = rest.split_first() {
+            if matches!(tag, START | END) {
+                let (time, behind) = behind.split_first_chunk::<8>()?;
+                let time = u64::from_le_bytes(*time);
+                *(if tag == START {
+                    &mut span.start_ns
+                } else {
+                    &mut span.end_ns
+                }) = time;
+                rest = behind;
+                continue;
+            }
+            if tag == KIND {
+                rest = short(behind)?.1;
+                continue;
+            }
+            let (block, behind) = block(behind)?;
+            match tag {
+                TRACE_ID => span.trace_id = block,
+                SPAN_ID => span.span_id = block,
+                PARENT_ID => span.parent_id = block,
+                NAME => span.name = block,
+                ATTRIBUTE => attribute(block, &mut span.picked)?,
+                STATE => {}
+                _ => return None,
+            }
+            rest = behind;
+        }
+        Some(span)
+    }
+
+    /// Puts the span into the store, or counts why it cannot be.
+    #[inline]
+    pub fn keep(self, (service, host): (u32, u32), store: &mut SpanStore) {
+        let (Ok(trace_id), Ok(span_id)) = (self.trace_id.try_into(), self.span_id.try_into())
+        else {
+            store.losses.bad_ids += 1;
+            return;
+        };
+        let parent_id = match self.parent_id.try_into() {
+            Ok(id) => u64::from_be_bytes(id),
+            Err(_) => {
+                store.losses.missing_parents += u64::from(!self.parent_id.is_empty());
+                0
+            }
+        };
+        let name = store.intern_bytes(self.name);
+        let bytes = self.picked.bytes(store);
+        store.push(Span {
+            trace_id: u128::from_be_bytes(trace_id),
+            span_id: u64::from_be_bytes(span_id),
+            parent_id,
+            name,
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            service,
+            host,
+            thread: self.picked.thread(),
+            bytes,
+            status_error: self.status_error,
+            wait: self.picked.wait(),
+        });
+    }
+}
+
+/// A number below 128, and what is behind it.
+#[inline(always)]
+fn short(bytes: &[u8]) -> Option<(u8, &[u8])> {
+    let (&number, behind) = bytes.split_first()?;
+    (number < 0x80).then_some((number, behind))
+}
+
+/// What stands behind its length, and what is behind that.
+#[inline(always)]
+fn block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, behind) = short(bytes)?;
+    behind.split_at_checked(length.into())
+}
+
+/// A key of text and a value that is a whole number or a text.
+#[inline(always)]
+fn attribute<'a>(bytes: &'a [u8], picked: &mut Picked<'a>) -> Option<()> {
+    let ([ATTRIBUTE_KEY], behind) = bytes.split_first_chunk::<1>()? else {
+        return None;
+    };
+    let (key, behind) = block(behind)?;
+    let ([ATTRIBUTE_VALUE], behind) = behind.split_first_chunk::<1>()? else {
+        return None;
+    };
+    let (value, behind) = block(behind)?;
+    if !behind.is_empty() {
+        return None;
+    }
+    let (&kind, value) = value.split_first()?;
+    let value = match kind {
+        INTEGER => Scalar::Integer(integer(value)?),
+        TEXT => {
+            let (text, behind) = block(value)?;
+            if !behind.is_empty() {
+                return None;
+            }
+            Scalar::Text(Cow::Borrowed(text))
+        }
+        _ => return None,
+    };
+    if let Some(key) = Key::of(key) {
+        picked.offer(key, value);
+    }
+    Some(())
+}
+
+const ATTRIBUTE_KEY: u8 = tag(1, BLOCK);
+const ATTRIBUTE_VALUE: u8 = tag(2, BLOCK);
+const TEXT: u8 = tag(1, BLOCK);
+const INTEGER: u8 = tag(3, VARINT);
+
+/// A varint that fills its place.
+#[inline(always)]
+fn integer(bytes: &[u8]) -> Option<i64> {
+    if bytes.is_empty() || bytes.len() > 9 {
+        return None;
+    }
+    let (mut value, last) = (0u64, bytes.len() - 1);
+    for (place, &byte) in bytes.iter().enumerate() {
+        if (byte < 0x80) != (place == last) {
+            return None;
+        }
+        value |= u64::from(byte & 0x7f) << (7 * place);
+    }
+    Some(value as i64)
+}
