@@ -89,6 +89,17 @@ impl Forest {
         forest
     }
 
+    /// Recovers the trees of spans of which each trace is in one piece.
+    pub(crate) fn of_traces(spans: Vec<Span>, texts: Texts) -> Self {
+        let mut forest = Self {
+            spans,
+            ..Self::default()
+        };
+        forest.untangle(&texts, true);
+        forest.texts = texts;
+        forest
+    }
+
     /// Makes trees of `spans`, which may be anything, in the memory of the trees before; `grouped`
     /// if each trace is in one piece. Losses are added to what is known.
     pub(crate) fn untangle(&mut self, texts: &Texts, grouped: bool) {

@@ -21,7 +21,7 @@ pub enum Key {
 
 impl Key {
     /// The use of a key, or nothing.
-    #[inline]
+    #[inline(always)]
     pub fn of(key: &[u8]) -> Option<Key> {
         Some(match key {
             b"dfslab.size_bytes" => Key::Size(0),
@@ -79,7 +79,7 @@ pub struct Picked<'a> {
 
 impl<'a> Picked<'a> {
     /// Takes one attribute.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, key: Key, value: Scalar<'a>) {
         match (key, value) {
             (Key::Size(rank), value) => {

@@ -46,18 +46,23 @@ const ATTRIBUTE: u8 = tag(9, BLOCK);
 
 impl<'a> PlainSpan<'a> {
     /// Reads a span; nothing if anything in it is less usual, or wrong, which takes a closer look.
-    #[inline]
+    #[inline(always)]
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut span = PlainSpan::default();
-        let mut rest = bytes;
+        span.fill(bytes)?;
+        Some(span)
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, mut rest: &'a [u8]) -> Option<()> {
         while let Some((&tag, behind)) = rest.split_first() {
             if matches!(tag, START | END) {
                 let (time, behind) = behind.split_first_chunk::<8>()?;
                 let time = u64::from_le_bytes(*time);
                 *(if tag == START {
-                    &mut span.start_ns
+                    &mut self.start_ns
                 } else {
-                    &mut span.end_ns
+                    &mut self.end_ns
                 }) = time;
                 rest = behind;
                 continue;
@@ -68,22 +73,22 @@ impl<'a> PlainSpan<'a> {
             }
             let (block, behind) = block(behind)?;
             match tag {
-                TRACE_ID => span.trace_id = block,
-                SPAN_ID => span.span_id = block,
-                PARENT_ID => span.parent_id = block,
-                NAME => span.name = block,
-                ATTRIBUTE => attribute(block, &mut span.picked)?,
+                TRACE_ID => self.trace_id = block,
+                SPAN_ID => self.span_id = block,
+                PARENT_ID => self.parent_id = block,
+                NAME => self.name = block,
+                ATTRIBUTE => attribute(block, &mut self.picked)?,
                 STATE => {}
                 _ => return None,
             }
             rest = behind;
         }
-        Some(span)
+        Some(())
     }
 
     /// Puts the span into the store, or counts why it cannot be.
-    #[inline]
-    pub fn keep(self, (service, host): (u32, u32), store: &mut SpanStore) {
+    #[inline(always)]
+    pub fn keep(&self, (service, host): (u32, u32), store: &mut SpanStore) {
         let (Ok(trace_id), Ok(span_id)) = (self.trace_id.try_into(), self.span_id.try_into())
         else {
             store.losses.bad_ids += 1;

@@ -323,11 +323,11 @@ fn read_resource(mut resource: Message<'_>) -> Result<Picked<'_>> {
 }
 
 fn read_span(message: Message<'_>, place: (u32, u32), store: &mut SpanStore) -> Result<()> {
-    let fields = match PlainSpan::read(message.bytes()) {
-        Some(fields) => fields,
-        None => read_fields(message)?,
-    };
-    fields.keep(place, store);
+    if let Some(span) = PlainSpan::read(message.bytes()) {
+        span.keep(place, store);
+        return Ok(());
+    }
+    read_fields(message)?.keep(place, store);
     Ok(())
 }
 

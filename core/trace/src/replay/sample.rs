@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::SPANS_MAX;
 use crate::shape::mix;
-use crate::span::{Span, SpanStore, Texts};
+use crate::span::{Span, Texts};
 use crate::tree::Forest;
 
 /// The traces with the smallest lots (bottom-k sampling): what was offered in which order plays no
@@ -35,14 +35,10 @@ impl Sample {
 
     /// The call trees of the sample.
     pub fn forest(self, texts: &Texts) -> Forest {
-        let mut store = SpanStore {
-            texts: texts.clone(),
-            ..SpanStore::default()
-        };
-        store.spans.reserve_exact(self.spans);
+        let mut spans = Vec::with_capacity(self.spans);
         for trace in self.traces.into_values() {
-            store.spans.extend(trace);
+            spans.extend(trace);
         }
-        Forest::recover(store)
+        Forest::of_traces(spans, texts.clone())
     }
 }
