@@ -1,9 +1,12 @@
 """The trace border from Python: what is written is profiled, in both formats, to the nanosecond."""
 
 import json
+from pathlib import Path
 
 import pytest
 from dfslab import _core
+from dfslab.report.sections.trace import body
+from dfslab.report.terminal import ranking_tables
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -111,3 +114,37 @@ def test_wrong_calls_are_refused(tmp_path):
     with pytest.raises(_core.InputError, match="writing trace .*No such file"):
         _core.trace_write([("a", 1, 2, 1, 0, 0, 0)], "load", str(tmp_path / "no/trace"), "json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clock_that_is_ahead_is_told_and_set_back(tmp_path):
+    """Two hosts write each its own file; the server's clock is a minute ahead."""
+    minute_ns, start_ns = 60 * 10**9, 1_700_000_000 * 10**9
+
+    def written(host: str, spans: list[dict]) -> Path:
+        resource = {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]}
+        path = tmp_path / f"{host}.json"
+        path.write_text(json.dumps({"resourceSpans": [
+            {"resource": resource, "scopeSpans": [{"spans": spans}]}]}))  # fmt: skip
+        return path
+
+    def span(trace: int, number: int, parent: int, begin_ns: int, end_ns: int) -> dict:
+        return {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", "name": f"call {number}",
+                "parentSpanId": f"{parent:016x}" if parent else "",
+                "startTimeUnixNano": str(begin_ns), "endTimeUnixNano": str(end_ns)}  # fmt: skip
+
+    begins = [start_ns + call * 10**7 for call in range(20)]
+    asks = [span(1 + call, 1, 0, at, at + 10**6) for call, at in enumerate(begins)]
+    serves = [span(1 + call, 2, 1, at + minute_ns + 200_000, at + minute_ns + 700_000)
+              for call, at in enumerate(begins)]  # fmt: skip
+    files = [str(written("client", asks)), str(written("server", serves))]
+    profile = json.loads(_core.trace_profile(files, "{}"))
+    client, server = profile["clocks"]
+    assert (client["host"], client["ahead_ns"]) == ("client", 0)
+    assert abs(server["ahead_ns"] - minute_ns) <= server["residual_ns"] <= 250_000
+    assert (server["calls"], server["against"]) == (20, 0)
+    assert profile["losses"]["outside_parent"] == 0
+    assert profile["roots"][0]["self_ns"] == 20 * 500_000
+    assert [table.title for table in ranking_tables(profile)][-1].startswith("Clocks")
+    page = str(body(profile))
+    assert "Clocks" in page
+    assert "60" in page

@@ -93,6 +93,7 @@ fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
     let savings = savings_of_sample(&summary.sample, summary.trees_left_out, options);
     let report = Report {
         savings: Some(savings),
+        clocks: summary.clocks.clone(),
         ..Report::of(&summary.profile, options)
     };
     serde_json::to_string(&report)

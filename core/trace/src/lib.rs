@@ -5,6 +5,7 @@
 //! compresses them (Liu et al. 2018, section 2.2), `rank` says where the time went and `replay`
 //! what a faster step would gain, `report` and `pprof` write it out; `write` makes trace files.
 
+mod clocks;
 mod error;
 mod identity;
 mod ingest;
@@ -22,6 +23,7 @@ mod stream;
 mod tree;
 mod write;
 
+pub use clocks::{clocks, Clock};
 pub use error::{ErrorKind, Place, Result, TraceError};
 pub use identity::assign_trace_ids;
 pub use ingest::{read_bytes, read_file, Reader};
@@ -44,7 +46,8 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
     Ok(summarise_files(paths, Window::default())?.profile)
 }
 
-/// The same, with a sample of the call trees themselves; memory is bounded by the window.
+/// The same, with a sample of the call trees themselves; memory is bounded by the window. Where the
+/// clocks of hosts contradict causality, the files are read a second time with the clocks set.
 pub fn summarise_files<P: AsRef<Path>>(paths: &[P], window: Window) -> Result<Summary> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");
@@ -56,5 +59,15 @@ pub fn summarise_files<P: AsRef<Path>>(paths: &[P], window: Window) -> Result<Su
     }
     let mut stream = Stream::new(window);
     stream.read_files(paths)?;
-    Ok(stream.finish())
+    let mut summary = stream.finish();
+    let clocks = clocks(&summary.sample);
+    let again = paths.iter().all(|path| path.as_ref().is_file());
+    if again && clocks.iter().any(|clock| clock.ahead_ns != 0) {
+        let mut stream = Stream::new(window);
+        stream.align(&clocks);
+        stream.read_files(paths)?;
+        summary = stream.finish();
+    }
+    summary.clocks = clocks;
+    Ok(summary)
 }

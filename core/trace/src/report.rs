@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::clocks::Clock;
 use crate::losses::Losses;
 use crate::profile::{Node, Profile};
 use crate::rank::{rank, seconds, Options, Paths, Rankings};
@@ -29,6 +30,8 @@ pub struct Report {
     pub rankings: Rankings,
     /// What each step would gain, where the spans themselves were replayed.
     pub savings: Option<Savings>,
+    /// The hosts' clocks, where calls between hosts tell.
+    pub clocks: Vec<Clock>,
 }
 
 /// Spans and trees before and after compression.
@@ -116,6 +119,7 @@ impl Report {
             roots: nested(profile),
             rankings: rank(profile, options),
             savings: None,
+            clocks: Vec::new(),
         }
     }
 }

@@ -8,13 +8,14 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
+use crate::clocks::Clock;
 use crate::error::Result;
 use crate::ingest::Reader;
 use crate::losses::Losses;
 use crate::profile::Profile;
 use crate::replay::Sample;
 use crate::shape::{mix, Mixing};
-use crate::span::{Span, SpanStore};
+use crate::span::{Span, SpanStore, TextId};
 use crate::tree::Forest;
 
 /// How much is held in memory at a time.
@@ -51,6 +52,8 @@ pub struct Stream {
     merged: Merged,
     /// Where portions are recovered, one after the other in the same memory.
     forest: Forest,
+    /// How far the clocks of hosts are ahead, nanoseconds.
+    ahead_ns: Vec<(TextId, i64)>,
     arrived: u64,
     arrived_before: u64,
 }
@@ -63,6 +66,8 @@ pub struct Summary {
     pub sample: Forest,
     /// Trees that are not in the sample.
     pub trees_left_out: u64,
+    /// The hosts' clocks, as far as calls between them tell; the spans are moved accordingly.
+    pub clocks: Vec<Clock>,
 }
 
 impl Stream {
@@ -158,7 +163,16 @@ impl Stream {
             profile,
             sample,
             trees_left_out,
+            clocks: Vec::new(),
         }
+    }
+
+    /// From now on the spans of these hosts are moved back by what their clocks are ahead.
+    pub fn align(&mut self, clocks: &[Clock]) {
+        let wrong = clocks.iter().filter(|clock| clock.ahead_ns != 0);
+        self.ahead_ns = wrong
+            .map(|clock| (self.store.intern(&clock.host), clock.ahead_ns))
+            .collect();
     }
 
     fn make_room(&mut self) {
@@ -196,6 +210,7 @@ impl Stream {
             let portion = &mut self.forest.spans;
             let first = portion.len();
             portion.extend(members.iter().map(|&index| spans[index as usize]));
+            set_back(&mut portion[first..], &self.ahead_ns);
             if self.merged.knows(portion[first].trace_id) {
                 self.store.losses.late_spans += members.len() as u64;
             }
@@ -219,6 +234,18 @@ impl Stream {
         self.profile.record(&self.forest, &self.store.texts);
         self.forest.spans.clear();
         self.forest.losses = Losses::default();
+    }
+}
+
+fn set_back(spans: &mut [Span], ahead_ns: &[(TextId, i64)]) {
+    if ahead_ns.is_empty() {
+        return;
+    }
+    for span in spans {
+        if let Some((_, ahead)) = ahead_ns.iter().find(|(host, _)| *host == span.host) {
+            span.start_ns = span.start_ns.saturating_add_signed(ahead.saturating_neg());
+            span.end_ns = span.end_ns.saturating_add_signed(ahead.saturating_neg());
+        }
     }
 }
 

@@ -51,10 +51,12 @@ fn traces_that_come_in_order_are_the_same_through_a_small_window() {
             profile,
             sample,
             trees_left_out,
+            clocks,
         } = streamed(&store, window, format);
         assert_eq!(report_of(&profile), report_of(&whole));
         assert_eq!((sample.trees(), trees_left_out), (60, 0));
         assert_eq!(sample.spans.len(), store.spans.len());
+        assert!(clocks.is_empty());
     }
 }
 

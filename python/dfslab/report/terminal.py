@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -118,7 +118,23 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
         tables.append(parts_table(profile["parts"], most))
     if profile.get("compared"):
         tables.append(changes_table(profile["compared"], most))
+    if profile.get("clocks"):
+        tables.append(clocks_table(profile["clocks"]))
     return tables
+
+
+def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:
+    """How far hosts' clocks are apart by the calls between them; spans are shown set right."""
+    table = Table(title="Clocks, by calls between hosts (spans are shown with them set)")
+    for name in ("host", "ahead", "within", "calls", "against"):
+        table.add_column(name, justify="left" if name == "host" else "right")
+    for clock in clocks:
+        ahead, residual = (units.text(abs(clock[key]) / 1e9, "s")
+                           for key in ("ahead_ns", "residual_ns"))  # fmt: skip
+        ahead = f"-{ahead}" if clock["ahead_ns"] < 0 else ahead
+        table.add_row(escape(clock["host"]), ahead, residual,
+                      f"{clock['calls']:,}", f"{clock['against']:,}")  # fmt: skip
+    return table
 
 
 def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:

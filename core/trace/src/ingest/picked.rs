@@ -82,10 +82,10 @@ impl<'a> Picked<'a> {
     #[inline(always)]
     pub fn offer(&mut self, key: Key, value: Scalar<'a>) {
         match (key, value) {
-            (Key::Size(rank), value) => {
-                if self.size.as_ref().is_none_or(|(taken, _)| rank < *taken) {
-                    self.size = Some((rank, value));
-                }
+            (Key::Size(rank), value)
+                if self.size.as_ref().is_none_or(|(taken, _)| rank < *taken) =>
+            {
+                self.size = Some((rank, value));
             }
             (Key::Thread, Scalar::Integer(thread)) => self.thread = thread as u64,
             (Key::Kind, Scalar::Text(kind)) => {

@@ -43,6 +43,9 @@ const KIND: u8 = tag(6, VARINT);
 const START: u8 = tag(7, FIXED64);
 const END: u8 = tag(8, FIXED64);
 const ATTRIBUTE: u8 = tag(9, BLOCK);
+const STATUS: u8 = tag(15, BLOCK);
+/// Field 16 and wire type 5 (four bytes) as a varint.
+const FLAGS: [u8; 2] = [0x85, 0x01];
 
 impl<'a> PlainSpan<'a> {
     /// Reads a span; nothing if anything in it is less usual, or wrong, which takes a closer look.
@@ -71,6 +74,14 @@ impl<'a> PlainSpan<'a> {
                 rest = short(behind)?.1;
                 continue;
             }
+            if tag == FLAGS[0] {
+                let (flags, behind) = behind.split_first_chunk::<5>()?;
+                if flags[0] != FLAGS[1] {
+                    return None;
+                }
+                rest = behind;
+                continue;
+            }
             let (block, behind) = block(behind)?;
             match tag {
                 TRACE_ID => self.trace_id = block,
@@ -79,6 +90,7 @@ impl<'a> PlainSpan<'a> {
                 NAME => self.name = block,
                 ATTRIBUTE => attribute(block, &mut self.picked)?,
                 STATE => {}
+                STATUS if block.is_empty() => {}
                 _ => return None,
             }
             rest = behind;

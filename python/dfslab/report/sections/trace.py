@@ -25,6 +25,10 @@ PARTS = (
     "Each processor, disk and link is made {factor:g} times faster, by what clients waited for "
     "along their pipelines. Parts are called as the paths call them: by role, or by process."
 )
+CLOCKS = (
+    "A call between hosts lies inside the call that caused it. Where most such calls contradict a "
+    "clock, its host's spans are shown set back to the middle of what they allow."
+)
 DIFFER = (
     "Red steps became slower, blue ones faster, call for call. The table holds the changes that "
     "survive Holm's correction for {tests} comparisons at 5 %."
@@ -53,7 +57,24 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
     if profile.get("waits"):
         parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"),
                   _steps(profile["waits"])]  # fmt: skip
+    if profile.get("clocks"):
+        parts += [Markup("<h3>Clocks</h3>"), note(CLOCKS), _clocks(profile["clocks"])]
     return Markup("").join(parts)
+
+
+def _clocks(clocks: list[dict[str, Any]]) -> Markup:
+    """Each host's clock beside the first host's."""
+    rows = [
+        [clock["host"], _signed_seconds(clock["ahead_ns"]), seconds(clock["residual_ns"] / 1e9),
+         f"{clock['calls']:,}", f"{clock['against']:,}"]
+        for clock in clocks
+    ]  # fmt: skip
+    return table(["host", "ahead", "within", "calls that tell", "that contradict"], rows)
+
+
+def _signed_seconds(ahead_ns: int) -> str:
+    """A time that may be negative."""
+    return ("-" if ahead_ns < 0 else "") + seconds(abs(ahead_ns) / 1e9)
 
 
 def _steps(ranking: list[dict[str, Any]]) -> Markup:

@@ -1,0 +1,192 @@
+//! How far the hosts' clocks are apart, as far as causality tells: a call lies inside its cause.
+//!
+//! A call that one host makes for another's starts no earlier and ends no later than the call that
+//! caused it. Each such pair bounds how far the callee's clock is ahead; the reading that agrees
+//! with most pairs is taken (an asynchronous call outlives its cause and is outvoted). A clock is
+//! moved only if no reading that most pairs allow leaves it where it is; then to the middle of
+//! those that they do allow, as NTP does (RFC 5905, section 8), half their span being the residual.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::span::TextId;
+use crate::tree::{Forest, NONE};
+
+/// One host's clock beside the clock of the host that it is measured from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Clock {
+    /// The host, as the spans name it.
+    pub host: String,
+    /// How far it is ahead of the first host's, nanoseconds; its spans are moved back by this.
+    pub ahead_ns: i64,
+    /// It may be further off by so much, nanoseconds; chains of hosts add up.
+    pub residual_ns: u64,
+    /// Calls across hosts that tell, all along the chain.
+    pub calls: u64,
+    /// Of these, calls that contradict it: asynchronous ones, or a clock that drifts.
+    pub against: u64,
+}
+
+/// What the pairs of two hosts' calls say of the second clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    ahead_ns: i64,
+    residual_ns: u64,
+    calls: u64,
+    against: u64,
+}
+
+/// The clocks of all hosts that calls connect, the host with the most trees first; empty if there
+/// are fewer than two hosts.
+pub fn clocks(forest: &Forest) -> Vec<Clock> {
+    let bounds = bounds_of(forest);
+    if bounds.is_empty() {
+        return Vec::new();
+    }
+    let text = |host: TextId| forest.texts.text(host).to_owned();
+    let readings: BTreeMap<(String, String), Reading> = bounds
+        .into_iter()
+        .map(|((cause, callee), bounds)| ((text(cause), text(callee)), vote(bounds)))
+        .collect();
+    let first = busiest(forest, &readings);
+    let mut known = BTreeMap::from([(
+        first.clone(),
+        Reading {
+            ahead_ns: 0,
+            residual_ns: 0,
+            calls: 0,
+            against: 0,
+        },
+    )]);
+    while let Some((host, reading)) = nearest(&known, &readings) {
+        known.insert(host, reading);
+    }
+    let mut found: Vec<Clock> = known
+        .into_iter()
+        .map(|(host, reading)| Clock {
+            host,
+            ahead_ns: reading.ahead_ns,
+            residual_ns: reading.residual_ns,
+            calls: reading.calls,
+            against: reading.against,
+        })
+        .collect();
+    found.sort_by_key(|clock| clock.host != first);
+    found
+}
+
+/// For each pair of hosts, the offsets that each call between them allows.
+fn bounds_of(forest: &Forest) -> BTreeMap<(TextId, TextId), Vec<(i64, i64)>> {
+    let mut bounds: BTreeMap<(TextId, TextId), Vec<(i64, i64)>> = BTreeMap::new();
+    for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
+        if parent == NONE {
+            continue;
+        }
+        let cause = &forest.spans[parent as usize];
+        let apart = cause.host != span.host && cause.host != 0 && span.host != 0;
+        if !apart || span.duration_ns() > cause.duration_ns() {
+            continue;
+        }
+        let least = difference(span.end_ns, cause.end_ns);
+        let most = difference(span.start_ns, cause.start_ns);
+        if let (Some(least), Some(most)) = (least, most) {
+            let pair = bounds.entry((cause.host, span.host)).or_default();
+            pair.push((least, most));
+        }
+    }
+    bounds
+}
+
+fn difference(left: u64, right: u64) -> Option<i64> {
+    i64::try_from(i128::from(left) - i128::from(right)).ok()
+}
+
+/// The offset that most bounds allow, zero if that is one of them.
+fn vote(bounds: Vec<(i64, i64)>) -> Reading {
+    let calls = bounds.len() as u64;
+    let allows = |offset: i64| {
+        let allowing = |bound: &&(i64, i64)| bound.0 <= offset && offset <= bound.1;
+        bounds.iter().filter(allowing).count() as u64
+    };
+    // At equal offsets, bounds open before others close: touching is allowed.
+    let mut ends: Vec<(i64, bool)> = bounds
+        .iter()
+        .flat_map(|&(least, most)| [(least, false), (most, true)])
+        .collect();
+    ends.sort_unstable();
+    let (mut open, mut best, mut range) = (0u64, 0, (0, 0));
+    for (index, &(offset, closes)) in ends.iter().enumerate() {
+        if closes {
+            open -= 1;
+            continue;
+        }
+        open += 1;
+        if open > best {
+            best = open;
+            range = (offset, ends[index + 1].0);
+        }
+    }
+    let (low, high) = range;
+    let width = (i128::from(high) - i128::from(low)) as u64;
+    if allows(0) == best {
+        let residual_ns = low.unsigned_abs().max(high.unsigned_abs());
+        let residual_ns = if low <= 0 && 0 <= high {
+            residual_ns
+        } else {
+            width
+        };
+        return Reading {
+            ahead_ns: 0,
+            residual_ns,
+            calls,
+            against: calls - best,
+        };
+    }
+    Reading {
+        ahead_ns: low + (width / 2) as i64,
+        residual_ns: width.div_ceil(2),
+        calls,
+        against: calls - best,
+    }
+}
+
+/// The host under which most trees begin; of equals the first by name.
+fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> String {
+    let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
+    for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
+        if parent == NONE {
+            *roots.entry(forest.texts.text(span.host)).or_default() += 1;
+        }
+    }
+    let hosts = readings.keys().flat_map(|(cause, callee)| [cause, callee]);
+    let count = |host: &String| roots.get(host.as_str()).copied().unwrap_or(0);
+    hosts
+        .min_by(|left, right| (count(right), left).cmp(&(count(left), right)))
+        .expect("a reading has two hosts")
+        .clone()
+}
+
+/// The host not yet known that is known most exactly from one that is.
+fn nearest(
+    known: &BTreeMap<String, Reading>,
+    readings: &BTreeMap<(String, String), Reading>,
+) -> Option<(String, Reading)> {
+    let steps = readings.iter().filter_map(|((cause, callee), reading)| {
+        let (from, to, sign) = match (known.get(cause), known.get(callee)) {
+            (Some(from), None) => (from, callee, 1),
+            (None, Some(from)) => (from, cause, -1),
+            _ => return None,
+        };
+        let reading = Reading {
+            ahead_ns: from
+                .ahead_ns
+                .saturating_add(reading.ahead_ns.saturating_mul(sign)),
+            residual_ns: from.residual_ns.saturating_add(reading.residual_ns),
+            calls: from.calls + reading.calls,
+            against: from.against + reading.against,
+        };
+        Some((to.clone(), reading))
+    });
+    steps.min_by(|left, right| (left.1.residual_ns, &left.0).cmp(&(right.1.residual_ns, &right.0)))
+}
