@@ -26,7 +26,9 @@ demo: setup ## the quickstart scenario: measured, traced, computed, simulated, l
 
 test: setup ## everything, real file systems included
 	DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) cargo test --workspace --locked --quiet
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile -m "not bed" --ignore tests/docs
+	$(PY) -m pytest -m bed
+	$(PY) -m pytest tests/docs
 
 check: setup ## formatters, linters, types, tidy
 	cargo fmt --all --check
