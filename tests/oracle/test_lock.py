@@ -80,7 +80,7 @@ def net_rates(clients, share, fair=1):
     stream = [(c, i, "stat", 0, 1, 1) for i in range(6000 // clients) for c in range(clients)]
     document, watched = job.net("lock", clients, stream)
     reports = fire(document, watched.monitors, seed=3, replications=6)
-    return [_Seen(report, watched, clients, 0.0, whole=False).rate_per_s for report in reports]
+    return [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
 
 
 @pytest.mark.parametrize(("clients", "share"), [(1, 0.5), (8, 1.0), (8, 0.5), (32, 0.1)])

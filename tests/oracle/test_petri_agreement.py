@@ -105,7 +105,7 @@ def test_a_closed_network_has_its_product_form_answer(clients):
     reports = fire(document, watched.monitors, seed=11, replications=8)
     exact = mean_value_analysis([0.635 / 4] * 4 + [1.15 / 4] * 4, clients).rate_per_s
     # Counted while all clients are at work: their own streams end at different times.
-    rates = [_Seen(report, watched, clients, 0.0, whole=False).rate_per_s for report in reports]
+    rates = [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
     mean = sum(rates) / len(rates)
     error = (sum((r - mean) ** 2 for r in rates) / 7 / 8) ** 0.5
     assert abs(mean - exact) <= 3 * error

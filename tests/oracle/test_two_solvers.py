@@ -57,7 +57,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
     document, watched = job.net("random", clients, stream)
     reports = fire(document, watched.monitors, seed=seed, replications=8)
-    rates = [_Seen(report, watched, clients, 0.0, whole=False).rate_per_s for report in reports]
+    rates = [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
     mean = sum(rates) / len(rates)
     error = math.sqrt(sum((r - mean) ** 2 for r in rates) / (len(rates) - 1) / len(rates))
     assert abs(mean - exact) <= 3 * error

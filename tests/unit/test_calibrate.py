@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from dfslab.instruments import calibrate
+from dfslab.instruments import calibrate, probe
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from dfslab.spec.units import parse
@@ -19,8 +19,8 @@ def test_the_interval_is_students():
 
 
 def test_memory_and_calls_are_measured_not_guessed():
-    assert 1e8 < calibrate.memory_copy() < 1e12
-    assert 1e-9 <= calibrate.system_call() < 1e-4
+    assert 1e8 < probe.memory_copy() < 1e12
+    assert 1e-9 <= probe.system_call() < 1e-4
 
 
 def test_a_whole_profile_reads_back_and_leaves_nothing(tmp_path, monkeypatch):

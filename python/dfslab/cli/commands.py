@@ -23,6 +23,7 @@ from dfslab.cli.shared import (
     ScenarioFile,
     Scheduler,
     Sets,
+    bed_calibration,
     calibration,
     laboratory,
     literal,
@@ -279,6 +280,9 @@ def report(
 
 @app.command()
 def calibrate(
+    scenario: Annotated[
+        Path | None, typer.Argument(help="Measure the hosts of its bed instead.")
+    ] = None,
     directory: Annotated[
         Path, typer.Option("--directory", help="On the disk that is measured.")
     ] = Path(),
@@ -288,11 +292,25 @@ def calibrate(
     repeats: Annotated[int, typer.Option("--repeats", help="Measurements of each kind.")] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """This machine's memory, system calls, disk and network, measured, with intervals."""
-    found = with_progress(as_json, lambda report: calibration.measure(directory, repeats, report))
+    """Memory, system calls, disk and network, measured, as a profile with intervals.
+
+    A deployment names the profile: profile = "FILE", and predictions use it.
+    """
+    if scenario is None:
+        found = with_progress(
+            as_json, lambda report: calibration.measure(directory, repeats, report))  # fmt: skip
+        document, profile = calibration.document(found), calibration.toml(found)
+    else:
+        chosen = read_scenario(scenario, None)
+        with of(scenario):
+            hosts = with_progress(
+                as_json, lambda report: bed_calibration.measure(chosen, repeats, report)
+            )
+        document = bed_calibration.document(hosts)
+        profile = bed_calibration.toml(hosts, chosen.deployment)
     if output is not None:
-        laboratory.store.write_atomically(output, calibration.toml(found))
-    tell(as_json, calibration.document(found), calibration.toml(found).rstrip())
+        laboratory.store.write_atomically(output, profile)
+    tell(as_json, document, profile.rstrip())
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

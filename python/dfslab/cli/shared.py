@@ -58,6 +58,7 @@ tables = Lazy("dfslab.report.limits")
 traces = Lazy("dfslab.cli.trace_work")
 beds = Lazy("dfslab.cli.bed_work")
 calibration = Lazy("dfslab.instruments.calibrate")
+bed_calibration = Lazy("dfslab.instruments.calibrate_bed")
 
 
 def read_scenario(

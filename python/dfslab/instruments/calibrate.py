@@ -14,7 +14,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,13 @@ from typing import Any
 from scipy import stats
 
 from dfslab.beds import hardware
+from dfslab.instruments import probe
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
 REPEATS = 5
-COPY_BYTES = 256 << 20
-CALLS = 20_000
 ACCESSES, ACCESS_BYTES = 200, 4096
-BLOCK_BYTES = 1 << 20
 REPEATS_MOST = 1_000
 
 
@@ -71,27 +69,6 @@ class _Here:
         return work()
 
 
-def memory_copy() -> float:
-    """Bytes per second that one core copies, larger than any cache."""
-    source = bytearray(os.urandom(BLOCK_BYTES)) * (COPY_BYTES // BLOCK_BYTES)
-    target = bytearray(COPY_BYTES)
-    began = time.perf_counter()
-    target[:] = source
-    return COPY_BYTES / (time.perf_counter() - began)
-
-
-def system_call() -> float:
-    """Seconds of the cheapest call that enters the kernel, the caller's loop taken off."""
-
-    def loop(work: Callable[[], Any]) -> float:
-        began = time.perf_counter()
-        for _ in range(CALLS):
-            work()
-        return (time.perf_counter() - began) / CALLS
-
-    return max(1e-9, loop(os.getppid) - loop(lambda: None))
-
-
 def access(path: Path, chance: random.Random) -> float:
     """Median seconds of a small read around the page cache at a random place of a file."""
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
@@ -114,8 +91,7 @@ def measure(
     seed: int = 0,
 ) -> list[Quantity]:  # fmt: skip
     """Everything, the disk below `directory` included; what is written there is removed again."""
-    if not 2 <= repeats <= REPEATS_MOST:
-        raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
+    check_repeats(repeats)
     if not directory.is_dir():
         raise InputError("--directory", str(directory), "is no directory")
     here: Any = _Here()
@@ -123,25 +99,42 @@ def measure(
     with tempfile.TemporaryDirectory(prefix=".dfslab-calibrate-", dir=directory) as made:
         path = Path(made) / "data"
         kinds: list[tuple[str, str, Callable[[], float]]] = [
-            ("memory_copy_rate", "B/s", memory_copy),
-            ("system_call", "s", system_call),
+            ("memory_copy_rate", "B/s", probe.memory_copy),
+            ("system_call", "s", probe.system_call),
             ("disk_write_rate", "B/s", lambda: hardware.direct_write(path)),
             ("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
             ("disk_access", "s", lambda: access(path, chance)),
             ("loopback_rate", "B/s", lambda: hardware.stream(here, here)),
             ("loopback_round_trip", "s", lambda: hardware.round_trip(here, here)),
         ]
-        found = []
-        for at, (name, unit, work) in enumerate(kinds):
-            values = []
-            for repeat in range(repeats):
-                report(at * repeats + repeat, len(kinds) * repeats, name)
-                try:
-                    values.append(work())
-                except OSError as error:
-                    reason = f"{error.strerror}; the directory must be on a disk with direct I/O"
-                    raise RunFailed(f"measuring {name} in {directory}: {reason}") from error
-            found.append(quantity(name, unit, values))
+        return repeated(kinds, repeats, report, f"in {directory}")
+
+
+def check_repeats(repeats: int) -> None:
+    """InputError where no interval could be told, or nobody would wait."""
+    if not 2 <= repeats <= REPEATS_MOST:
+        raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
+
+
+Kinds = Sequence[tuple[str, str, Callable[[], float]]]
+
+
+def repeated(
+    kinds: Kinds, repeats: int, report: Callable[..., None], where: str, done: int = 0,
+    total: int = 0,
+) -> list[Quantity]:  # fmt: skip
+    """Every kind (name, unit, what measures it) so often; `done` of `total` were before."""
+    found = []
+    for at, (name, unit, work) in enumerate(kinds):
+        values = []
+        for repeat in range(repeats):
+            report(done + at * repeats + repeat, total or len(kinds) * repeats, name)
+            try:
+                values.append(work())
+            except OSError as error:
+                reason = f"{error.strerror}; the directory must be on a disk with direct I/O"
+                raise RunFailed(f"measuring {name} {where}: {reason}") from error
+        found.append(quantity(name, unit, values))
     return found
 
 
@@ -157,29 +150,34 @@ def document(found: Sequence[Quantity]) -> dict[str, Any]:
 def toml(found: Sequence[Quantity]) -> str:
     """A deployment of one node like this machine, with the intervals as comments."""
     by_name = {one.name: one for one in found}
-
-    def line(key: str, name: str, share: float = 1.0) -> str:
-        one = by_name[name]
-        words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
-        return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
-
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    copied, call = by_name["memory_copy_rate"], by_name["system_call"]
     return "\n".join([
-        f"# Measured on kernel {platform.release()}; {len(copied.values)} times each.",
-        f"# One core copies {copied.mean / 1e9:.2f} GB/s; a system call takes "
-        f"{call.mean * 1e9:.0f} ns.",
+        f"# Measured on kernel {platform.release()}; {len(found[0].values)} times each.",
+        told(by_name),
         "[[deployment.node]]",
         'name = "calibrated"',
         f"cores = {os.cpu_count()}",
         f'memory = "{memory} B"',
         "[deployment.node.disk]",
-        line("read_rate", "disk_read_rate"),
-        line("write_rate", "disk_write_rate"),
-        line("latency", "disk_access"),
+        line("read_rate", by_name["disk_read_rate"]),
+        line("write_rate", by_name["disk_write_rate"]),
+        line("latency", by_name["disk_access"]),
         "[deployment.node.adapter]",
-        line("bandwidth", "loopback_rate"),
+        line("bandwidth", by_name["loopback_rate"]),
         "[deployment.network]",
-        line("loopback_latency", "loopback_round_trip", 0.5),
+        line("loopback_latency", by_name["loopback_round_trip"], 0.5),
         "",
     ])  # fmt: skip
+
+
+def line(key: str, one: Quantity, share: float = 1.0) -> str:
+    """A quantity, or a share of it, as a line of TOML with its interval."""
+    words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
+    return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
+
+
+def told(by_name: Mapping[str, Quantity]) -> str:
+    """What no deployment has a key for, as a comment."""
+    copied, call = by_name["memory_copy_rate"], by_name["system_call"]
+    return (f"# One core copies {copied.mean / 1e9:.2f} GB/s; a system call takes "
+            f"{call.mean * 1e9:.0f} ns.")  # fmt: skip

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import sympy
 
 from dfslab.models.cost import Reader
 from dfslab.models.net_build import Amount, times
+from dfslab.spec.calls import UNFORCED
 from dfslab.spec.parameters import symbol
 
 # A pipeline's units and a loop's turns are gathered into at most this many.
 MOST_UNITS = 64
 FILE_SIZE = symbol("file_size")
+# Symbols that a token can say for itself, and the field that says it.
+OF_TOKENS = {FILE_SIZE: "a.size", symbol("scattered"): "a.scattered", UNFORCED: "a.unforced"}
 _FUNCTIONS = {sympy.Max: "max", sympy.Min: "min"}
 _ROUNDED = {sympy.ceiling: "ceil", sympy.floor: "floor"}
 
 
 class Amounts:
-    """Evaluates a description's expressions; with `sized`, over the field `a.size` of a token."""
+    """Evaluates a description's expressions; what is `open` stays to be read off a token."""
 
-    def __init__(self, reader: Reader, sized: bool) -> None:
+    def __init__(self, reader: Reader, opened: Iterable[sympy.Symbol] = ()) -> None:
         self._reader = reader
-        self._sized = sized
+        self._open = {one: OF_TOKENS[one] for one in opened}
 
     def of(self, expression: sympy.Expr) -> Amount:
-        """A number, or an expression over the token where sizes vary and it depends on them."""
-        if self._sized and FILE_SIZE in expression.free_symbols:
+        """A number, or an expression over the token where it depends on what is open."""
+        if self._depends(expression):
             return self._written(expression)
         return self._reader.value(expression)
 
     def whole(self, expression: sympy.Expr) -> int:
         """A count that no file's size decides."""
         number = self.of(expression)
-        assert isinstance(number, float | int), f"{expression} must not depend on file_size"
+        assert isinstance(number, float | int), f"{expression} must not depend on {self._open}"
         return round(number)
 
     def turns(self, expression: sympy.Expr, most: int) -> tuple[int | str, Amount]:
@@ -45,17 +49,22 @@ class Amounts:
         turns = min(most, max(1, math.ceil(count - 1e-9)))
         return turns, count / turns
 
+    def _depends(self, expression: sympy.Expr) -> bool:
+        return not self._open.keys().isdisjoint(expression.free_symbols)
+
     def _written(self, node: sympy.Expr) -> str:
         """An expression in the inscription language."""
-        if node == FILE_SIZE:
-            return "a.size"
-        if not node.free_symbols or FILE_SIZE not in node.free_symbols:
+        if node in self._open:
+            return self._open[node]
+        if not self._depends(node):
             return repr(float(self._reader.value(node)))
         parts = [self._written(part) for part in node.args]
         if isinstance(node, sympy.Add | sympy.Mul):
             return "(" + (" + " if isinstance(node, sympy.Add) else " * ").join(parts) + ")"
-        if isinstance(node, sympy.Pow) and node.exp == -1:
-            return f"(1.0 / {parts[0]})"
+        if isinstance(node, sympy.Pow) and abs(node.exp) in (1, sympy.Rational(1, 2)):
+            whole = abs(node.exp) == 1
+            base = parts[0] if whole else f"sqrt({parts[0]})"
+            return base if node.exp > 0 else f"(1.0 / {base})"
         if type(node) in _ROUNDED:
             return f"{_ROUNDED[type(node)]}({parts[0]})"
         if type(node) in _FUNCTIONS:

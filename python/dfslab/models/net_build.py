@@ -16,7 +16,8 @@ from typing import Any
 Amount = float | str
 Row = Mapping[str, str]
 
-REALS = {"demand", "demand_in", "lead", "size", "draw"}
+REALS = {"demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced",
+         "due"}  # fmt: skip
 _FIELD = re.compile(r"\b([ab])\.(\w+)")
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dfslab.models.cost import Reader
-from dfslab.models.net_amount import MOST_UNITS, Amounts
+from dfslab.models.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
 from dfslab.models.net_build import Arc, Entry, Net, plus
 from dfslab.models.net_tree import Context, Trees
 from dfslab.models.placement import Placement, Station
+from dfslab.models.traced import Trace
 from dfslab.spec.operation import Node
 
 BEGINS = "operation begins"
@@ -51,6 +52,7 @@ class Job:
     service: str = "by_kind"
     sized: bool = False
     most_units: int = MOST_UNITS
+    trace: Trace | None = None
 
     def net(
         self, name: str, clients: int, stream: Sequence[Operation]
@@ -58,14 +60,15 @@ class Job:
         """The net of `clients` that run `stream` (every client's operations in order)."""
         net = Net(name)
         reader = Reader(self.placement, self.environment, self.client, self.written_back)
+        opened = OF_TOKENS if self.trace else [FILE_SIZE] if self.sized else ()
         trees = Trees(
-            net, self.placement, Amounts(reader, self.sized), self.environment,
+            net, self.placement, Amounts(reader, opened), self.environment,
             written_back=self.written_back, service=self.service, most_units=self.most_units,
             clients=clients,
         )  # fmt: skip
         names = list(self.trees)
         ready = net.place("clients", [{"client": number} for number in range(clients)])
-        _fill(net, names, stream)
+        self._fill(net, names, stream, clients)
         ways = []
         for number, operation in enumerate(names):
             ways.append((f"a.kind == {number}", self._operation(trees, operation, ready)))
@@ -76,6 +79,8 @@ class Job:
         even = math.lcm(*[count for count in counts if count])
         row = {"client": "b.client", "kind": "b.kind", "size": "b.size", "k0": "b.k0",
                "pick": f"floor(uniform(0.0, {even}.0))"}  # fmt: skip
+        if self.trace:
+            row |= {"size": "b.amount", "scattered": "b.scattered", "unforced": "b.unforced"}
         arcs = [replace(arc, fresh=True) for arc in begun(row, 0.0)]
         net.transition(BEGINS, "clients", [ready, "stream"], arcs,
                        "a.client == b.client")  # fmt: skip
@@ -100,15 +105,34 @@ class Job:
         tree = self.trees[operation]
         return trees.relay(f"{operation} starts", operation, trees.visit(tree, context, back))
 
+    def _fill(
+        self, net: Net, names: Sequence[str], stream: Sequence[Operation], clients: int
+    ) -> None:  # fmt: skip
+        """The streams as first tokens: each client takes its own in their order.
 
-def _fill(net: Net, names: Sequence[str], stream: Sequence[Operation]) -> None:
-    """The streams as first tokens: each client takes its own in their order."""
-    net.place("stream", [
-        {"client": client, "index": index, "kind": names.index(kind), "file": file,
-         "size": float(size), "transfer": transfer, "k0": number,
-         **dict(zip(("offset", "owner", "phase"), place or (0, client, 0), strict=True))}
-        for number, (client, index, kind, file, size, transfer, *place) in enumerate(stream)
-    ])  # fmt: skip
+        Operations with a time of their own come when they are due.
+        """
+        tokens = [
+            {"client": client, "index": index, "kind": names.index(kind), "file": file,
+             "size": float(size), "transfer": transfer, "k0": number,
+             **dict(zip(("offset", "owner", "phase"), place or (0, client, 0), strict=True)),
+             **self._meaning(client, index, clients)}
+            for number, (client, index, kind, file, size, transfer, *place) in enumerate(stream)
+        ]  # fmt: skip
+        timed = self.trace is not None and self.trace.due_s
+        net.place("stream", [] if timed else tokens)
+        if timed:
+            net.place("trace", tokens)
+            net.transition("is due", "clients", ["trace"], [Arc("stream", {}, "a.due")])
+
+    def _meaning(self, client: int, index: int, clients: int) -> dict[str, float]:
+        """What a trace says of an operation beside the operation itself."""
+        if self.trace is None:
+            return {}
+        meaning = self.trace.of_clients[client, index]
+        return {"amount": float(meaning.size_bytes), "scattered": float(meaning.scattered),
+                "unforced": float(meaning.unforced),
+                "due": self.trace.due_of(client, index, clients)}  # fmt: skip
 
 
 def _watched(trees: Trees, names: Sequence[str]) -> Watched:

@@ -49,6 +49,9 @@ FIT_FIRINGS = 60_000
 # The shortest prefix of a client's stream that is simulated, where the stream is not shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
+# A trace is no sample of itself: it is simulated whole as far as this many firings go.
+TRACE_FIRINGS = 4_000_000
+PROBED_OF_TRACE = 64
 
 
 def make(name: str) -> PetriModel:
@@ -107,7 +110,9 @@ class PetriModel:
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
         found = simulate(situation, constants, service=self.service)
-        notes = [f"never measured, prior used: {', '.join(missing)}"] if missing else []
+        notes = situation.notes
+        if missing:
+            notes.append(f"never measured, prior used: {', '.join(missing)}")
         if self.calibration is None:
             notes.append("not calibrated: nothing was measured")
         factor = calibration.interval_factor(situation, self.residual_sd)
@@ -177,17 +182,19 @@ def job_of(
     """What the net of a configuration is made from, for the operations that `stream` holds."""
     values = {**situation.environment, **constants}
     kinds = sorted({one[2] for one in stream})
+    trace = situation.trace
     sizes = {one[4] for one in stream if one[2] in ("read", "write", "append")}
     return Job(
-        trees={kind: situation.system.operations[kind] for kind in kinds},
+        trees={kind: situation.system.trees[kind] for kind in kinds},
         placement=situation.placement,
         environment=values,
         client=situation.client,
         written_back=situation.written_back,
         think_time_s=situation.scenario.workload.think_time,
         service=service,
-        sized=any(size != values["file_size"] for size in sizes),
+        sized=trace is not None or any(size != values["file_size"] for size in sizes),
         most_units=units,
+        trace=trace,
     )
 
 
@@ -200,6 +207,8 @@ def simulate(
     spec, clients = stream_spec(scenario), scenario.workload.clients
     offered = operations_per_client(spec)
     units, operations = MOST_UNITS, 0
+    if situation.trace is not None:
+        firings = TRACE_FIRINGS
     while True:
         each = _firings_per_operation(situation, constants, spec, units)
         operations = min(offered, max(1, int(firings / (each * clients))))
@@ -214,8 +223,10 @@ def simulate(
         replications = 1
     reports = fire(document, watched.monitors, seed=scenario.run.seed, replications=replications,
                    stations=watched.laws)  # fmt: skip
-    whole = operations == offered
-    seen = [_Seen(report, watched, clients, job.think_time_s, whole) for report in reports]
+    rated = "whole" if operations == offered else "steady"
+    if situation.trace is not None:
+        rated = "trace"
+    seen = [_Seen(report, watched, clients, job.think_time_s, rated) for report in reports]
     return _pooled(seen, operations, offered, units)
 
 
@@ -223,7 +234,8 @@ def _firings_per_operation(
     situation: Situation, constants: Mapping[str, float], spec: Mapping[str, Any], units: int
 ) -> float:
     """What one operation costs, from a trial of one client."""
-    stream = streams(spec, PROBED_OPERATIONS, 1)
+    probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE
+    stream = streams(spec, probed, 1)
     job = job_of(situation, constants, stream, "deterministic", units)
     document, _ = job.net("trial", 1, stream)
     (report,) = fire(document, [], seed=0, replications=1)
@@ -233,12 +245,14 @@ def _firings_per_operation(
 class _Seen:
     """One replication's report in the model's terms.
 
-    Of a `whole` stream the rate is what a measurement gives: all operations until the last is done.
+    `rated` says which rate is meant. Of a "whole" stream it is what a measurement gives: all
+    operations until the last is done; of a "trace" too, which has an end and need not be kept up;
+    else it is the "steady" one.
     """
 
     def __init__(
         self, report: Mapping[str, Any], watched: Watched, clients: int, think_s: float,
-        whole: bool,
+        rated: str,
     ) -> None:  # fmt: skip
         found = report["monitors"]
         count = len(watched.operations)
@@ -249,10 +263,14 @@ class _Seen:
         self.counts = {n: span["count"] for n, span in zip(watched.operations, spans, strict=False)}
         last_s, net_s = ends[-1][0] / 1e9, report["end_time_ns"] / 1e9
         # What was left for later must be done, too, before a rate can be kept up.
-        end_s = net_s if net_s > last_s + think_s + 1e-9 else last_s
-        rate = len(ends) / last_s if whole else _steady_rate_per_s(ends, clients)
+        left = rated != "trace" and net_s > last_s + think_s + 1e-9
+        end_s = net_s if left else last_s
+        steady = rated == "steady"
+        rate = _steady_rate_per_s(ends, clients) if steady else len(ends) / last_s
         self.rate_per_s = rate * last_s / end_s
-        stretch = (clients / self.rate_per_s - think_s) / (clients / rate - think_s)
+        stretch = 1.0
+        if left:
+            stretch = (clients / self.rate_per_s - think_s) / (clients / rate - think_s)
         self.latency_s = {
             name: span["mean_s"] * stretch
             for name, span in zip(watched.operations, spans, strict=False)
@@ -292,7 +310,8 @@ def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) ->
         return {k: float(np.mean([one[k] for one in values if k in one])) for k in keys}
 
     def error(values: Sequence[float]) -> float:
-        if len(values) < 2:
+        # What costs nothing is sure.
+        if len(values) < 2 or not any(values):
             return 0.0
         return float(np.std(values, ddof=1) / np.sqrt(len(values)) / np.mean(values))
 

@@ -15,6 +15,8 @@ from dfslab.models.lock import Locks, alone
 from dfslab.models.open_queue import open_network, quantile_s
 from dfslab.models.placement import Placement, Station
 from dfslab.models.queueing import Closed, asymptotic_bounds, mean_value_analysis
+from dfslab.models.traced import Trace
+from dfslab.spec import calls
 from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.scenario import Scenario
@@ -71,10 +73,15 @@ class Situation:
         own = workload_parameters(scenario, workload)
         self.mix = dict(workload.mix(own))
         self.environment = environment(scenario, self.system, workload)
+        stream = workload.stream(own)
+        self.trace = Trace(stream) if stream.get("given") else None
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
         volume = own.operations() * scenario.workload.clients * self.environment["file_size"]
+        if self.trace is not None:
+            self.environment.update(self.trace.environment())
+            volume = self.trace.written_bytes
         self.written_back = self._written_back(volume)
 
     def _written_back(self, volume_bytes: float) -> float:
@@ -101,8 +108,21 @@ class Situation:
 
     def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
         """Cost of each operation of the mix."""
-        reader = self.reader(constants)
-        return {name: reader.read(self.system.operations[name]) for name in self.mix}
+        trees = {name: self.system.trees[name] for name in self.mix}
+        if self.trace is None:
+            reader = self.reader(constants)
+            return {name: reader.read(tree) for name, tree in trees.items()}
+        told = {**self.environment, **constants}
+        return {
+            name: self.trace.cost(name, tree, self.placement, told, self.client, self.written_back)
+            for name, tree in trees.items()
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of a prediction must know of the operations."""
+        stood = calls.taken_as(self.system.operations, self.mix)
+        return [stood] if stood else []
 
     def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
         """Solve the same network for operations that arrive at a rate, whoever waits."""

@@ -42,7 +42,9 @@ class SequenceModel:
         constants = {**situation.constants, **calibration.values}
         prediction = situation.predict(constants)
         factor = calibration.interval_factor(situation)
-        notes = [f"never measured, prior used: {', '.join(missing)}"] if missing else []
+        notes = situation.notes
+        if missing:
+            notes.append(f"never measured, prior used: {', '.join(missing)}")
         if self.calibration is None:
             notes.append("not calibrated: nothing was measured")
         return to_result(self.name, point, prediction, factor, notes, calibration)

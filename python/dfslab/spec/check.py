@@ -11,9 +11,12 @@ from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.spec.workload import FileParameters
 
 # These do an operation and need no description of it.
 MEASURING = {"measure", "trace"}
+# These can begin operations when a trace did.
+TIMED = {"petri"}
 
 
 def read_checked(path: Path) -> Scenario:
@@ -63,10 +66,7 @@ def _check_point(scenario: Scenario) -> None:
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
     modelled = set(scenario.run.methods) - MEASURING
     _check_arrival(scenario, modelled)
-    for operation in workload.mix(own) if modelled else ():
-        if operation not in system.operations:
-            raise InputError("workload.name", scenario.workload.name,
-                             f"{system.name} describes no {operation}")  # fmt: skip
+    _check_described(scenario, system, own, modelled)
     _check_access(scenario, system)
     _check_faults(scenario)
     _check_roles(scenario, system)
@@ -74,6 +74,26 @@ def _check_point(scenario: Scenario) -> None:
     for key, allowed in system.check(parameters(scenario, system), instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
         raise InputError(f"file_system.{key}", value, f"must be {allowed}")
+
+
+def _check_described(
+    scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
+) -> None:
+    """What models are asked for must be described, whole or as the calls of a trace."""
+    if not modelled:
+        return
+    workload = discover.workload(scenario.workload.name)
+    stream = workload.stream(own)
+    known = system.trees if stream.get("given") else system.operations
+    for operation in workload.mix(own):
+        if operation not in known:
+            raise InputError("workload.name", scenario.workload.name,
+                             f"{system.name} describes no {operation}")  # fmt: skip
+    timeless = modelled - TIMED
+    if "arrival" in stream and timeless:
+        allowed = (f"only {', '.join(sorted(TIMED))} can start operations at a trace's times; "
+                   f"without {', '.join(sorted(timeless))} it runs")  # fmt: skip
+        raise InputError("workload.rate_factor", None, allowed)
 
 
 def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:

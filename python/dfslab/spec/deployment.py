@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from dfslab.spec.model import Model
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, quantity
@@ -39,6 +39,19 @@ class Adapter(Model):
     latency: Seconds = quantity("0 s", description="Added to each message")
 
 
+# Read with the scenario's file, before anything else looks at it; it is no part of a scenario.
+PROFILE = Field("", exclude=True, description="A file of `dfslab calibrate` for what is left out")
+
+
+def _named_in_a_file(name: str) -> str:
+    if name:
+        raise ValueError("can only be named in a scenario's file")
+    return name
+
+
+ProfileName = Annotated[str, AfterValidator(_named_in_a_file)]
+
+
 class NodeGroup(Model):
     """Equal nodes; `roles` says how many instances of each role every one of them carries."""
 
@@ -58,6 +71,7 @@ class NodeGroup(Model):
     )
     disk: Disk = Field(default_factory=Disk, description="Its disks")
     adapter: Adapter = Field(default_factory=Adapter, description="Its network adapter")
+    profile: ProfileName = PROFILE
 
 
 class Network(Model):
@@ -84,6 +98,8 @@ class Deployment(Model):
     tolerance: Annotated[float, Field(gt=0, le=1)] = Field(
         0.05, description="How far a bed's measured rates may be from the declared ones"
     )
+
+    profile: ProfileName = PROFILE
 
     @field_validator("node")
     @classmethod

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dfslab.spec import calls
 from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.operation import Node, symbols, walk
 from dfslab.spec.parameters import Parameter, Parameters, hardware
@@ -77,9 +79,14 @@ class FileSystem:
             raise KeyError(f"{self.name}: symbol {key!r} is no declared parameter")
         return found
 
+    @cached_property
+    def trees(self) -> Mapping[str, Node]:
+        """The described operations, and the single calls of traces that they give."""
+        return {**calls.derived(self.operations), **self.operations}
+
     def acting(self, operation: str) -> dict[str, list[str]]:
         """Symbols of one operation's tree and the steps where they act."""
-        return symbols(self.operations[operation])
+        return symbols(self.trees[operation])
 
     @property
     def has_bed(self) -> bool:

@@ -90,6 +90,8 @@ COMMON = {
                   "workload", 0.0),
         Parameter("scattered", "Files are gone through out of order (1) or from front to back (0)",
                   "1", "workload", 0.0),
+        Parameter("unforced", "A traced close has written data to leave (1) or not (0)", "1",
+                  "workload", 0.0),
         Parameter("entries", "Entries in a listed directory", "1", "workload", 1.0),
         Parameter("network_latency", "One-way latency between nodes", "s", "deployment",
                   5e-5, "Dp9"),

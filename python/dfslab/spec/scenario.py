@@ -17,6 +17,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Design, Value
 from dfslab.spec.fault import Fault
 from dfslab.spec.model import InputError, Model, build
+from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
@@ -281,6 +282,6 @@ def read(path: Path) -> Scenario:
     except tomllib.TOMLDecodeError as error:
         raise InputError("scenario", None, f"is not TOML: {error}", str(path)) from error
     try:
-        return build(Scenario, table)
+        return build(Scenario, applied(table, path.parent))
     except InputError as error:
         raise error.of(str(path)) from error

@@ -1,0 +1,116 @@
+"""A recorded trace in the models' terms: what its operations mean, and sorts of equal cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dfslab.models.cost import Cost, Reader
+from dfslab.models.placement import Placement
+from dfslab.spec.calls import TRANSFERS, WHOLE, Done, Meaning, followed
+from dfslab.spec.operation import Node
+
+# Sizes of one kind of operation beyond so many are put together by rank.
+MOST_SIZES = 32
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A share of one kind's operations whose trees are told the same."""
+
+    share: float
+    size_bytes: float
+    scattered: float
+    unforced: float
+
+
+class Trace:
+    """The given operations of a stream, in the order of the trace."""
+
+    def __init__(self, stream: Mapping[str, Any]) -> None:
+        self.done = [
+            Done(one.get("client", 0), one["operation"], one.get("owner", one.get("client", 0)),
+                 one.get("file", 0), one.get("offset_bytes", 0), one.get("size_bytes", 0))
+            for one in stream["given"]
+        ]  # fmt: skip
+        self.meanings = list(followed(self.done))
+        self.due_s: Sequence[float] = stream.get("arrival", {}).get("given", ())
+
+    @cached_property
+    def of_clients(self) -> dict[tuple[int, int], Meaning]:
+        """(client, number of its operation) -> what the operation means."""
+        counts: dict[int, int] = {}
+        found = {}
+        for one, meaning in zip(self.done, self.meanings, strict=True):
+            index = counts.get(one.client, 0)
+            counts[one.client] = index + 1
+            found[one.client, index] = meaning
+        return found
+
+    def due_of(self, client: int, index: int, clients: int) -> float:
+        """Seconds after the start when an operation is due: times go to the clients in turn."""
+        return self.due_s[index * clients + client] if self.due_s else 0.0
+
+    @cached_property
+    def written_bytes(self) -> int:
+        """Bytes that the whole trace writes."""
+        kinds = {"pwrite", *WHOLE} - {"read"}
+        return sum(one.size_bytes for one in self.done if one.kind in kinds)
+
+    def environment(self) -> dict[str, float]:
+        """What a trace says for the symbols of a workload's parameters."""
+        moved = [one.size_bytes for one in self.done if one.kind in (*TRANSFERS, *WHOLE)]
+        jumps = [m.scattered for one, m in self._transfers()]
+        return {
+            "file_size": sum(moved) / len(self.done),
+            "transfer_size": float(max([1, *moved])),
+            "entries": float(len({(one.owner, one.file) for one in self.done})),
+            "scattered": float(np.mean(jumps)) if jumps else 0.0,
+        }
+
+    def _transfers(self) -> list[tuple[Done, Meaning]]:
+        both = zip(self.done, self.meanings, strict=True)
+        return [(one, meaning) for one, meaning in both if one.kind in TRANSFERS]
+
+    @cached_property
+    def sorts(self) -> dict[str, list[Sort]]:
+        """The operations of every kind by size and order, at most MOST_SIZES sizes of each."""
+        groups: dict[str, dict[tuple[bool, bool], list[int]]] = {}
+        for one, meaning in zip(self.done, self.meanings, strict=True):
+            key = (meaning.scattered, meaning.unforced)
+            groups.setdefault(one.kind, {}).setdefault(key, []).append(meaning.size_bytes)
+        found = {}
+        for kind, orders in groups.items():
+            total = sum(len(sizes) for sizes in orders.values())
+            found[kind] = [
+                Sort(len(part) / total, float(np.mean(part)), *map(float, key))
+                for key, sizes in orders.items()
+                for part in _parts(sizes)
+            ]
+        return found
+
+    def cost(
+        self, kind: str, tree: Node, placement: Placement, environment: Mapping[str, float],
+        client: str, written_back: float,
+    ) -> Cost:  # fmt: skip
+        """The mean cost of one operation of a kind."""
+        total = Cost()
+        for sort in self.sorts[kind]:
+            here = {"file_size": sort.size_bytes, "scattered": sort.scattered,
+                    "unforced": sort.unforced}  # fmt: skip
+            reader = Reader(placement, {**environment, **here}, client, written_back)
+            total = total.then(reader.read(tree).times(sort.share))
+        return total
+
+
+def _parts(sizes: Sequence[int]) -> list[np.ndarray]:
+    """Equal sizes together; of too many, neighbours together."""
+    ordered = np.sort(np.array(sizes, dtype=float))
+    values, starts = np.unique(ordered, return_index=True)
+    if len(values) <= MOST_SIZES:
+        return [part for part in np.split(ordered, starts[1:]) if len(part)]
+    return [part for part in np.array_split(ordered, MOST_SIZES) if len(part)]

@@ -1,0 +1,92 @@
+"""Hardware profiles: what `dfslab calibrate` has measured, as the values a deployment leaves out.
+
+A profile is a deployment in TOML. A scenario names it in `deployment.profile`, for all groups of
+nodes and the network, or in one group's `profile`. A group takes the profile's node of its own
+name, else the profile's only one. What the scenario writes itself stays as it is written.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import InputError, build
+
+KEY = "profile"
+# What a group of nodes is, rather than what it was measured to be.
+OWN = ("name", "count", "roles")
+
+
+def applied(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A scenario's table with its profiles' values; their paths are from the scenario's `folder`.
+
+    InputError names the key, the file and what is wrong with it.
+    """
+    deployment = table.get("deployment")
+    if not isinstance(deployment, dict):
+        return dict(table)
+    whole = dict(deployment)
+    given = _read(whole.pop(KEY, ""), "deployment.profile", folder)
+    groups = whole.get("node")
+    if isinstance(groups, list):
+        whole["node"] = [_of_group(group, given, folder) for group in groups]
+    if given and isinstance(whole.get("network", {}), dict):
+        whole["network"] = _filled(whole.get("network", {}), given.get("network", {}))
+    return {**table, "deployment": whole}
+
+
+def _of_group(group: Any, given: Mapping[str, Any], folder: Path) -> Any:
+    """A group's table with its own profile's values, then those of the deployment's."""
+    if not isinstance(group, dict):
+        return group
+    filled, name = dict(group), group.get("name", "node")
+    if KEY in filled:
+        key, value = f"deployment.node.{name}.profile", filled.pop(KEY)
+        own = _read(value, key, folder)
+        filled = _filled(filled, _node(own, name, key, value))
+    if given:
+        filled = _filled(filled, _node(given, name, "deployment.profile", None))
+    return filled
+
+
+def _node(given: Mapping[str, Any], name: Any, key: str, value: Any) -> dict[str, Any]:
+    nodes = given.get("node", [])
+    chosen = [node for node in nodes if node.get("name", "node") == name] or nodes
+    if len(chosen) != 1:
+        known = ", ".join(node.get("name", "node") for node in nodes)
+        raise InputError(key, value, f"says nothing of group {name}; it knows {known}")
+    return {key: value for key, value in chosen[0].items() if key not in OWN}
+
+
+def _filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """`table` with what `more` says beside it, in tables below as well."""
+    found = dict(table)
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
+            found[key] = _filled(found.get(key, {}), value)
+        else:
+            found.setdefault(key, value)
+    return found
+
+
+def _read(name: Any, key: str, folder: Path) -> dict[str, Any]:
+    """The deployment that a profile holds; empty where none is named."""
+    if name == "":
+        return {}
+    if not isinstance(name, str):
+        raise InputError(key, name, "must be the name of a file that `dfslab calibrate` wrote")
+    try:
+        table = tomllib.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(key, name, f"cannot be read: {reason}") from error
+    if set(table) != {"deployment"}:
+        raise InputError(key, name, "is no profile: it must hold a deployment and nothing else")
+    try:
+        build(Deployment, table["deployment"], "deployment")
+    except InputError as error:
+        raise InputError(key, name, f"is wrong: {error}") from error
+    return table["deployment"]

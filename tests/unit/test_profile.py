@@ -1,0 +1,147 @@
+"""Hardware profiles: written by a calibration, named by a deployment, used by predictions."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab import discover
+from dfslab.instruments import calibrate, calibrate_bed
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Point, Scenario, read
+
+MEASURED = {
+    "memory_copy_rate": ("B/s", 4e9), "system_call": ("s", 2e-7), "disk_write_rate": ("B/s", 8e7),
+    "disk_read_rate": ("B/s", 1.6e8), "disk_access": ("s", 2e-3), "network_rate": ("B/s", 5e7),
+    "network_round_trip": ("s", 3e-3), "loopback_round_trip": ("s", 4e-5),
+}  # fmt: skip
+SCENARIO = """
+name = "profiled"
+[deployment]
+{profile}
+[[deployment.node]]
+name = "brick"
+count = 2
+roles = {{ brick = 1 }}
+{of_node}
+[deployment.node.disk]
+write_rate = "70 MB/s"
+[[deployment.node]]
+name = "client"
+roles = {{ client = 1 }}
+[file_system]
+name = "glusterfs"
+[workload]
+name = "sequential_write"
+[run]
+methods = ["sequence"]
+"""
+
+
+def quantities(share: float = 1.0) -> list[calibrate.Quantity]:
+    """What a host might measure: means at `share` of MEASURED, five per cent apart."""
+    return [
+        calibrate.quantity(name, unit, [mean * share * 0.95, mean * share * 1.05])
+        for name, (unit, mean) in MEASURED.items()
+    ]
+
+
+def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
+    """A scenario beside the profile of a bed of two groups."""
+    path = tmp_path / "scenario.toml"
+    path.write_text(SCENARIO.format(profile=profile, of_node=of_node))
+    plain = SCENARIO.format(profile="", of_node="")
+    (tmp_path / "plain.toml").write_text(plain)
+    deployment = read(tmp_path / "plain.toml").deployment
+    found = {"brick": quantities(), "client": quantities(2.0)}
+    (tmp_path / "hosts.toml").write_text(calibrate_bed.toml(found, deployment))
+    return read(path)
+
+
+def test_a_deployment_takes_what_it_leaves_out_and_keeps_what_it_says(tmp_path):
+    brick, client = written(tmp_path).deployment.node
+    assert brick.disk.write_rate == 7e7
+    assert brick.disk.read_rate == pytest.approx(1.6e8, rel=1e-3)
+    assert client.disk.write_rate == pytest.approx(1.6e8, rel=1e-3)
+    assert client.disk.latency == pytest.approx(4e-3, rel=1e-3)
+    assert (brick.count, brick.roles) == (2, {"brick": 1})
+    # Half of the quickest round trip.
+    network = written(tmp_path).deployment.network
+    assert network.latency == pytest.approx(1.5e-3, rel=1e-3)
+    assert network.loopback_latency == pytest.approx(2e-5, rel=1e-3)
+
+
+def test_predictions_use_it_and_configurations_keep_it(tmp_path):
+    given = written(tmp_path)
+    assert build(Scenario, given.model_dump(mode="json")) == given
+    plain = read(tmp_path / "plain.toml")
+
+    def rate(scenario: Scenario) -> float:
+        return discover.method("sequence").run(Point(scenario=scenario, labels={})).value()
+
+    # The measured adapter of 50 MB/s is slower than the default one of 10 Gbit/s.
+    assert rate(given) < 0.5 * rate(plain)
+    assert given.points()[0].id != plain.points()[0].id
+    varied = given.with_values({"workload.clients": 2})
+    assert varied.deployment == given.deployment
+
+
+def test_a_group_may_have_a_profile_of_its_own(tmp_path):
+    this = [one for one in quantities() if not one.name.startswith("network")]
+    this.append(calibrate.quantity("loopback_rate", "B/s", [1e9, 1.1e9]))
+    (tmp_path / "machine.toml").write_text(calibrate.toml(this))
+    brick, client = written(tmp_path, "", 'profile = "machine.toml"').deployment.node
+    assert brick.adapter.bandwidth == pytest.approx(1.05e9, rel=1e-3)
+    assert client.adapter.bandwidth == 1.25e9
+
+
+def test_a_link_that_no_peer_can_fill_is_not_claimed(tmp_path):
+    groups = {"brick": "100 Mbit/s", "client": "1 Gbit/s"}
+    nodes = [{"name": name, "roles": {name: 1}, "adapter": {"bandwidth": rate}}
+             for name, rate in groups.items()]  # fmt: skip
+    deployment = build(Scenario, {
+        "name": "x", "deployment": {"node": nodes}, "file_system": {"name": "glusterfs"},
+        "workload": {"name": "sequential_write"},
+    }).deployment  # fmt: skip
+    text = calibrate_bed.toml({"brick": quantities(), "client": quantities()}, deployment)
+    assert [line[:22] for line in text.splitlines() if "bandwidth" in line] == [
+        'bandwidth = "50 MB/s" ', "# No other host can ta"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("profile", "of_node", "message"),
+    [
+        (
+            'profile = "none.toml"',
+            "",
+            r"deployment\.profile = 'none.toml': cannot be read: No such",
+        ),
+        ("profile = 3", "", r"deployment\.profile = 3: must be the name of a file"),
+        ('profile = "scenario.toml"', "", r"is no profile: it must hold a deployment and nothing"),
+        ('profile = "broken.toml"', "", r"cannot be read: "),
+        ('profile = "wrong.toml"', "", r"is wrong: deployment\.node\.0\.disk\.read_rate"),
+        ('profile = "other.toml"', "", r"says nothing of group brick; it knows a, b"),
+        ("", 'profile = "other.toml"', r"deployment\.node\.brick\.profile = 'other.toml': says"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, profile, of_node, message):
+    (tmp_path / "broken.toml").write_text("deployment = [")
+    (tmp_path / "wrong.toml").write_text(
+        "[[deployment.node]]\n[deployment.node.disk]\nread_rate = 'fast'"
+    )
+    (tmp_path / "other.toml").write_text(
+        "[[deployment.node]]\nname = 'a'\n[[deployment.node]]\nname = 'b'"
+    )
+    with pytest.raises(InputError, match=message):
+        written(tmp_path, profile, of_node)
+
+
+def test_a_profile_is_read_with_the_file_alone(tmp_path):
+    given = written(tmp_path)
+    with pytest.raises(InputError, match="can only be named in a scenario's file"):
+        given.with_overrides({"deployment.profile": "hosts.toml"})
+
+
+def test_only_hosts_of_beds_are_measured(tmp_path):
+    with pytest.raises(InputError, match=r"only the hosts of a bed are measured"):
+        calibrate_bed.measure(written(tmp_path), 2)
+    with pytest.raises(InputError, match="between 2 and 1000"):
+        calibrate_bed.measure(written(tmp_path), 1)

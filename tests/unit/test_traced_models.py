@@ -1,0 +1,196 @@
+"""Recorded traces in the models: the operations of the load, with what each of them costs."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from dfslab import _core, discover
+from dfslab.models import petri
+from dfslab.models.net_job import BEGINS, ENTERING
+from dfslab.models.prediction import Situation
+from dfslab.spec import calls
+from dfslab.spec.calls import Done, Meaning
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError, build
+from dfslab.spec.replay import RECORDED, recorded
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.stream import stream_spec
+from dfslab.spec.vocabulary import OPERATIONS
+
+BLOCK, FILE = 65536, 4 << 20
+DXT = """
+# DXT, file_id: 1515, file_name: /scratch/file
+ X_POSIX       0  write        0               0       262144      0.0000      0.0032
+ X_POSIX       0   read        0               0        65536      0.2000      0.2020
+ X_POSIX       0   read        0         131072        65536      0.4500      0.4600
+"""
+
+
+def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path:
+    """The paper's hybrid workload: sequential reads mixed with random reads and writes."""
+    chance, rows = random.Random(seed), []
+    for client in range(clients):
+        told: list[tuple[str, int, int]] = [("open", 0, 0)]
+        at = 0
+        for _ in range(count):
+            if chance.random() < 0.5:
+                told.append(("pread", BLOCK, at))
+                at = (at + BLOCK) % FILE
+            elif chance.random() < 0.6:
+                told.append(("pread", 4096, chance.randrange(FILE // 4096) * 4096))
+            else:
+                told.append(("pwrite", 8192, chance.randrange(FILE // 8192) * 8192))
+        told += [("fsync", 0, 0), ("close", 0, 0)]
+        rows += [
+            RECORDED.pack(client, OPERATIONS.index(kind), index, 0, size, BLOCK, at, client, 0)
+            for index, (kind, size, at) in enumerate(told)
+        ]
+    path.write_bytes(b"".join(rows))
+    return path
+
+
+def scenario(trace: Path, methods=("petri",), system="local", nodes=None, **workload) -> Scenario:
+    """A replay on a file system, each role on a node of its own unless told."""
+    roles = discover.file_system(system).roles
+    nodes = nodes or [{"name": r.name, "count": r.instances, "cores": 8, "roles": {r.name: 1}}
+                      for r in roles]  # fmt: skip
+    return build(Scenario, {
+        "name": "traced", "deployment": {"node": nodes}, "file_system": {"name": system},
+        "workload": {"name": "replay", "form": "recorded", "trace": str(trace), "clients": 2,
+                     **workload},
+        "run": {"methods": list(methods), "repetitions": 1},
+    })  # fmt: skip
+
+
+def predicted(given: Scenario, method: str = "petri"):
+    """What a model says of a scenario's one configuration."""
+    return discover.method(method).run(Point(scenario=given, labels={}))
+
+
+def test_an_operation_means_what_came_before_it():
+    told = [
+        (0, "open", 0, 0), (0, "pread", 0, 100), (0, "pread", 100, 50), (0, "pwrite", 900, 100),
+        (1, "pread", 0, 10), (0, "fsync", 0, 0), (0, "pwrite", 1000, 7), (0, "close", 0, 0),
+        (0, "close", 0, 0),
+    ]  # fmt: skip
+    trace = [Done(client, kind, 0, 0, at, size) for client, kind, at, size in told]
+    assert list(calls.followed(trace)) == [
+        Meaning(1007), Meaning(100), Meaning(50), Meaning(100, scattered=True), Meaning(10),
+        Meaning(100), Meaning(7), Meaning(7, unforced=True), Meaning(1007),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(discover.members("filesystems", folders=True)))
+def test_every_description_gives_the_calls_of_a_trace(name):
+    system = discover.file_system(name)
+    assert {"open", "pread", "pwrite", "close"} <= set(system.trees)
+    for operation, tree in system.operations.items():
+        assert system.trees[operation] is tree
+    assert calls.taken_as(system.operations, ["exists", "read"]) == (
+        "taken for described operations: exists as stat")  # fmt: skip
+
+
+@pytest.mark.parametrize("system", ["local", "glusterfs", "pvfs", "nfs"])
+def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system):
+    """One client alone, everything deterministic: the net's time is the formula's."""
+    trace = hybrid(tmp_path / "one", clients=1)
+    situation = Situation(scenario(trace, system=system, clients=1))
+    constants = situation.constants
+    found = petri.simulate(situation, constants, service="deterministic")
+    costs = situation.costs(constants)
+    assert found.operations == found.offered == 63
+    assert set(found.latency_s) == set(situation.mix) == set(costs)
+    for kind, latency_s in found.latency_s.items():
+        # Where a choice is drawn (half of the reads jump), the drawn ones differ from the mean.
+        assert latency_s == pytest.approx(costs[kind].latency_s, rel=0.02, abs=2e-6), kind
+
+
+def test_net_and_real_target_do_the_same_operations(tmp_path):
+    """What the load did, as it recorded it, is what the clients of the net begin, in order."""
+    nodes = [{"name": "here", "roles": {"client": 1, "storage": 1}}]
+    given = scenario(hybrid(tmp_path / "trace"), nodes=nodes)
+    plan = {"stream": stream_spec(given), "target": {"kind": "posix", "root": str(tmp_path)},
+            "run_directory": "run", "record": True}  # fmt: skip
+    _, _, done = _core.run_load(json.dumps(plan))
+    real = [tuple(one.values()) for one in recorded(done).given]
+    situation = Situation(given)
+    stream = petri.streams(stream_spec(given), 100, 2)
+    document, _ = petri.job_of(situation, situation.constants, stream).net("traced", 2, stream)
+    log = {"kind": "log", "transition": BEGINS, "fields": list(ENTERING), "limit": 10_000}
+    (report,) = petri.fire(document, [log], seed=1, replications=1)
+    names = document_kinds(situation)
+    begun = [dict(zip([name[2:] for name in ENTERING], row[1:], strict=True))
+             for row in report["monitors"][0]["rows"]]  # fmt: skip
+    fired = [(int(one["client"]), names[int(one["kind"])], int(one["file"]), int(one["size"]),
+              int(one["offset"]), int(one["owner"])) for one in begun]  # fmt: skip
+    assert len(real) == len(fired) == 2 * 63
+    for client in (0, 1):
+        assert [one for one in fired if one[0] == client] == [
+            one for one in real if one[0] == client
+        ]
+
+
+def document_kinds(situation: Situation) -> list[str]:
+    """The kinds of operations by the number that tokens carry."""
+    return sorted(situation.mix)
+
+
+def test_jumps_cost_a_disk_more_than_runs(tmp_path):
+    """Direct reads of GlusterFS bricks: each asks its brick; in order, bricks read ahead."""
+    given = scenario(hybrid(tmp_path / "trace"), system="glusterfs", cache="cold")
+    trace = Situation(given).trace
+    assert trace is not None
+    shares = {(kind, sort.scattered): 0.0 for kind, sorts in trace.sorts.items() for sort in sorts}
+    for kind, sorts in trace.sorts.items():
+        for sort in sorts:
+            shares[kind, sort.scattered] += sort.share
+    assert shares["pread", 0.0] + shares["pread", 1.0] == pytest.approx(1)
+    assert 0.2 < shares["pread", 1.0] < 0.8
+    told = Situation(given)
+    constants = told.constants
+    tree, values = told.system.trees["pread"], {**told.environment, **constants}
+    latency = {
+        scattered: told.reader({**values, "file_size": float(BLOCK), "scattered": scattered})
+        .read(tree).latency_s
+        for scattered in (0.0, 1.0)
+    }  # fmt: skip
+    assert latency[0.0] != latency[1.0]
+
+
+def test_at_a_traces_times_nothing_begins_early(tmp_path):
+    path = tmp_path / "dxt"
+    path.write_text(DXT)
+    at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
+    found = predicted(scenario(path, **at_times))
+    # Five operations (two opens come with them); the last one is due at 0.45 s, twice as fast.
+    count = sum(Counter(one["operation"] for one in
+                        stream_spec(scenario(path, **at_times))["given"]).values())  # fmt: skip
+    assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
+    closed = predicted(scenario(path, form="dxt", clients=1))
+    assert closed.value("rate_per_s") > 10 * found.value("rate_per_s")
+    with pytest.raises(InputError, match=r"rate_factor.*only petri .* without sequence it runs"):
+        check(scenario(path, ["petri", "sequence"], **at_times))
+
+
+def test_what_no_description_has_is_refused_by_name(tmp_path):
+    trace = hybrid(tmp_path / "trace")
+    with pytest.raises(InputError, match=r"workload\.name = 'replay': cephfs describes no fsync"):
+        check(scenario(trace, system="cephfs"))
+    with pytest.raises(InputError, match="trace"):
+        check(scenario(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("method", ["petri", "sequence"])
+def test_a_mapped_call_is_told(tmp_path, method):
+    rows = [
+        RECORDED.pack(0, OPERATIONS.index(kind), index, index, 0, 1, 0, 0, 0)
+        for index, kind in enumerate(("mkdir", "exists", "create"))
+    ]
+    (tmp_path / "trace").write_bytes(b"".join(rows))
+    found = predicted(scenario(tmp_path / "trace", clients=1), method)
+    assert any("mkdir as create" in note and "exists as stat" in note for note in found.notes)
+    assert json.loads(found.model_dump_json())["metrics"]["rate_per_s"]["value"] > 0
