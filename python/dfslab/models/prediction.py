@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dfslab import discover
-from dfslab.models.cost import Cost, Demands, Reader
+from dfslab.models.cost import Cost, Demands, Reader, Varies
 from dfslab.models.lock import Locks, alone
 from dfslab.models.open_queue import open_network, quantile_s
 from dfslab.models.placement import Placement, Station
-from dfslab.models.queueing import Closed, asymptotic_bounds, mean_value_analysis
+from dfslab.models.queueing import Closed, asymptotic_bounds, many_values, mean_value_analysis
 from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.scenario import Scenario
@@ -48,6 +49,15 @@ class Prediction:
         if self.utilisation[busiest] < FULL:
             return f"too few clients: each waits for its own steps, mostly {busiest}"
         return str(busiest)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Rates, latencies and times of steps for several sets of constants, one entry each."""
+
+    rate_per_s: np.ndarray
+    latency_s: Mapping[str, np.ndarray]
+    steps: Mapping[tuple[str, str], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,25 @@ class Situation:
         """Solve the closed network of this configuration."""
         return _Solver(self, self.costs(constants)).prediction()
 
+    def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
+        """The same for several sets of the same constants, trees and networks read once for all."""
+        together: dict[str, Any] = {key: np.array([one[key] for one in sets]) for key in sets[0]}
+        try:
+            costs = self.costs(together)
+        except Varies:
+            # Other constants make another tree: one after the other.
+            return _each([self.predict(one) for one in sets])
+        return _ManySolver(self, costs, len(sets)).predictions()
+
+
+def _each(found: Sequence[Prediction]) -> Predictions:
+    return Predictions(
+        np.array([one.rate_per_s for one in found]),
+        {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
+        {key: np.array([one.steps.get(key, 0.0) for one in found])
+         for key in {key for one in found for key in one.steps}},
+    )  # fmt: skip
+
 
 class _Solver:
     """From costs of the operations to rate, latency and steps."""
@@ -129,11 +158,11 @@ class _Solver:
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
-    def _vector(self, demands: Demands) -> list[float]:
+    def _vector(self, demands: Demands) -> list[Any]:
         merged = self.locks.merged(demands)
         return [merged.get(station, 0.0) / station.copies for station in self.expanded]
 
-    def _solve(self) -> Closed:
+    def _solve(self) -> Any:
         workload = self.situation.scenario.workload
         return mean_value_analysis(
             self._vector(self.mean.demands),
@@ -227,6 +256,51 @@ class _Solver:
             for label, quantile in QUANTILES.items():
                 found[name, label] = scale * quantile_s(fixed, varying, waits, busy, quantile)
         return found
+
+
+class _ManySolver(_Solver):
+    """The same where demands are arrays, one entry a set of constants."""
+
+    def __init__(self, situation: Situation, costs: Mapping[str, Cost], count: int) -> None:
+        self._count = count
+        super().__init__(situation, costs)
+
+    def _matrix(self, demands: Demands) -> np.ndarray:
+        """Station by set of constants."""
+        rows = self._vector(demands)
+        found = np.empty((len(rows), self._count))
+        for row, values in zip(found, rows, strict=True):
+            row[:] = values
+        return found
+
+    def _solve(self) -> Any:
+        workload = self.situation.scenario.workload
+        self._all = self._matrix(self.mean.demands)
+        return many_values(
+            self._all, workload.clients, workload.think_time,
+            np.array([station.servers for station in self.expanded], dtype=int),
+            np.broadcast_to(self.mean.latency_s, self._count), self._matrix(self.mean.background),
+        )  # fmt: skip
+
+    def _loaded_s(self, cost: Cost) -> Any:
+        own = self._matrix(cost.demands)
+        share = np.divide(own, self._all, out=np.zeros_like(own), where=self._all > 0)
+        return cost.latency_s + (share * self.closed.waiting_s).sum(axis=0)
+
+    def predictions(self) -> Predictions:
+        """Rates, latencies and steps; the queues decide as in one prediction."""
+        loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
+        mean = np.zeros(self._count)
+        for name, share in self.situation.mix.items():
+            mean = mean + share * loaded[name]
+        scale = np.divide(self.closed.response_s, mean, out=np.ones_like(mean), where=mean != 0)
+        steps = {
+            (name, step): self._loaded_s(of_step) * scale
+            for name, cost in self.costs.items()
+            for step, of_step in cost.steps.items()
+        }
+        latency = {name: time * scale for name, time in loaded.items()}
+        return Predictions(self.closed.rate_per_s, latency, steps)
 
 
 def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:
