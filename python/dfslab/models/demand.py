@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.prediction import Situation
+from dfslab.models.prediction import OpenPrediction, Situation, situation_of
 from dfslab.result import Result
 
 # A step's time is noisier and coarser than a rate; the prior weighs against this many log units.
@@ -24,6 +24,8 @@ FEWEST_STEP_COUNT = 5
 # A description that was never compared with its system: taken to be right within a factor of 1.6.
 UNCALIBRATED_SD = 0.3
 UNCALIBRATED_FREEDOM = 10
+# Beyond this an interval says "anything"; the number still fits in JSON.
+LARGEST_LOG = 300.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,22 @@ class Calibration:
         gradient = (np.array(others) - base) / np.log(1.05)
         return float(gradient @ self.covariance @ gradient)
 
+    def open_factor(
+        self, situation: Situation, known: Mapping[str, float], found: OpenPrediction
+    ) -> float:
+        """The same for the responses of an open load: near saturation constants matter most."""
+        gradient = np.zeros(len(self.constants))
+        for index, one in enumerate(self.constants):
+            # Less of anything never saturates what was not saturated.
+            moved = {**known, one.key: known[one.key] / 1.05}
+            said = situation.predict_open(moved, found.offered_per_s).latency_s
+            if said and found.latency_s:
+                gradient[index] = np.log(found.latency_s / said) / np.log(1.05)
+        residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
+        variance = residual + float(gradient @ self.covariance @ gradient)
+        quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
+
     def interval_factor(
         self, situation: Situation, residual_sd: Mapping[str, float] | None = None,
         extra_variance: float = 0.0,
@@ -114,7 +132,7 @@ def observations(results: Sequence[Result]) -> list[Observation]:
 
 
 def _observation(group: Sequence[Result]) -> Observation:
-    situation = Situation(group[0].point.scenario)
+    situation = situation_of(group[0].point.scenario)
     times: dict[tuple[str, str], list[float]] = {}
     for result in group:
         for step in result.steps:

@@ -14,6 +14,8 @@ from dfslab.spec.scenario import Point, Scenario, read
 
 # These do an operation and need no description of it.
 MEASURING = {"measure", "trace"}
+# Who knows loads that arrive at a rate whoever waits.
+OF_POISSON = frozenset({"sequence"})
 
 
 def read_checked(path: Path) -> Scenario:
@@ -84,8 +86,10 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
         return
     if not rate:
         raise InputError("workload.rate", rate, f'must be above 0 for arrival = "{arrival}"')
-    if modelled:
-        allowed = f"only closed loads are modelled; without {', '.join(sorted(modelled))} it runs"
+    unknown = modelled - OF_POISSON if arrival == "poisson" else modelled
+    if unknown:
+        allowed = (f"only closed loads are modelled, and Poisson ones by {', '.join(OF_POISSON)}; "
+                   f"without {', '.join(sorted(unknown))} it runs")  # fmt: skip
         raise InputError("workload.arrival", arrival, allowed)
 
 
