@@ -161,6 +161,9 @@ def test_an_open_load_is_answered_with_what_binds():
     assert calm.latency_s == pytest.approx(sum(
         cost.latency_s for cost in given.costs(given.constants).values()), rel=0.05)  # fmt: skip
     assert calm.quantiles_s["p50"] < calm.quantiles_s["p99"]
-    assert full.latency_s is None
+    # The NameNode's call queue has an end, so there is an answer: all of it is waited for.
+    assert full.latency_s == pytest.approx(full.places / full.largest_rate_per_s, rel=0.05)
+    assert full.refused > 0.99
+    assert calm.refused < 1e-9
     assert full.binding == calm.binding
     assert calm.largest_rate_per_s == full.largest_rate_per_s

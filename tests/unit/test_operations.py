@@ -92,6 +92,9 @@ def test_what_is_lost_in_noise_judges_nobody():
     judged = found.held_out.get("all", {}).get("fitted")
     held = sum(one.held_out for one in found.steps)
     assert (judged.n if judged else 0) + found.below_noise == held
+    assert found.everywhere["all"]["fitted"].n == held
+    assert found.floors["all"].judged + found.below_noise == found.floors["all"].points == held
+    assert found.floors["all"].reach > operations.NOISE_FLOOR
 
 
 def test_nothing_measured_says_nothing():

@@ -78,6 +78,11 @@ def test_the_planted_law_shares_and_burst_are_found():
     (peak,) = found.bursts
     assert peak.regime == "fluid"
     assert peak.predicted_s == pytest.approx(peak.measured.value, rel=0.05)
+    assert peak.predicted_p90_s == pytest.approx(1.8 * peak.predicted_s, rel=0.05)
+    assert peak.predicted_drain_s == pytest.approx(
+        peak.length_s * (peak.rate_per_s / peak.capacity_per_s - 1)
+    )
+    assert large.q_best_per_s == pytest.approx(large.q_from_score_per_s, rel=0.05)
 
 
 def test_a_score_that_is_wrong_shows_as_a_wrong_capacity():

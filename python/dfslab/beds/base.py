@@ -8,7 +8,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -125,7 +125,8 @@ class BaseBed:
                 bed = cls(checked, folder, record, notify, outlive)
             if hosted is not None:
                 bed._raise_hosts(hosted, known_hardware)
-            bed.start()
+            with bed.whole_processors():
+                bed.start()
             bed._now(phase="up", owner=None if outlive else record.owner)
         except BaseException:
             if bed is not None:
@@ -179,6 +180,10 @@ class BaseBed:
                 self.notify(f"scoring the processors of {role.name}")
                 found[role.name] = statistics.fmean(score(host) for host in hosts)
         return found
+
+    def whole_processors(self) -> AbstractContextManager[None]:
+        """Hosts have all of their processors' time meanwhile; see `Cluster`."""
+        return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:
         """A folder in memory, removed with the bed."""

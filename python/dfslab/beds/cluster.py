@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,11 +87,34 @@ class Cluster:
         host = self.host(name)
         number = self.hosts.index(host)
         self._limits.disk(name, self._made.devices[number], disk_limits(group))
-        self._limits.processor(name, group.processors * group.cores * group.share)
+        self._limits.processor(name, cores_of(group))
         link = link_of(group, self.deployment)
         at_switch = "\n".join(["set -e", *network.shaper(f"p{number + 1}", link)])
         self._at_switch(name, at_switch)
         host.run("sh", "-c", "\n".join(["set -e", *network.shaper(DATA_ADAPTER, link)]))
+
+    @contextmanager
+    def whole_processors(self) -> Iterator[None]:
+        """Every host has all of its processors' time meanwhile, whatever its share.
+
+        Daemons start and are compiled so: a share is about what they then do for clients, and a
+        virtual machine that starts within it would choose its threads by it.
+        """
+        shared = [group for _, group in self.deployment.nodes() if group.share < 1]
+        if not shared:
+            yield
+            return
+        self._set_processors(whole=True)
+        try:
+            yield
+        finally:
+            self._set_processors(whole=False)
+
+    def _set_processors(self, whole: bool) -> None:
+        for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
+            if group.share < 1:
+                cores = cores_of(group) / (group.share if whole else 1.0)
+                self._limits.processor(host.name, cores)
 
     def cut(self, name: str) -> None:
         """Pull the cable of a host: nothing reaches it and nothing leaves it."""

@@ -86,12 +86,17 @@ def _stop(text: str, code: int) -> None:
 def run(
     scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
     scheduler: Scheduler = "", budget: Budget = "", as_json: AsJson = False,
+    recorded: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
+    ] = None,
 ) -> None:  # fmt: skip
     """Every method the scenario names, compared, one HTML page."""
     chosen = read_scenario(scenario, sets, budget, scheduler)
     with of(scenario):
         done = with_progress(
-            as_json, lambda report: laboratory.run(chosen, out, fresh, report, True)
+            as_json,
+            lambda report: laboratory.run(chosen, out, fresh, report, True, recorded=recorded),
         )
     tell(as_json, done.document(), *done.tables())
     if not as_json:

@@ -86,6 +86,9 @@ class Done:
                 step: {method: score.model_dump() for method, score in scores.items()}
                 for step, scores in self.operations.held_out.items()
             }
+            found["noise_floor_by_step"] = {
+                step: floor.model_dump() for step, floor in self.operations.floors.items()
+            }
         if self.verdicts:
             found["expectations"] = expectations.tally(self.verdicts)
         found["cross_validated"] = {k: s.model_dump() for k, s in self.crossval.items()}
@@ -136,25 +139,33 @@ def run(
     report: Report,
     always_page: bool = False,
     recording: Path | None = None,
+    recorded: Path | None = None,
 ) -> Done:
     """Run every method of the scenario; nothing is created before the file system answers.
 
     The page is written where there is anything to compare, or always. The operations of the first
-    measured run go to a new file, `recording`, where one is named.
+    measured run go to a new file, `recording`, where one is named. With `recorded`, a run folder or
+    a table of runs, nothing is measured: its runs stand for the measurements.
     """
     _check_recording(recording)
     report(0, 1, "planning")
     scenario = designs.planned(scenario)
+    known = None
+    if recorded is not None:
+        known = table.Recorded(_measured_before(recorded, scenario))
+        scenario = scenario.with_methods([m for m in scenario.run.methods if m != "trace"])
+        scenario = scenario.with_overrides({"run.repetitions": known.repetitions})
     points = check(scenario)
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
     with _session(report) as session:
-        if measured and not scenario.design.factor:
+        if measured and known is None and not scenario.design.factor:
             session.reach(points[0].scenario)
         run_store = store.open_run(scenario, out, fresh=fresh)
         with run_store.locked():
             session.trace_directory = run_store.folder / "traces"
             session.recording = recording
-            methods = [discover.method(name) for name in scenario.run.methods]
+            methods = [known if known is not None and name in INSTRUMENTS
+                       else discover.method(name) for name in scenario.run.methods]  # fmt: skip
             results = sweep(scenario, methods, run_store, report)
             if session.recording is not None:
                 allowed = "all runs were there already; --fresh runs them again"
@@ -230,10 +241,7 @@ def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> 
     """Study runs that are there already: a run folder, or a table of runs."""
     if not scenario.design.factor:
         raise InputError("design.factor", None, "is empty: there is nothing to learn about")
-    if data.is_dir():
-        results = [r for r in reopen_results(data) if r.method == "measure"]
-    else:
-        results = table.read(data, scenario)
+    results = _measured_before(data, scenario)
     done = Done(scenario, data, results)
     done.comparison = compare(results)
     done.learning = _learn(scenario, results, done.notes, report)
@@ -242,6 +250,13 @@ def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> 
                                   learning=done.learning)  # fmt: skip
         pages.write(study, page)
     return done
+
+
+def _measured_before(data: Path, scenario: Scenario) -> list[Result]:
+    """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
+    if data.is_dir():
+        return [r for r in reopen_results(data) if r.method == "measure"]
+    return table.read(data, scenario)
 
 
 def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Any]:
@@ -377,10 +392,10 @@ def predict(
     scenario: Scenario, method: str, fitted_on: Path | None, report: Report
 ) -> list[Result]:
     """Predictions of one method; learnt from a run folder where one is given."""
-    points = check(scenario)
     model: Any = discover.method(method)
     if not hasattr(model, "fit"):
         raise InputError("--method", method, "measures; a model predicts")
+    points = check(scenario.with_methods([method]))
     if fitted_on is not None:
         results = [r for r in reopen(fitted_on).results if r.method == "measure"]
         report(0, 1, f"learning from {len(results)} results")

@@ -16,7 +16,7 @@ from dfslab.instruments.faults import Conductor, quietly
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.scenario import Point
 from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
@@ -24,6 +24,9 @@ ANY_NUMBER = 2**62
 WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
 WARM_UP_OPERATIONS = 400
 WARM_UP_LIMIT_S = 20.0
+# A virtual machine compiles a call for good after some tens of thousands of them.
+WARM_UP_CALLS = 16_000
+WARM_UP_CLIENTS = 8
 WARM_UP_FILE_BYTES = 4 << 20
 PHASE_KEYS = ("name", "start_s", "window_s", "stonewall_s", "count", "bytes", "rate_per_s",
               "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady")  # fmt: skip
@@ -79,9 +82,13 @@ def run_load(
     conductor of faults acts beside it."""
     run = point.scenario.run
     target = session.target(point.scenario)
+    # A score takes seconds, and says something only beside that of another share. It is taken
+    # before the daemons have anything to compile, which would take from the same share.
+    scores = session.bed.scores if session.bed is not None and _shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
-        _warm_up(point.scenario, target, session)
+        with session.bed.whole_processors():
+            _warm_up(point, target, session)
     plan = {
         "stream": stream_spec(point.scenario, repetition),
         "target": target,
@@ -113,9 +120,8 @@ def run_load(
     if session.recording is not None:
         _keep(recorded, session.recording)
         session.recording = None
-    # A score takes seconds, and says something only beside that of another share.
-    if session.bed is not None and any(key.endswith(".share") for key in point.labels):
-        outcome["processor_scores"] = session.bed.scores
+    if scores is not None:
+        outcome["processor_scores"] = scores
     return outcome, spans
 
 
@@ -153,26 +159,38 @@ def _listeners(
     return progress, Watch(started, watch.seen)
 
 
-def _warm_up(scenario: Scenario, target: Mapping[str, Any], session: access.Session) -> None:
-    """A load whose result is thrown away: a fresh bed's first run is then like its later ones."""
+def _warm_up(point: Point, target: Mapping[str, Any], session: access.Session) -> None:
+    """Loads whose results are thrown away: a fresh bed's first run is then like its later ones.
+
+    Within a share of a processor compilation takes many times as long, so where shares are varied
+    the point's own calls are compiled before.
+    """
     session.notify("warming up the daemons")
     mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
     file_bytes = getattr(session.bed, "WARM_UP_FILE_BYTES", WARM_UP_FILE_BYTES)
-    stream = {
+    streams: list[dict[str, Any]] = [{
         "seed": 0, "clients": 2, "operations_per_client": WARM_UP_OPERATIONS,
         "files_per_client": 16, "mix": mix, "file_size": {"fixed": file_bytes},
         "transfer_size_bytes": 1 << 20, "file_choice": "uniform",
-    }  # fmt: skip
-    name = f"dfslab-{uuid.uuid4().hex[:12]}"
-    plan = {
-        "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
-        "run_directory": name, "max_errors": 10,
-        "time_limit_s": getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S),
-    }  # fmt: skip
-    try:
-        fleet.run_load(plan, session.places(scenario), session.progress)
-    except LoadFailed as error:
-        raise RunFailed(f"warming up: {error}") from error
+    }]  # fmt: skip
+    if _shares_vary(point):
+        own = {k: v for k, v in stream_spec(point.scenario).items() if k != "arrival"}
+        calls = {"clients": WARM_UP_CLIENTS, "operations_per_client": WARM_UP_CALLS}
+        streams.append({**own, **calls})
+    for stream in streams:
+        plan = {
+            "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
+            "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}", "max_errors": 10,
+            "time_limit_s": getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S),
+        }  # fmt: skip
+        try:
+            fleet.run_load(plan, session.places(point.scenario), session.progress)
+        except LoadFailed as error:
+            raise RunFailed(f"warming up: {error}") from error
+
+
+def _shares_vary(point: Point) -> bool:
+    return any(key.endswith(".share") for key in point.labels)
 
 
 def _where(point: Point) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dfslab.models.demand import Calibration
-from dfslab.models.prediction import Prediction
+from dfslab.models.prediction import OpenPrediction, Prediction
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.scenario import Point
 
@@ -55,3 +55,42 @@ def to_result(
         },
         provenance=provenance(point.scenario.run.seed),
     )  # fmt: skip
+
+
+def to_open_result(
+    method: str, point: Point, found: OpenPrediction, reach: tuple[float, float],
+    notes: Sequence[str],
+) -> Result:  # fmt: skip
+    """An answer for an open load as a Result; `reach`: the intervals' factors, rate and responses.
+
+    Below what can be done the rate is the declared one, and no interval is wider than nothing.
+    """
+    rate_reach = reach[0] if found.rate_per_s < found.offered_per_s else 1.0
+    metrics = {"rate_per_s": _around(found.rate_per_s, rate_reach)}
+    for operation, time in found.operations_s.items():
+        metrics[f"response_s_mean.{operation}"] = _around(time, reach[1])
+    if len(found.operations_s) == 1:
+        (operation,) = found.operations_s
+        for label, time in found.quantiles_s.items():
+            metrics[f"response_s_{label}.{operation}"] = _around(time, reach[1])
+    said = list(notes)
+    if found.offered_per_s > found.largest_rate_per_s:
+        said.append(
+            f"more comes than {found.binding} can do, {found.largest_rate_per_s:.4g} a second"
+        )
+        if found.places is None:
+            said.append("its queue has no end, so nothing is said of responses")
+        else:
+            said.append(f"{found.refused:.1%} find its call queue of {found.places:g} full")
+    return Result(
+        method=method, point_id=point.id, point=point, metrics=metrics, binding=found.binding,
+        notes=said, provenance=provenance(point.scenario.run.seed),
+        detail={"open": {
+            "offered_per_s": found.offered_per_s, "largest_rate_per_s": found.largest_rate_per_s,
+            "call_queue": found.places, "refused": found.refused,
+        }},
+    )  # fmt: skip
+
+
+def _around(value: float, reach: float) -> Metric:
+    return Metric(value=value, low=value / reach, high=value * reach)

@@ -9,7 +9,7 @@ from scipy import optimize, stats
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations, operations_key
-from dfslab.models.prediction import Situation
+from dfslab.models.prediction import Situation, situation_of
 from dfslab.models.regression import metrics_of
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
@@ -54,7 +54,7 @@ class Mean:
         """The mean, whatever the configuration; of all operations when this one was never seen."""
         if not self._logs:
             raise RunFailed("mean: needs measured results to learn from (--from RUN)")
-        key = operations_key(Situation(point.scenario))
+        key = operations_key(situation_of(point.scenario))
         everything = [value for group in self._logs.values() for value in group]
         logs = self._logs.get(key, everything)
         notes = [] if key in self._logs else [f"mean: {key} was never seen, mean of all used"]
@@ -88,7 +88,7 @@ class Ideal:
 
     def run(self, point: Point) -> Result:
         """The bound of one configuration; no metric where nothing declared binds."""
-        situation = Situation(point.scenario)
+        situation = situation_of(point.scenario)
         bound = _bound(situation)
         if bound is None:
             note = f"ideal: nothing declared limits {operations_key(situation)}"
@@ -137,7 +137,7 @@ class Serial:
 
     def run(self, point: Point) -> Result:
         """The rate for as many clients, whatever the configuration. RunFailed when never fitted."""
-        situation = Situation(point.scenario)
+        situation = situation_of(point.scenario)
         key = operations_key(situation)
         if key not in self._lines:
             raise RunFailed(f"serial: {key} was never measured")

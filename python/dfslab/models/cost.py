@@ -7,10 +7,12 @@ n - 1 times its slowest stage or busiest station (Wu 2013, section 3.2, in the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import sympy
 
 from dfslab.models.placement import Placement, Station
@@ -29,6 +31,30 @@ from dfslab.spec.operation import (
 )
 
 Demands = dict[Station, float]
+
+
+class Varies(Exception):
+    """A count of turns, units or copies differs among sets of constants that are read together."""
+
+
+def largest(values: Iterable[Any]) -> Any:
+    """The largest, or 0; one by one where values are arrays, one entry a set of constants."""
+    found: Any = 0.0
+    for value in values:
+        if isinstance(value, np.ndarray) or isinstance(found, np.ndarray):
+            found = np.maximum(found, value)
+        elif value > found:
+            found = value
+    return found
+
+
+def _smallest(values: Sequence[Any]) -> Any:
+    together = any(isinstance(value, np.ndarray) for value in values)
+    return np.minimum.reduce(np.broadcast_arrays(*values)) if together else min(values)
+
+
+def _any(value: Any) -> bool:
+    return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
 
 
 @dataclass
@@ -89,7 +115,7 @@ class Cost:
 
 def station_bound_s(demands: Demands) -> float:
     """Least time in which the busiest station can do this work."""
-    return max((d / (s.copies * s.servers) for s, d in demands.items()), default=0.0)
+    return largest(d / (s.copies * s.servers) for s, d in demands.items())
 
 
 def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
@@ -103,23 +129,29 @@ def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
 
     waits = [0.0]
     for station, demand in own.whole.items():
-        first_s = min(lead_s(one, station) for one in branches if station in one.whole)
+        first_s = _smallest([lead_s(one, station) for one in branches if station in one.whole])
         all_s = together[station] / (station.copies * station.servers)
-        waits.append(all_s - demand - max(0.0, lead_s(own, station) - first_s))
-    return max(waits)
+        waits.append(all_s - demand - largest((lead_s(own, station) - first_s,)))
+    return largest(waits)
 
 
-@lru_cache(maxsize=4096)
-def _compiled(expression: sympy.Expr) -> tuple[tuple[str, ...], Callable[..., float]]:
+@lru_cache(maxsize=8192)
+def _compiled(
+    expression: sympy.Expr, library: str
+) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
+    """The names and the function of an expression; of a number, the number."""
+    if expression.is_number:
+        return (), None, float(expression)
     names = sorted(expression.free_symbols, key=str)
-    return tuple(map(str, names)), sympy.lambdify(names, expression, "math", cse=True)
+    return tuple(map(str, names)), sympy.lambdify(names, expression, library, cse=True), 0.0
 
 
 class Reader:
     """Reads trees of one deployment under one environment (symbol name -> SI value).
 
     `client` names the role where operations start. `written_back` is the share of background disk
-    work that falls into the time that is looked at.
+    work that falls into the time that is looked at. Where numbers of the environment are arrays,
+    one entry a set of constants, so is every cost.
     """
 
     def __init__(
@@ -134,17 +166,34 @@ class Reader:
         self._client = client
         self._written_back = written_back
         self._crowd = 1.0
+        self._known: dict[sympy.Expr, Any] = {}
 
     def read(self, tree: Node) -> Cost:
         """Cost of one execution of an operation."""
         return self._visit(tree, self._client)
 
-    def value(self, expression: sympy.Expr) -> float:
+    def value(self, expression: sympy.Expr) -> Any:
         """An expression's number here; KeyError names a symbol without one."""
-        if expression.is_number:
-            return float(expression)
-        names, function = _compiled(expression)
-        return float(function(*(self._environment[name] for name in names)))
+        if expression in self._known:
+            return self._known[expression]
+        names, function, number = _compiled(expression, "math")
+        if function is not None:
+            values = [self._environment[name] for name in names]
+            if any(isinstance(value, np.ndarray) for value in values):
+                function = _compiled(expression, "numpy")[1]
+                assert function is not None
+                number = function(*values)
+            else:
+                number = float(function(*values))
+        self._known[expression] = number
+        return number
+
+    def count(self, expression: sympy.Expr) -> float:
+        """How often something is done. Varies where that is another number for other constants."""
+        number = self.value(expression)
+        if isinstance(number, np.ndarray):
+            raise Varies(str(expression))
+        return number
 
     def _visit(self, node: Node, role: str) -> Cost:
         kinds: dict[type, Callable] = {
@@ -156,7 +205,7 @@ class Reader:
         if node.name and not isinstance(node, Later):
             work = dict(cost.demands), dict(cost.background)
             inside = {f"{node.name}/{name}": step for name, step in cost.steps.items()
-                      if "/" not in name and step.latency_s}  # fmt: skip
+                      if "/" not in name and _any(step.latency_s)}  # fmt: skip
             cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work), **inside}
         return cost
 
@@ -168,7 +217,7 @@ class Reader:
             demand = self.value(node.demand_s)
             cost = Cost(demand, demand)
         servers = node.resource.servers
-        count = None if servers is None else max(1, round(self.value(servers)))
+        count = None if servers is None else max(1, round(self.count(servers)))
         for station, share in self._placement.stations(node.resource, count):
             self._charge(cost, node.resource.role, station, demand, share)
             if node.resource.kind == "lock":
@@ -178,7 +227,7 @@ class Reader:
     def _charge(self, cost: Cost, role: str, station: Station, demand: float, share: float) -> None:
         """Adds work at a station; a client's is all on the one node where it runs."""
         alone = role == self._client
-        met = replace(station, copies=1) if alone else station
+        met = station._replace(copies=1) if alone else station
         cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
         cost.burst[met] = cost.burst.get(met, 0.0) + demand * (1.0 if alone else share)
         cost.whole[met] = cost.whole.get(met, 0.0) + demand
@@ -189,7 +238,7 @@ class Reader:
         total = request.then(body)
         if node.one_way:
             # Sender, wire and receiver work on different units at the same time.
-            total.busy_s = max(request.busy_s, body.busy_s)
+            total.busy_s = largest((request.busy_s, body.busy_s))
             return total
         total = total.then(self._transfer(node.role, role, self.value(node.response_bytes)))
         total.busy_s = total.latency_s
@@ -223,7 +272,7 @@ class Reader:
         return total
 
     def _par(self, node: Par, role: str) -> Cost:
-        copies = self.value(node.copies)
+        copies = self.count(node.copies)
         if not copies:
             return Cost()
         around, self._crowd = self._crowd, self._crowd * max(1.0, copies)
@@ -237,27 +286,27 @@ class Reader:
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
             wait_s = _wait_s(total.burst, branch, branches)
-            total.latency_s = max(total.latency_s, branch.latency_s + wait_s)
+            total.latency_s = largest((total.latency_s, branch.latency_s + wait_s))
             # A message is out of the way before it has arrived: the next unit follows at once.
             ends = branch.busy_s >= branch.latency_s
-            total.busy_s = max(total.busy_s, branch.busy_s + wait_s * ends)
+            total.busy_s = largest((total.busy_s, branch.busy_s + wait_s * ends))
         total.steps = {}
         return total
 
     def _pipeline(self, node: Pipeline, role: str) -> Cost:
-        units = self.value(node.units)
+        units = self.count(node.units)
         first, slowest = Cost(), 0.0
         for stage in node.stages:
             count, body = 1.0, stage
             if isinstance(stage, Repeat):
-                count, body = self.value(stage.count), stage.body
+                count, body = self.count(stage.count), stage.body
             cost = self._visit(body, role)
-            slowest = max(slowest, cost.busy_s)
+            slowest = largest((slowest, cost.busy_s))
             first = first.then(cost.times(min(1.0, count)))
             role = lands_at(body, role)
             if count > 1:
                 cost = self._visit(body, role)
-                slowest = max(slowest, cost.busy_s)
+                slowest = largest((slowest, cost.busy_s))
                 first = first.then(cost.times(count - 1))
         total = first.times(units)
         total.burst, total.whole = first.burst, first.whole
@@ -265,18 +314,18 @@ class Reader:
         for station, burst_s in first.burst.items():
             # Where the first unit comes several times it leaves servers free for the next.
             unit_s = self._crowd * burst_s / (station.copies * station.servers)
-            rest_s = max(rest_s, units * unit_s - max(unit_s, burst_s))
+            rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
         total.busy_s = total.latency_s
         total.steps = {}
         return total
 
     def _repeat(self, node: Repeat, role: str) -> Cost:
-        count = self.value(node.count)
+        count = self.count(node.count)
         turn = self._visit(node.body, role)
         total = turn.times(count)
         if self._crowd > 1 and count > 1:
-            cadence = max(turn.latency_s, self._crowd * station_bound_s(turn.burst))
+            cadence = largest((turn.latency_s, self._crowd * station_bound_s(turn.burst)))
             total.latency_s = turn.latency_s + (count - 1) * cadence
             total.burst, total.whole = turn.burst, turn.whole
         return total
@@ -284,7 +333,7 @@ class Reader:
     def _choice(self, node: Choice, role: str) -> Cost:
         total = Cost()
         for probability, branch in node.branches:
-            share = self.value(probability)
+            share = self.count(probability)
             if share:
                 total = total.then(self._visit(branch, role).times(share))
         return total

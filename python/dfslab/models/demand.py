@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.prediction import Prediction, Situation
+from dfslab.models.prediction import OpenPrediction, Situation, situation_of
 from dfslab.result import Result
 
 # A step's time is noisier and coarser than a rate; the prior weighs against this many log units.
@@ -24,6 +24,8 @@ FEWEST_STEP_COUNT = 5
 # A description that was never compared with its system: taken to be right within a factor of 1.6.
 UNCALIBRATED_SD = 0.3
 UNCALIBRATED_FREEDOM = 10
+# Beyond this an interval says "anything"; the number still fits in JSON.
+LARGEST_LOG = 300.0
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,26 @@ class Calibration:
         """Variance of log rate at `situation` that the constants' uncertainty causes."""
         # What acts here and was never measured keeps its prior.
         known = {**situation.constants, **self.values}
-        base = np.log(situation.predict(known).rate_per_s)
-        gradient = np.zeros(len(self.constants))
-        for index, constant in enumerate(self.constants):
-            moved = {**known, constant.key: constant.value * 1.05}
-            gradient[index] = (np.log(situation.predict(moved).rate_per_s) - base) / np.log(1.05)
+        moved = [{**known, one.key: one.value * 1.05} for one in self.constants]
+        base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
+        gradient = (np.array(others) - base) / np.log(1.05)
         return float(gradient @ self.covariance @ gradient)
+
+    def open_factor(
+        self, situation: Situation, known: Mapping[str, float], found: OpenPrediction
+    ) -> float:
+        """The same for the responses of an open load: near saturation constants matter most."""
+        gradient = np.zeros(len(self.constants))
+        for index, one in enumerate(self.constants):
+            # Less of anything never saturates what was not saturated.
+            moved = {**known, one.key: known[one.key] / 1.05}
+            said = situation.predict_open(moved, found.offered_per_s).latency_s
+            if said and found.latency_s:
+                gradient[index] = np.log(found.latency_s / said) / np.log(1.05)
+        residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
+        variance = residual + float(gradient @ self.covariance @ gradient)
+        quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
     def interval_factor(
         self, situation: Situation, residual_sd: Mapping[str, float] | None = None,
@@ -116,7 +132,7 @@ def observations(results: Sequence[Result]) -> list[Observation]:
 
 
 def _observation(group: Sequence[Result]) -> Observation:
-    situation = Situation(group[0].point.scenario)
+    situation = situation_of(group[0].point.scenario)
     times: dict[tuple[str, str], list[float]] = {}
     for result in group:
         for step in result.steps:
@@ -159,8 +175,8 @@ def _calibrate(results: Sequence[Result]) -> Calibration:
 
     def residuals(logs: np.ndarray) -> np.ndarray:
         constants = dict(zip(keys, np.exp(logs), strict=True))
-        parts = [r for one in observed for r in _residuals(one, constants)]
-        return np.concatenate([np.array(parts), (logs - prior) / spread])
+        parts = [_residuals(one, [constants])[0] for one in observed]
+        return np.concatenate([*parts, (logs - prior) / spread])
 
     if not keys:
         return _fitted(observed, [], prior, np.zeros((0, 0)), spread, declared)
@@ -183,29 +199,27 @@ def _jacobian(
     constants = dict(zip(keys, np.exp(logs), strict=True))
     blocks = []
     for one in observed:
-        base = np.array(_residuals(one, constants))
+        acting = [index for index, key in enumerate(keys) if key in one.situation.constants]
+        moved = [{**constants, keys[i]: constants[keys[i]] * np.exp(step)} for i in acting]
+        base, *others = _residuals(one, [constants, *moved])
         block = np.zeros((len(base), len(keys)))
-        for index, key in enumerate(keys):
-            if key in one.situation.constants:
-                moved = {**constants, key: constants[key] * np.exp(step)}
-                block[:, index] = (np.array(_residuals(one, moved)) - base) / step
+        for index, other in zip(acting, others, strict=True):
+            block[:, index] = (other - base) / step
         blocks.append(block)
     return np.vstack([*blocks, np.diag(1.0 / spread)])
 
 
-def _residuals(one: Observation, constants: Mapping[str, float]) -> list[float]:
-    prediction = one.situation.predict(constants)
+def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> np.ndarray:
+    """A row for each set of constants: of the rate, then of every step that the tree has."""
+    prediction = one.situation.predict_many(sets)
     parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
     for key, measured in one.steps.items():
-        modelled = prediction.steps.get(key, 0.0)
-        if modelled > 0:
-            weight = STEP_WEIGHT * min(1.0, measured / _total(prediction, key[0]))
+        modelled = prediction.steps.get(key)
+        if modelled is not None and (modelled > 0).all():
+            total = np.maximum(prediction.latency_s[key[0]], 1e-12)
+            weight = STEP_WEIGHT * np.minimum(1.0, measured / total)
             parts.append(weight * np.log(modelled / measured) / RATE_SD)
-    return parts
-
-
-def _total(prediction: Prediction, operation: str) -> float:
-    return max(prediction.latency_s[operation], 1e-12)
+    return np.stack(parts, axis=1)
 
 
 def _fitted(observed, keys, logs, covariance, spread, declared) -> Calibration:

@@ -55,6 +55,11 @@ LAWS: dict[str, tuple[Law, int]] = {
 }
 
 
+def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) -> np.ndarray:
+    """What a law with these parameters says at these numbers of clients."""
+    return LAWS[law][0](np.asarray(clients, float), np.array(parameters))
+
+
 @dataclass(frozen=True)
 class Fit:
     """One law's parameters, and how well they do; `weight` is its share of the AICc evidence."""
@@ -68,7 +73,7 @@ class Fit:
 
     def response_s(self, clients: Sequence[float] | np.ndarray) -> np.ndarray:
         """What the law says at these numbers of clients."""
-        return LAWS[self.law][0](np.asarray(clients, float), np.array(self.parameters))
+        return response_s(self.law, self.parameters, list(clients))
 
 
 @dataclass(frozen=True)

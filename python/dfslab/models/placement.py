@@ -5,7 +5,7 @@ A station is one kind of resource on the nodes of one group (or of one role, for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.operation import Resource
@@ -14,8 +14,7 @@ SHARED = "lock.shared"
 ANY_NUMBER = 1_000_000
 
 
-@dataclass(frozen=True, order=True)
-class Station:
+class Station(NamedTuple):
     """`copies` equal stations (one a node) with `servers` servers each.
 
     A lock is two stations: "lock" for who has it alone, "lock.shared", which never makes its own

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dfslab import discover
-from dfslab.models.cost import Cost, Demands, Reader
+from dfslab.models.cost import Cost, Demands, Reader, Varies
 from dfslab.models.lock import Locks, alone
-from dfslab.models.open_queue import open_network, quantile_s
+from dfslab.models.open_queue import finite_queue, open_network, quantile_s
 from dfslab.models.placement import Placement, Station
-from dfslab.models.queueing import Closed, asymptotic_bounds, mean_value_analysis
+from dfslab.models.queueing import asymptotic_bounds, many_values, mean_value_analysis
 from dfslab.models.traced import Trace
 from dfslab.spec import calls
 from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.operation import Use, walk
 from dfslab.spec.scenario import Scenario
 
 # Linux starts to write dirty pages back at this share of memory (vm.dirty_background_ratio).
@@ -53,14 +55,31 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class OpenPrediction:
-    """Answer for an open load; latency in seconds, None where more comes than can be done."""
+class Predictions:
+    """Rates, latencies and times of steps for several sets of constants, one entry each."""
 
+    rate_per_s: np.ndarray
+    latency_s: Mapping[str, np.ndarray]
+    steps: Mapping[tuple[str, str], np.ndarray]
+
+
+@dataclass(frozen=True)
+class OpenPrediction:
+    """Answer for an open load; latencies in seconds, None and empty where the queue has no end.
+
+    `rate_per_s` is done; `refused` is the share of calls that find the call queue of a server full
+    (its `places`; None without one), so that it has an end even where more comes than can be done.
+    """
+
+    offered_per_s: float
     rate_per_s: float
     largest_rate_per_s: float
     latency_s: float | None
+    operations_s: Mapping[str, float]
     quantiles_s: Mapping[str, float]
     binding: str
+    places: float | None = None
+    refused: float = 0.0
 
 
 class Situation:
@@ -127,11 +146,57 @@ class Situation:
     def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
         """Solve the same network for operations that arrive at a rate, whoever waits."""
         solver = _Solver(self, self.costs(constants))
-        return solver.open(rate_per_s)
+        return solver.open(rate_per_s, self.call_queue(constants))
+
+    def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
+        """The stations' places behind the smallest call queue of these operations, and its size."""
+        reader, found = self.reader(constants), []
+        for name in self.mix:
+            for node in walk(self.system.operations[name]):
+                if isinstance(node, Use) and node.resource.places is not None:
+                    role = node.resource.role
+                    nodes = {group.name for group in self.scenario.deployment.groups_of(role)}
+                    size = reader.value(node.resource.places)
+                    found.append((frozenset({role, *nodes}), float(size)))
+        return min(found, key=lambda one: one[1], default=None)
 
     def predict(self, constants: Mapping[str, float]) -> Prediction:
         """Solve the closed network of this configuration."""
         return _Solver(self, self.costs(constants)).prediction()
+
+    def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
+        """The same for several sets of the same constants, trees and networks read once for all."""
+        together: dict[str, Any] = {key: np.array([one[key] for one in sets]) for key in sets[0]}
+        try:
+            costs = self.costs(together)
+        except Varies:
+            # Other constants make another tree: one after the other.
+            return _each([self.predict(one) for one in sets])
+        return _ManySolver(self, costs, len(sets)).predictions()
+
+
+KEPT = 512
+_kept: dict[int, tuple[Scenario, Situation]] = {}
+
+
+def situation_of(scenario: Scenario) -> Situation:
+    """The situation of this very object, made once: studies ask for the same ones many times."""
+    found = _kept.get(id(scenario))
+    if found is None or found[0] is not scenario:
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)))
+        # The scenario is kept, too, so that no other one can come to be at its address.
+        found = _kept[id(scenario)] = (scenario, Situation(scenario))
+    return found[1]
+
+
+def _each(found: Sequence[Prediction]) -> Predictions:
+    return Predictions(
+        np.array([one.rate_per_s for one in found]),
+        {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
+        {key: np.array([one.steps.get(key, 0.0) for one in found])
+         for key in {key for one in found for key in one.steps}},
+    )  # fmt: skip
 
 
 class _Solver:
@@ -149,11 +214,11 @@ class _Solver:
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
-    def _vector(self, demands: Demands) -> list[float]:
+    def _vector(self, demands: Demands) -> list[Any]:
         merged = self.locks.merged(demands)
         return [merged.get(station, 0.0) / station.copies for station in self.expanded]
 
-    def _solve(self) -> Closed:
+    def _solve(self) -> Any:
         workload = self.situation.scenario.workload
         return mean_value_analysis(
             self._vector(self.mean.demands),
@@ -164,8 +229,14 @@ class _Solver:
             self._vector(self.mean.background),
         )
 
-    def open(self, rate_per_s: float) -> OpenPrediction:
-        """Every station an M/M/c one with this operation's demand, background work included."""
+    def open(
+        self, rate_per_s: float, queue: tuple[frozenset[str], float] | None = None
+    ) -> OpenPrediction:
+        """Every station an M/M/c one with this operation's demand, background work included.
+
+        `queue`: the places behind a call queue, and how many calls it holds. Where one of them is
+        what limits, the queue before it is M/M/1/K with that station's time (Kleinrock 1975).
+        """
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]
@@ -173,17 +244,40 @@ class _Solver:
         fullest = max(each, default=0.0)
         largest = 1.0 / fullest if fullest else math.inf
         found = open_network(rate_per_s, demands, servers, self.mean.latency_s)
-        busiest = str(self.expanded[int(np.argmax(each))]) if each else "nothing"
+        limit = self.expanded[int(np.argmax(each))] if each else None
+        binding = "nothing" if limit is None else str(limit)
+        behind = queue is not None and limit is not None and limit.place in queue[0]
+        places = queue[1] if queue is not None and behind else None
+        bounded = None
+        if places is not None:
+            bounded = finite_queue(rate_per_s, fullest, 1, round(places))
+        refused = bounded.refused if bounded else 0.0
         if found.response_s is None:
-            return OpenPrediction(rate_per_s, largest, None, {}, busiest)
+            if bounded is None:
+                return OpenPrediction(rate_per_s, min(rate_per_s, largest), largest, None, {}, {},
+                                      binding)  # fmt: skip
+            # What is let in comes as fast as the station works; it waits in the full queue only.
+            response_s = self.mean.latency_s + bounded.wait_s
+            operations = {name: cost.latency_s + bounded.wait_s
+                          for name, cost in self.costs.items()}  # fmt: skip
+            return OpenPrediction(rate_per_s, bounded.rate_per_s, largest, response_s, operations,
+                                  {}, binding, places, refused)  # fmt: skip
         waits = [float(wait) for wait in found.waiting_s]
+        operations = {
+            name: cost.latency_s + sum(
+                own / total * wait if total else 0.0
+                for own, total, wait in zip(self._vector(cost.demands), fore, waits, strict=True)
+            )
+            for name, cost in self.costs.items()
+        }  # fmt: skip
         quantiles = {
             label: quantile_s(
                 self.mean.latency_s, [], waits, list(map(float, found.utilisation)), quantile
             )
             for label, quantile in QUANTILES.items()
         }
-        return OpenPrediction(rate_per_s, largest, found.response_s, quantiles, busiest)
+        return OpenPrediction(rate_per_s, rate_per_s * (1 - refused), largest, found.response_s,
+                              operations, quantiles, binding, places, refused)  # fmt: skip
 
     def _loaded_s(self, cost: Cost) -> float:
         """Latency with the waiting that this cost's own visits meet."""
@@ -247,6 +341,51 @@ class _Solver:
             for label, quantile in QUANTILES.items():
                 found[name, label] = scale * quantile_s(fixed, varying, waits, busy, quantile)
         return found
+
+
+class _ManySolver(_Solver):
+    """The same where demands are arrays, one entry a set of constants."""
+
+    def __init__(self, situation: Situation, costs: Mapping[str, Cost], count: int) -> None:
+        self._count = count
+        super().__init__(situation, costs)
+
+    def _matrix(self, demands: Demands) -> np.ndarray:
+        """Station by set of constants."""
+        rows = self._vector(demands)
+        found = np.empty((len(rows), self._count))
+        for row, values in zip(found, rows, strict=True):
+            row[:] = values
+        return found
+
+    def _solve(self) -> Any:
+        workload = self.situation.scenario.workload
+        self._all = self._matrix(self.mean.demands)
+        return many_values(
+            self._all, workload.clients, workload.think_time,
+            np.array([station.servers for station in self.expanded], dtype=int),
+            np.broadcast_to(self.mean.latency_s, self._count), self._matrix(self.mean.background),
+        )  # fmt: skip
+
+    def _loaded_s(self, cost: Cost) -> Any:
+        own = self._matrix(cost.demands)
+        share = np.divide(own, self._all, out=np.zeros_like(own), where=self._all > 0)
+        return cost.latency_s + (share * self.closed.waiting_s).sum(axis=0)
+
+    def predictions(self) -> Predictions:
+        """Rates, latencies and steps; the queues decide as in one prediction."""
+        loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
+        mean = np.zeros(self._count)
+        for name, share in self.situation.mix.items():
+            mean = mean + share * loaded[name]
+        scale = np.divide(self.closed.response_s, mean, out=np.ones_like(mean), where=mean != 0)
+        steps = {
+            (name, step): self._loaded_s(of_step) * scale
+            for name, cost in self.costs.items()
+            for step, of_step in cost.steps.items()
+        }
+        latency = {name: time * scale for name, time in loaded.items()}
+        return Predictions(self.closed.rate_per_s, latency, steps)
 
 
 def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:

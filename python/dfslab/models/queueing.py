@@ -40,50 +40,91 @@ def mean_value_analysis(
     waits for.
     """
     demand = np.asarray(demands_s, dtype=float)
-    count = np.ones(len(demand), dtype=int) if servers is None else np.asarray(servers, dtype=int)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
-    service = float(demand.sum()) if latency_s is None else latency_s
-    overlap = min(1.0, service / demand.sum()) if demand.sum() else 1.0
-    limit = float(((demand + extra) / count).max(initial=0.0))
-    queue, rate, waiting = np.zeros_like(demand), 0.0, np.zeros_like(demand)
-    busy = _BusyServers(demand, count)
+    count = np.ones(len(demand), dtype=int) if servers is None else np.asarray(servers, dtype=int)
+    closed = many_values(
+        demand[:, None], clients, think_s, count,
+        None if latency_s is None else np.array([latency_s]), extra[:, None],
+    )  # fmt: skip
+    return Closed(float(closed.rate_per_s[0]), float(closed.response_s[0]), closed.queue[:, 0],
+                  closed.waiting_s[:, 0], closed.utilisation[:, 0])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Many:
+    """Answers for several networks of the same stations: one column each."""
+
+    rate_per_s: np.ndarray
+    response_s: np.ndarray
+    queue: np.ndarray
+    waiting_s: np.ndarray
+    utilisation: np.ndarray
+
+
+def many_values(
+    demand: np.ndarray, clients: int, think_s: float, servers: np.ndarray,
+    latency_s: np.ndarray | None, extra: np.ndarray,
+) -> Many:  # fmt: skip
+    """`mean_value_analysis` of as many networks as `demand` and `extra` have columns."""
+    count = servers[:, None]
+    total = demand.sum(axis=0)
+    service = total if latency_s is None else latency_s
+    overlap = np.minimum(1.0, np.divide(service, total, out=np.ones_like(total), where=total > 0))
+    limit = ((demand + extra) / count).max(axis=0, initial=0.0)
+    # Background work can push a station over its capacity; nothing passes it faster.
+    most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
+    queue, waiting = np.zeros_like(demand), np.zeros_like(demand)
+    rate = np.zeros_like(total)
+    busy = _BusyServers(demand, servers)
     for population in range(1, clients + 1):
         waiting = np.maximum(0.0, demand / count * (1.0 + queue + busy.idle()) - demand)
-        rate = population / (think_s + service + overlap * float(waiting.sum()))
-        if limit:
-            # Background work can push a station over its capacity; nothing passes it faster.
-            rate = min(rate, 1.0 / limit)
+        spent = think_s + service + overlap * waiting.sum(axis=0)
+        rate = np.minimum(np.divide(population, spent, out=np.full_like(spent, np.inf),
+                                    where=spent > 0), most)  # fmt: skip
         queue = np.minimum(rate * (demand + extra + waiting), population)
         busy.step(rate)
-    response = clients / rate - think_s if rate else 0.0
-    return Closed(rate, response, queue, overlap * waiting, rate * (demand + extra) / count)
+    response = np.divide(clients, rate, out=np.zeros_like(rate), where=rate > 0) - think_s
+    response = np.where(rate > 0, response, 0.0)
+    return Many(rate, response, queue, overlap * waiting, rate * (demand + extra) / count)
 
 
 class _BusyServers:
-    """Probabilities that j < m servers of a station are busy, from one population to the next."""
+    """Probabilities that j < m servers of a station are busy, from one population to the next.
+
+    Only stations of several servers need them.
+    """
 
     def __init__(self, demand: np.ndarray, servers: np.ndarray) -> None:
-        self._demand, self._servers = demand, servers
-        self._probability = np.zeros((len(demand), int(servers.max(initial=1))))
-        self._probability[:, 0] = 1.0
-        index = np.arange(self._probability.shape[1])
+        self._several = np.flatnonzero(servers > 1)
+        self._demand = demand[self._several]
+        self._servers = servers[self._several][:, None]
+        self._all = np.zeros_like(demand)
+        most = int(servers.max(initial=1))
+        self._probability = np.zeros((most, *self._demand.shape))
+        self._probability[0] = 1.0
+        index = np.arange(most)[:, None, None]
         # (m - 1 - j) for j = 0 .. m - 2, and (m - j) for j = 1 .. m - 1.
-        self._idle = np.maximum(0, servers[:, None] - 1 - index)
-        self._free = np.where(index > 0, np.maximum(0, servers[:, None] - index), 0)
+        self._idle = np.maximum(0, self._servers - 1 - index)
+        self._free = np.where(index > 0, np.maximum(0, self._servers - index), 0)
+        # Service of j customers at once; more than there are servers are not told apart.
+        self._each = np.where(index < self._servers, 1.0 / np.maximum(1, index), 0.0)[1:]
 
     def idle(self) -> np.ndarray:
         """Sum over j of (m - 1 - j) p(j): what one queue with m servers saves."""
-        return (self._idle * self._probability).sum(axis=1)
+        if len(self._several):
+            self._all[self._several] = (self._idle * self._probability).sum(axis=0)
+        return self._all
 
-    def step(self, rate: float) -> None:
+    def step(self, rate: np.ndarray) -> None:
         """The next population's probabilities."""
+        if not len(self._several):
+            return
         before = self._probability
         after = np.zeros_like(before)
-        for j in range(1, before.shape[1]):
-            after[:, j] = np.where(j < self._servers, rate * self._demand / j * before[:, j - 1], 0)
-        taken = rate * self._demand + (self._free * after).sum(axis=1)
+        after[1:] = rate * self._demand * self._each * before[:-1]
+        taken = rate * self._demand + (self._free * after).sum(axis=0)
         # Overlapping work leaves the product form; probabilities stay probabilities.
-        after[:, 0] = np.clip(1.0 - taken / self._servers, 0.0, 1.0)
+        after[0] = np.clip(1.0 - taken / self._servers, 0.0, 1.0)
         self._probability = np.minimum(after, 1.0)
 
 

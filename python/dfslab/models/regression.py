@@ -16,7 +16,7 @@ import statsmodels.api as sm
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.features import Columns, columns_for, describe
-from dfslab.models.prediction import Situation
+from dfslab.models.prediction import situation_of
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
 
@@ -177,7 +177,7 @@ def first_order_indices(
 
 def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
     """Rate, throughput, and for a single operation the latency by Little's law."""
-    situation = Situation(point.scenario)
+    situation = situation_of(point.scenario)
     size = situation.environment["file_size"]
     metrics = {"rate_per_s": rate}
     if size:

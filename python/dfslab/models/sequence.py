@@ -1,15 +1,16 @@
 """The sequence model: operation trees as formulas with queueing (Wu 2013, corrected, and MVA).
 
-Unloaded latency by critical path, demands per resource, exact MVA for a closed load, bounds.
+Unloaded latency by critical path, demands per resource, bounds; exact MVA for a closed load, open
+stations and finite call queues where operations arrive at a rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.models.answer import to_result
+from dfslab.models.answer import to_open_result, to_result
 from dfslab.models.demand import Calibration, calibrate, uncalibrated
-from dfslab.models.prediction import Situation
+from dfslab.models.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Point
 
@@ -36,15 +37,19 @@ class SequenceModel:
 
     def run(self, point: Point) -> Result:
         """Predict one configuration."""
-        situation = Situation(point.scenario)
+        situation = situation_of(point.scenario)
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
-        prediction = situation.predict(constants)
-        factor = calibration.interval_factor(situation)
         notes = situation.notes
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
         if self.calibration is None:
             notes.append("not calibrated: nothing was measured")
+        factor = calibration.interval_factor(situation)
+        if point.scenario.workload.arrival != "closed":
+            found = situation.predict_open(constants, point.scenario.workload.rate)
+            response = calibration.open_factor(situation, constants, found)
+            return to_open_result(self.name, point, found, (factor, response), notes)
+        prediction = situation.predict(constants)
         return to_result(self.name, point, prediction, factor, notes, calibration)

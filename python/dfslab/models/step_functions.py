@@ -3,6 +3,8 @@
 Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what physics offers, with
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
 (Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4).
+How often a step crosses the network is no matter of experiments: the operation's tree says it, and
+only what is beyond is fitted, or two short latencies would say nothing of a long one.
 Ratios are fitted, so small and large files weigh the same, and twice as much errs as far as half;
 intervals come from resampling configurations.
 """
@@ -10,13 +12,14 @@ intervals come from resampling configurations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, stats
 
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.prediction import Situation
+from dfslab.models.cost import Reader
+from dfslab.models.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 
@@ -30,6 +33,8 @@ TERMS = {
     "clients": "s",
     "clients * bytes / adapter rate": "",
 }
+LATENCY = tuple(TERMS).index("network latency")
+WHOLE = "whole"
 RESAMPLES = 200
 ROUNDS = 8
 MOST_RATIO = 30.0
@@ -49,18 +54,25 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class StepFunction:
-    """The fitted time of one step; `relative_sd` of what is left; `points` fitted on."""
+    """The fitted time of one step; `relative_sd` of what is left; `points` fitted on.
+
+    The network's latency is crossed as often as the tree says, and its coefficient times more.
+    """
 
     operation: str
     step: str
     coefficients: tuple[Coefficient, ...]
     relative_sd: float
     points: int
+    crossed: bool = True
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
         """(time, low, high): a prediction with its 90 % interval for another configuration."""
         values = np.array([one.value for one in self.coefficients])
-        time = float(_terms(scenario) @ values)
+        terms = _terms(scenario)
+        time = float(terms @ values)
+        if self.crossed:
+            time += crossings(scenario, self.operation, self.step) * float(terms[LATENCY])
         freedom = max(1, self.points - int((values > 0).sum()))
         reach = float(np.exp(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * self.relative_sd))
         return time, time / reach, time * reach
@@ -70,12 +82,13 @@ class StepFunction:
         """The function as people read it; terms without weight are left out."""
         parts = [f"{one.value:.3g}{' ' + one.term if one.term != '1' else ' s'}"
                  for one in self.coefficients if one.value > 0]  # fmt: skip
-        return " + ".join(parts) or "0"
+        known = ["crossings of the network"] if self.crossed else []
+        return " + ".join([*known, *parts]) or "0"
 
 
 def _terms(scenario: Scenario) -> np.ndarray:
     """The value of every term at one configuration."""
-    situation = Situation(scenario)
+    situation = situation_of(scenario)
     values = situation.environment
     data = [role.name for role in situation.system.roles if role.kind == "data"]
     clients = values["clients"]
@@ -87,6 +100,26 @@ def _terms(scenario: Scenario) -> np.ndarray:
     further = max(0.0, np.ceil(size / block) - 1)
     return np.array([1.0, latency, moved, size / min(disks, default=np.inf), further,
                      further * latency, clients, clients * moved])  # fmt: skip
+
+
+def crossings(scenario: Scenario, operation: str, step: str) -> float:
+    """How often the network's latency is waited for in a step, as its tree says: 2 a call.
+
+    0 for a step that the tree has no name for.
+    """
+    situation = situation_of(scenario)
+    tree = situation.system.operations.get(operation)
+    if tree is None:
+        return 0.0
+    times = []
+    for latency_s in (0.0, 1.0):
+        values = {**situation.environment, **situation.constants, "network_latency": latency_s}
+        cost = Reader(situation.placement, values, situation.client).read(tree)
+        found = cost if step == WHOLE else cost.steps.get(step)
+        if found is None:
+            return 0.0
+        times.append(found.latency_s)
+    return times[1] - times[0]
 
 
 def fit(
@@ -109,26 +142,33 @@ def fit(
                 points.setdefault(result.point_id, []).append(step.time_s_mean)
     kept = np.array([name in only for name in TERMS], float)
     terms = {point: kept * _terms(scenario) for point, scenario in scenarios.items()}
+    crossed = bool(kept[LATENCY])
     enough = {key: points for key, points in seen.items() if len(points) >= FEWEST_POINTS}
     if not enough:
         raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
-    return [_fit(key, points, terms, seed) for key, points in enough.items()]
+    found = []
+    for key, points in enough.items():
+        waited = [crossings(scenarios[point], *key) * terms[point][LATENCY] if crossed else 0.0
+                  for point in points]  # fmt: skip
+        found.append(_fit(key, points, terms, np.array(waited), seed))
+    return [replace(one, crossed=crossed) for one in found]
 
 
 def _fit(
     key: tuple[str, str], points: Mapping[str, Sequence[float]],
-    terms: Mapping[str, np.ndarray], seed: int,
+    terms: Mapping[str, np.ndarray], known: np.ndarray, seed: int,
 ) -> StepFunction:  # fmt: skip
+    """`known`: seconds of each point that are not fitted."""
     x = np.array([terms[point] for point in points])
     y = np.array([float(np.exp(np.mean(np.log(times)))) for times in points.values()])
-    values = _solved(x, y)
+    values = _solved(x, y, known)
     random = np.random.default_rng(seed)
     resampled = []
     for _ in range(RESAMPLES):
         chosen = random.integers(0, len(y), len(y))
-        resampled.append(_solved(x[chosen], y[chosen]))
+        resampled.append(_solved(x[chosen], y[chosen], known[chosen]))
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-    left = np.log(np.maximum(x @ values, 1e-12) / y)
+    left = np.log(np.maximum(x @ values + known, 1e-12) / y)
     freedom = max(1, len(y) - int((values > 0).sum()))
     coefficients = tuple(
         Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
@@ -138,7 +178,7 @@ def _fit(
     return StepFunction(*key, coefficients, max(spread, 0.01), len(y))
 
 
-def _solved(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Coefficients of at least 0 that make the errors of the logarithms least.
 
     (p - y) / sqrt(p y) is that error to third order, so least squares weighed by the last p, again
@@ -150,7 +190,7 @@ def _solved(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         weights = 1 / np.sqrt(said * y)
         weighted = x * weights[:, None]
         scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
-        solved = optimize.nnls(weighted / scale, weights * y, maxiter=1000)[0] / scale
+        solved = optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
         # What is said of a point must not fall to nothing, or its weight would know no end.
-        said = np.maximum(x @ solved, y / MOST_RATIO)
+        said = np.maximum(x @ solved + known, y / MOST_RATIO)
     return solved

@@ -17,6 +17,8 @@ from dfslab.spec.workload import FileParameters
 MEASURING = {"measure", "trace"}
 # These can begin operations when a trace did.
 TIMED = {"petri"}
+# Who knows loads that arrive at a rate whoever waits.
+OF_POISSON = frozenset({"sequence"})
 
 
 def read_checked(path: Path) -> Scenario:
@@ -104,8 +106,10 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
         return
     if not rate:
         raise InputError("workload.rate", rate, f'must be above 0 for arrival = "{arrival}"')
-    if modelled:
-        allowed = f"only closed loads are modelled; without {', '.join(sorted(modelled))} it runs"
+    unknown = modelled - OF_POISSON if arrival == "poisson" else modelled
+    if unknown:
+        allowed = (f"only closed loads are modelled, and Poisson ones by {', '.join(OF_POISSON)}; "
+                   f"without {', '.join(sorted(unknown))} it runs")  # fmt: skip
         raise InputError("workload.arrival", arrival, allowed)
 
 

@@ -35,12 +35,12 @@ def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice
     """Changes of the deployment that help, the best first; empty when none is worth saying."""
     draws = _draws(calibration, seed)
     situation = Situation(point.scenario)
-    base = np.array([situation.predict(constants).rate_per_s for constants in draws])
+    base = situation.predict_many(draws).rate_per_s
     limit = situation.predict(calibration.values).binding
     found = []
     for change, scenario in _changes(point.scenario):
         changed = Situation(scenario)
-        gains = np.array([changed.predict(constants).rate_per_s for constants in draws]) / base
+        gains = changed.predict_many(draws).rate_per_s / base
         gain = float(np.median(gains))
         if gain >= WORTH_SAYING:
             low, high = np.quantile(gains, [0.05, 0.95])

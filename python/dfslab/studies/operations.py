@@ -14,7 +14,7 @@ from scipy import stats
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models import step_functions
-from dfslab.models.prediction import Situation
+from dfslab.models.prediction import situation_of
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import Score, geometric_mean, score
@@ -54,17 +54,39 @@ class At(BaseModel):
     predictions: dict[str, Metric]
 
     @property
+    def reach(self) -> float:
+        """How far the measured mean's own 90 % interval reaches, as a fraction."""
+        high = self.measured.high
+        return float("inf") if high is None else high / self.measured.value - 1
+
+    @property
     def judged(self) -> bool:
         """Whether the measured mean is above the noise."""
-        high = self.measured.high
-        return high is not None and high / self.measured.value - 1 <= NOISE_FLOOR
+        return self.reach <= NOISE_FLOOR
+
+
+class Floor(BaseModel):
+    """How sure the held-out times of a step are, by their repetitions alone.
+
+    `reach`: median half-width of the 90 % interval of a mean, as a fraction; what an error of a
+    prediction is at least, whoever predicts. `judged` of `points` are above the noise floor.
+    """
+
+    points: int
+    judged: int
+    reach: float
 
 
 class Operations(BaseModel):
-    """All steps, and each method's scores by step: held out, above the noise floor."""
+    """All steps, and each method's scores by step: held out, above the noise floor.
+
+    `everywhere` holds the scores over all that was held out, `floors` how sure that was measured.
+    """
 
     steps: list[At]
     held_out: dict[str, dict[str, Score]]
+    everywhere: dict[str, dict[str, Score]]
+    floors: dict[str, Floor]
     below_noise: int
     inconsistent: int
 
@@ -86,6 +108,8 @@ def operations(results: Sequence[Result]) -> Operations | None:
     return Operations(
         steps=found,
         held_out=_scores([one for one in held if one.judged]),
+        everywhere=_scores(held),
+        floors=_floors(held),
         below_noise=sum(not one.judged for one in held),
         inconsistent=sum(one.worst > INCONSISTENT for one in found),
     )
@@ -139,7 +163,7 @@ def _measured(measured: Sequence[Result]) -> list[At]:
     found = []
     for (point_id, (operation, name)), times in groups.items():
         result = points[point_id]
-        values = Situation(result.point.scenario).environment
+        values = situation_of(result.point.scenario).environment
         mean = geometric_mean(times)
         found.append(At(
             operation=operation, step=name, point_id=point_id, labels=dict(result.labels),
@@ -196,6 +220,19 @@ def _add_functions(
             time, low, high = function.time_s(scenarios[one.point_id])
             if time > 0:
                 one.predictions[name] = Metric(value=time, low=low, high=high)
+
+
+def _floors(held: Sequence[At]) -> dict[str, Floor]:
+    groups: dict[str, list[At]] = {}
+    for one in held:
+        if np.isfinite(one.reach):
+            for name in (f"{one.operation}: {one.step}", "all"):
+                groups.setdefault(name, []).append(one)
+    return {
+        name: Floor(points=len(ones), judged=sum(one.judged for one in ones),
+                    reach=float(np.median([one.reach for one in ones])))
+        for name, ones in groups.items()
+    }  # fmt: skip
 
 
 def _scores(found: Sequence[At]) -> dict[str, dict[str, Score]]:

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from dfslab.models import burst, laws
-from dfslab.models.prediction import Situation
+from dfslab.models.prediction import situation_of
 from dfslab.result import Metric, Result
 from dfslab.spec.stream import stream_spec
 from dfslab.studies.compare import geometric_mean
@@ -24,6 +24,8 @@ PAPER = "x ln x"
 LAWS = tuple(laws.LAWS)
 # The bound on the mean response that p_max is told for, and how long the peak lasts.
 BOUND_S, PEAK_S = 1.0, 1.0
+# The quantile of a burst's responses that is told beside their mean.
+AT = 0.9
 
 
 class LawFit(BaseModel):
@@ -60,7 +62,10 @@ class Curve(BaseModel):
 
 
 class Ratio(BaseModel):
-    """A curve beside the reference: ratio of capacities by the law's k, and of scores."""
+    """A curve beside the reference: ratio of capacities by the law's k, and of scores.
+
+    `q_best_per_s` is what the score says with the reference's likeliest law in x ln x's place.
+    """
 
     share: float
     score: float
@@ -68,13 +73,19 @@ class Ratio(BaseModel):
     k_ratio: float
     score_ratio: float
     q_from_score_per_s: float
+    q_best_per_s: float
+    best_law: str
     q_measured_per_s: float
     at_clients: int
     p_max_per_s: float
 
 
 class Burst(BaseModel):
-    """A measured peak of `rate_per_s` for `length_s`, beside what the score alone says of it."""
+    """A measured peak of `rate_per_s` for `length_s`, beside what the score alone says of it.
+
+    The capacity is the likeliest law's of the reference at as many clients, times the ratio of
+    scores. `drain`: how long after the peak its last request was answered.
+    """
 
     share: float
     rate_per_s: float
@@ -83,6 +94,10 @@ class Burst(BaseModel):
     regime: str
     predicted_s: float
     measured: Metric
+    predicted_p90_s: float
+    measured_p90: Metric | None
+    predicted_drain_s: float
+    measured_drain_s: float
 
 
 class ServerLaw(BaseModel):
@@ -101,14 +116,16 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
     curves = [c for c in _curves(closed) if len(c.clients) >= FEWEST]
     if not curves:
         return None
-    ratios = _ratios([c for c in curves if c.files == "each" and c.score])
-    bursts = _bursts([r for r in measured if r.point.scenario.workload.arrival != "closed"], ratios)
+    scored = [c for c in curves if c.files == "each" and c.score and c.fits]
+    ratios = _ratios(scored)
+    peaks = [r for r in measured if r.point.scenario.workload.arrival != "closed"]
+    bursts = _bursts(peaks, min(scored, key=lambda c: c.share)) if scored else []
     return ServerLaw(curves=curves, ratios=ratios, bursts=bursts)
 
 
 def _only_metadata(result: Result) -> bool:
     """One operation, on empty files, of a system with a metadata server on nodes of its own."""
-    situation = Situation(result.point.scenario)
+    situation = situation_of(result.point.scenario)
     kinds = {role.kind for role in situation.system.roles}
     empty = not situation.environment["file_size"]
     return len(situation.mix) == 1 and empty and "metadata" in kinds
@@ -116,14 +133,17 @@ def _only_metadata(result: Result) -> bool:
 
 def _share(result: Result) -> float:
     """Cores that the metadata server has."""
-    deployment, system = result.point.scenario.deployment, Situation(result.point.scenario).system
+    deployment, system = (
+        result.point.scenario.deployment,
+        situation_of(result.point.scenario).system,
+    )
     role = next(role.name for role in reversed(system.roles) if role.kind == "metadata")
     group = deployment.groups_of(role)[0]
     return float(group.processors * group.cores * group.share)
 
 
 def _score(result: Result) -> float | None:
-    system = Situation(result.point.scenario).system
+    system = situation_of(result.point.scenario).system
     scores = result.detail.get("processor_scores") or {}
     return next((scores[r.name] for r in reversed(system.roles)
                  if r.kind == "metadata" and r.name in scores), None)  # fmt: skip
@@ -138,7 +158,7 @@ def _curves(closed: Sequence[Result]) -> list[Curve]:
     """Files in proportion ("each") and as many in all, for each share."""
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
-        operation = next(iter(Situation(result.point.scenario).mix))
+        operation = next(iter(situation_of(result.point.scenario).mix))
         asked, share, each = result.point.scenario.workload, _share(result), _files(result)
         groups.setdefault((operation, share, "each", each), []).append(result)
         groups.setdefault((operation, share, "in all", each * asked.clients), []).append(result)
@@ -190,7 +210,8 @@ def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
     """Each share beside the smallest, whose law and score are all that the others are told from."""
     found: list[Ratio] = []
     first: tuple[float, float] | None = None
-    for curve in sorted(curves, key=lambda one: one.share):
+    curves = sorted(curves, key=lambda one: one.share)
+    for curve in curves:
         k = next((fit.parameters[0] for fit in curve.fits if fit.law == PAPER), None)
         if k is None or curve.score is None:
             continue
@@ -201,32 +222,50 @@ def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
         found.append(Ratio(
             share=curve.share, score=curve.score, k_ms=k_ms, k_ratio=reference_k / k_ms,
             score_ratio=curve.score / reference, q_from_score_per_s=q,
+            q_best_per_s=_capacity_per_s(curves[0], most, curve.score),
+            best_law=curves[0].fits[0].law,
             q_measured_per_s=curve.rates[-1], at_clients=most,
             p_max_per_s=burst.largest_peak_per_s(q, BOUND_S, 0.0, PEAK_S),
         ))  # fmt: skip
     return found
 
 
-def _bursts(open_loads: Sequence[Result], ratios: Sequence[Ratio]) -> list[Burst]:
+def _capacity_per_s(reference: Curve, clients: int, score: float) -> float:
+    """What the reference's likeliest law and another server's score say that it can do."""
+    assert reference.score is not None
+    best = reference.fits[0]
+    response_s = laws.response_s(best.law, best.parameters, [clients])[0]
+    return float(clients / response_s * score / reference.score)
+
+
+def _bursts(open_loads: Sequence[Result], reference: Curve) -> list[Burst]:
     """Peaks at a declared rate, judged by the capacity that the score alone gives."""
     groups: dict[str, list[Result]] = {}
-    for result in open_loads if ratios else ():
+    for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)
-    found = []
-    for group in groups.values():
-        scenario, share = group[0].point.scenario, _share(group[0])
-        operation = next(iter(Situation(scenario).mix))
-        scores = [told for result in group if (told := _score(result))]
-        if not scores:
-            continue
-        rate, clients = scenario.workload.rate, scenario.workload.clients
-        q = laws.capacity_from_score(float(np.median(scores)), clients, ratios[0].score,
-                                     1 / ratios[0].k_ms)  # fmt: skip
-        count = group[0].detail["operations"][operation]["count"]
-        waiting = burst.waits(rate, q, count / rate)
-        found.append(Burst(
-            share=share, rate_per_s=rate, length_s=count / rate, capacity_per_s=q,
-            regime=waiting.regime, predicted_s=waiting.mean_s + 1 / q,
-            measured=geometric_mean([r.value(f"response_s_mean.{operation}") for r in group]),
-        ))  # fmt: skip
+    found = [_burst(group, reference) for group in groups.values()
+             if any(map(_score, group))]  # fmt: skip
     return sorted(found, key=lambda one: (one.share, one.rate_per_s))
+
+
+def _burst(group: Sequence[Result], reference: Curve) -> Burst:
+    scenario = group[0].point.scenario
+    operation = next(iter(situation_of(scenario).mix))
+    scores = [told for result in group if (told := _score(result))]
+    rate, clients = scenario.workload.rate, scenario.workload.clients
+    q = _capacity_per_s(reference, clients, float(np.median(scores)))
+    count = group[0].detail["operations"][operation]["count"]
+    length_s = count / rate
+    waiting = burst.waits(rate, q, length_s, AT)
+    p90 = f"response_s_p90.{operation}"
+    ends = [count / r.value() - length_s for r in group]
+    return Burst(
+        share=_share(group[0]), rate_per_s=rate, length_s=length_s, capacity_per_s=q,
+        regime=waiting.regime, predicted_s=waiting.mean_s + 1 / q,
+        measured=geometric_mean([r.value(f"response_s_mean.{operation}") for r in group]),
+        predicted_p90_s=waiting.quantile_s + 1 / q,
+        measured_p90=geometric_mean([r.value(p90) for r in group])
+        if all(p90 in r.metrics for r in group) else None,
+        predicted_drain_s=burst.drain_s(rate, q, length_s, 0.0),
+        measured_drain_s=max(0.0, float(np.median(ends))),
+    )  # fmt: skip

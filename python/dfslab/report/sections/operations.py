@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from dfslab.report.page import ReportInput
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
-from dfslab.report.table import folded, note, number, percent, seconds, signed, table
+from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
 from dfslab.studies.compare import Score, sort_key
 from dfslab.studies.operations import NOISE_FLOOR, SIZE, WHOLE, At, Operations
@@ -152,21 +152,30 @@ def _consistency(found: Operations) -> Markup:
 
 def _errors(found: Operations) -> Markup:
     """Held-out errors by step, the methods beside the baselines."""
-    if not found.held_out:
+    if not found.everywhere:
         return Markup("")
-    rows = [
-        [step, method, score.n, percent(score.median_abs_error), percent(score.p90_abs_error),
-         signed(score.median_signed_error), f"{score.coverage_90:.0%}"]
-        for step, scores in sorted(found.held_out.items(), key=_rank)
-        for method, score in _ordered(scores)
-    ]  # fmt: skip
-    head = ["step", "method", "points", "median |error|", "90 % |error|", "signed median",
-            "90 % coverage"]  # fmt: skip
+    rows = []
+    for step, scores in sorted(found.everywhere.items(), key=_rank):
+        floor = found.floors.get(step)
+        for method, anywhere in _ordered(scores):
+            judged = found.held_out.get(step, {}).get(method)
+            rows.append([
+                step, method, f"{judged.n if judged else 0} of {anywhere.n}",
+                *([percent(judged.median_abs_error), percent(judged.p90_abs_error),
+                   signed(judged.median_signed_error), f"{judged.coverage_90:.0%}"]
+                  if judged else [DASH] * 4),
+                percent(anywhere.median_abs_error), f"{anywhere.coverage_90:.0%}",
+                f"±{percent(floor.reach)}" if floor else DASH,
+            ])  # fmt: skip
+    head = ["step", "method", "points above the noise", "median |error|", "90 % |error|",
+            "signed median", "90 % coverage", "median |error| of all", "90 % coverage of all",
+            "a mean is sure to"]  # fmt: skip
     told = note(
-        "Whole sizes and deployments that nothing was fitted on. Left out: "
+        "Whole sizes and deployments that nothing was fitted on. Not above the noise: "
         f"{found.below_noise} held-out times whose measured mean is itself less sure than "
-        f"±{NOISE_FLOOR:.0%}. fitted: f1 to f7 of Wu 2013; serial and mean: the same functions "
-        "with clients only, and with nothing."
+        f"±{NOISE_FLOOR:.0%}; beside them the errors with those times, and how sure repetitions "
+        "make the mean of a time, the median over all. fitted: f1 to f7 of Wu 2013; serial and "
+        "mean: the same functions with clients only, and with nothing."
     )
     return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
         told, table(head, rows, texts=2)

@@ -25,11 +25,13 @@ RATIO_NOTE = (
     "The law x ln x of the smallest share and the scores of the processors tell the capacity of "
     "the other shares (Wu 2013, 4.2.2, corrected). The score is ours, not SPECjvm2008's: the "
     "geometric mean of compression and hashing, run inside the same limits before the daemons "
-    f"start. p_max: the largest peak of {PEAK_S:g} s whose mean response stays below {BOUND_S:g} s."
+    f"have work. p_max: the largest peak of {PEAK_S:g} s whose mean response stays below "
+    f"{BOUND_S:g} s."
 )
 BURST_NOTE = (
-    "Real peaks at the stated rate. The capacity q is from the score alone; the response from q, "
-    "the rate and the length, by the regime's formula."
+    "Real peaks at the stated rate. The capacity q is the likeliest law's of the smallest share "
+    "times the ratio of scores, so from the score alone; responses and the time until the queue is "
+    "empty again follow from q, the rate and the length, by the regime's formula."
 )
 
 
@@ -121,11 +123,13 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
          signed(one.k_ratio / one.score_ratio - 1), one.at_clients,
          f"{number(one.q_from_score_per_s)}/s", f"{number(one.q_measured_per_s)}/s",
          signed(one.q_from_score_per_s / one.q_measured_per_s - 1),
-         f"{number(one.p_max_per_s)}/s"]
+         f"{number(one.q_best_per_s)}/s ({one.best_law})",
+         signed(one.q_best_per_s / one.q_measured_per_s - 1), f"{number(one.p_max_per_s)}/s"]
         for one in ratios
     ]  # fmt: skip
     head = ["cores", "k of x ln x", "ratio of 1/k", "ratio of scores", "difference", "at clients",
-            "q by score", "q measured", "error", "p_max by score"]  # fmt: skip
+            "q by score", "q measured", "error", "q by score and likeliest law", "error",
+            "p_max by score"]  # fmt: skip
     return table(head, rows)
 
 
@@ -133,9 +137,13 @@ def _bursts(bursts: Sequence[Burst]) -> Markup:
     rows = [
         [f"{one.share:g}", f"{number(one.rate_per_s)}/s", seconds(one.length_s),
          f"{number(one.capacity_per_s)}/s", one.regime, seconds(one.predicted_s),
-         seconds(one.measured.value), signed(one.predicted_s / one.measured.value - 1)]
+         seconds(one.measured.value), signed(one.predicted_s / one.measured.value - 1),
+         seconds(one.predicted_p90_s),
+         DASH if one.measured_p90 is None else seconds(one.measured_p90.value),
+         seconds(one.predicted_drain_s), seconds(one.measured_drain_s)]
         for one in bursts
     ]  # fmt: skip
     head = ["cores", "rate", "length", "q by score", "regime", "mean response predicted",
-            "measured", "error"]  # fmt: skip
+            "measured", "error", "90 % of responses within, predicted", "measured",
+            "queue drained after, predicted", "measured"]  # fmt: skip
     return table(head, rows)

@@ -1,0 +1,83 @@
+"""Several sets of constants read at once: the same answers as one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from dfslab import discover
+from dfslab.models import prediction
+from dfslab.models.cost import Reader, Varies
+from dfslab.models.placement import Placement
+from dfslab.models.prediction import Situation
+from dfslab.models.queueing import many_values, mean_value_analysis
+from dfslab.spec import operation as op
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.standard import standard
+
+SETS = 5
+DESCRIBED = sorted(discover.members("filesystems", folders=True))
+
+
+def situation(system, clients):
+    described = discover.file_system(system)
+    deployment = standard(described, servers=4, clients=1)
+    return Situation(build(Scenario, {
+        "name": "many", "deployment": deployment.model_dump(mode="json"),
+        "file_system": {"name": system},
+        "workload": {"name": "sequential_write", "clients": clients, "file_size": "9 MiB"},
+    }))  # fmt: skip
+
+
+@pytest.mark.parametrize("clients", [1, 7])
+@pytest.mark.parametrize("system", DESCRIBED)
+def test_a_tree_answers_for_many_sets_as_for_each(system, clients):
+    given = situation(system, clients)
+    random = np.random.default_rng(3)
+    sets = [{key: value * float(np.exp(random.normal())) for key, value in given.constants.items()}
+            for _ in range(SETS)]  # fmt: skip
+    together = given.predict_many(sets)
+    for index, one in enumerate(sets):
+        alone = given.predict(one)
+        assert together.rate_per_s[index] == pytest.approx(alone.rate_per_s, rel=1e-9)
+        for name, time in alone.latency_s.items():
+            assert together.latency_s[name][index] == pytest.approx(time, rel=1e-9)
+        for key, time in alone.steps.items():
+            if key in together.steps:
+                assert together.steps[key][index] == pytest.approx(time, rel=1e-9, abs=1e-12)
+
+
+def test_networks_side_by_side_are_those_alone():
+    random = np.random.default_rng(5)
+    demands, extra = random.uniform(0, 1, (4, 3)), random.uniform(0, 0.3, (4, 3))
+    servers, latency = np.array([1, 3, 1, 10]), random.uniform(0.5, 4, 3)
+    found = many_values(demands, 9, 0.5, servers, latency, extra)
+    for index in range(3):
+        one = mean_value_analysis(demands[:, index], 9, 0.5, list(servers), float(latency[index]),
+                                  list(extra[:, index]))  # fmt: skip
+        assert found.rate_per_s[index] == pytest.approx(one.rate_per_s, rel=1e-12)
+        assert found.waiting_s[:, index] == pytest.approx(one.waiting_s, rel=1e-12)
+
+
+def test_a_count_that_depends_on_a_constant_is_read_one_after_the_other(monkeypatch):
+    turns = sympy.Symbol("turns")
+    tree = op.repeat(turns, op.cpu("client", 0.1))
+    node = {"name": "client", "roles": {"client": 1}}
+    reader = Reader(Placement(build(Deployment, {"node": [node]})),
+                    {"turns": np.array([1.0, 2.0]), "client.frequency": 2.5e9})  # fmt: skip
+    with pytest.raises(Varies):
+        reader.read(tree)
+    given = situation("hdfs", 2)
+    sets = [given.constants, {key: 2 * value for key, value in given.constants.items()}]
+    known = given.predict_many(sets)
+
+    class Refuses(prediction.Reader):
+        def read(self, tree):
+            if any(isinstance(value, np.ndarray) for value in self._environment.values()):
+                raise Varies("turns")
+            return super().read(tree)
+
+    monkeypatch.setattr(prediction, "Reader", Refuses)
+    assert given.predict_many(sets).rate_per_s == pytest.approx(known.rate_per_s, rel=1e-9)

@@ -1,0 +1,125 @@
+"""Runs from a table in the place of measurements: compared and drawn, and nothing is measured."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from dfslab.cli import laboratory
+from dfslab.cli.commands import app
+from dfslab.models.step_functions import crossings, fit
+from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import table
+from typer.testing import CliRunner
+
+SIZES = ["1 MiB", "2 MiB", "4 MiB", "8 MiB"]
+
+
+def scenario(**workload):
+    nodes = [{"name": "master", "roles": {"namenode": 1}},
+             {"name": "server", "count": 3, "roles": {"datanode": 1}},
+             {"name": "client", "roles": {"client": 1}}]  # fmt: skip
+    return build(Scenario, {
+        "name": "recorded", "deployment": {"node": nodes},
+        "file_system": {"name": "hdfs", "access": {"bed": True}},
+        "workload": {"name": "sequential_write", **workload},
+        "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 1},
+        "sweep": [{"workload.file_size": SIZES}],
+        "judge": {"hold_out": [{"workload.file_size": "4 MiB"}], "folds": 2},
+    })  # fmt: skip
+
+
+def run_of(point, repetition):
+    """A file takes 5 ms and 20 ms for each MiB; the calls in it take a fixed time."""
+    size = int(point.labels["workload.file_size"].split()[0])
+    time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
+    metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}
+    steps = [Step(operation="write", step="create", time_s_mean=0.001, count=9),
+             Step(operation="write", step="write", time_s_mean=time - 0.003, count=9),
+             Step(operation="write", step="close", time_s_mean=0.002, count=9)]  # fmt: skip
+    return Result(method="measure", point_id=point.id, point=point, repetition=repetition,
+                  metrics=metrics, steps=steps, provenance=provenance(1),
+                  detail={"wall_s": 1.0, "operations": {"write": {"count": 9}}})  # fmt: skip
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A scenario's file, and a table of two repetitions of which the last run is missing."""
+    results = [run_of(point, n) for n in range(2) for point in scenario().points()][:-1]
+    table.write(results, tmp_path / "runs.csv")
+    (tmp_path / "recorded.toml").write_text(scenario().toml())
+    return tmp_path
+
+
+def test_recorded_runs_are_compared_without_a_bed(recorded, monkeypatch):
+    def never(*_):
+        raise AssertionError("nothing is measured")
+
+    monkeypatch.setattr(laboratory.access.Session, "reach", never)
+    file, data, out = (str(recorded / name) for name in ("recorded.toml", "runs.csv", "out"))
+    said = CliRunner().invoke(app, ["run", file, "--from", data, "--out", out, "--json"])
+    assert said.exit_code == 0, said.output
+    found = json.loads(said.stdout)
+    assert found["held_out"]["sequence"]["n"] == 1
+    assert [row["repetitions"] for row in found["points"]] == [2, 2, 2, 1]
+    assert found["notes"][0].endswith("not every configuration was recorded as often as the others")
+    page = (recorded / "out" / "recorded" / "latest" / "report.html").read_text()
+    assert "Operations by size and count" in page
+
+
+def latencies(latency):
+    return scenario().with_values({"deployment.network.latency": f"{latency!r} s"})
+
+
+def test_a_call_crosses_the_network_twice_and_functions_know_it():
+    given = latencies(1e-3)
+    assert crossings(given, "write", "close") == pytest.approx(2)
+    assert crossings(given, "write", "nothing of the kind") == 0
+    results = []
+    # Two short latencies, of which noise hides the difference.
+    for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
+        one = scenario(clients=number + 1).with_values(
+            {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}
+        )
+        (point,) = one.points()
+        time = noise * (1e-3 + 2 * latency)
+        step = Step(operation="write", step="close", time_s_mean=time, count=9)
+        results.append(run_of(point.model_copy(update={"labels": {"workload.file_size": "1 MiB"}}),
+                              0).model_copy(update={"steps": [step]}))  # fmt: skip
+    (function,) = fit(results, only=("1", "network latency"))
+    assert function.time_s(given)[0] == pytest.approx(3e-3, rel=0.15)
+    assert function.text.startswith("crossings of the network")
+    (flat,) = fit(results, only=("1",))
+    assert flat.time_s(given)[0] < 1.6e-3
+
+
+@pytest.mark.parametrize(("rate", "full"), [("100 /s", False), ("1000000 /s", True)])
+def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
+    asked = scenario().model_dump(mode="json")
+    asked["workload"] = {
+        "name": "metadata",
+        "operation": "stat",
+        "arrival": "poisson",
+        "rate": rate,
+    }
+    asked["file_system"] |= {"handler_count": 2, "call_queue": 5}
+    asked["sweep"] = []
+    (tmp_path / "open.toml").write_text(build(Scenario, asked).toml())
+    said = CliRunner().invoke(app, ["predict", str(tmp_path / "open.toml"), "--method", "sequence",
+                                    "--json"])  # fmt: skip
+    assert said.exit_code == 0, said.output
+    (found,) = json.loads(said.stdout)
+    told, response = found["detail"]["open"], found["metrics"]["response_s_mean.stat"]
+    assert 0 < response["low"] < response["value"] < response["high"]
+    assert told["call_queue"] == 10
+    if not full:
+        assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(100)
+        assert told["refused"] < 1e-6
+        return
+    # A queue of ten calls has an end: what is let in waits for ten others.
+    assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(told["largest_rate_per_s"])
+    assert told["refused"] > 0.99
+    assert response["value"] < 30 / told["largest_rate_per_s"] + 1e-3
+    assert any("call queue" in note for note in found["notes"])

@@ -1,0 +1,35 @@
+"""A host's share of its processors: not while its daemons start, and always afterwards."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from dfslab.beds.cluster import Cluster
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import build
+
+
+@pytest.fixture
+def cluster():
+    """A cluster whose limits are only written down."""
+    nodes = [{"name": "small", "cores": 2, "share": 0.25, "roles": {"a": 1}},
+             {"name": "whole", "cores": 2, "roles": {"b": 1}}]  # fmt: skip
+    made = object.__new__(Cluster)
+    made.deployment = build(Deployment, {"node": nodes})
+    made.hosts = [SimpleNamespace(name=node["name"]) for node in nodes]
+    made.told = []
+    made._limits = SimpleNamespace(processor=lambda name, cores: made.told.append((name, cores)))
+    return made
+
+
+def test_a_share_holds_again_after_the_daemons_have_started(cluster):
+    with cluster.whole_processors():
+        assert cluster.told == [("small", 2.0)]
+    assert cluster.told == [("small", 2.0), ("small", 0.5)]
+
+
+def test_a_share_holds_again_when_they_do_not_start(cluster):
+    with pytest.raises(OSError, match="no daemon"), cluster.whole_processors():
+        raise OSError("no daemon")
+    assert cluster.told[-1] == ("small", 0.5)
