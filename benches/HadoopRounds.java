@@ -27,8 +27,23 @@ public final class HadoopRounds {
     }
   }
 
-  /** Lines like "dfsio -write -nrFiles 4 ..." or "namenode -op create ..." in; "done CODE" out. */
-  public static void main(String[] words) throws Exception {
+  /**
+   * Lines like "dfsio -write -nrFiles 4 ..." or "namenode -op create ..." in; "done CODE" out.
+   *
+   * <p>MapReduce in one process leaves pools whose threads wait for work without end, and a machine
+   * lives as long as any of them: so it is told to end, after its input as after an error.
+   */
+  public static void main(String[] words) {
+    try {
+      rounds();
+      System.exit(0);
+    } catch (Throwable failed) {
+      failed.printStackTrace();
+      System.exit(1);
+    }
+  }
+
+  private static void rounds() throws Exception {
     for (Class<?> benchmark : new Class<?>[] {TestDFSIO.class, NNThroughputBenchmark.class}) {
       Logger logger = Logger.getLogger(benchmark);
       logger.setLevel(Level.INFO);

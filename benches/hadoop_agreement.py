@@ -13,6 +13,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +46,15 @@ WHY = {
     " stream and closes it, NNThroughputBenchmark drops the answer",
 }
 BAR = 0.10
+# A round takes seconds; who takes minutes will never answer.
+ROUND_LIMIT_S = 120.0
+END_LIMIT_S = 20.0
+
+Work = Callable[[], float]
 
 
 class Peer:
-    """The Java machine of Hadoop's benchmarks."""
+    """The Java machine of Hadoop's benchmarks; `with` ends it, whatever happens."""
 
     def __init__(self, bed: Bed, folder: Path) -> None:
         told = {"hadoop.version": VERSION}
@@ -54,26 +63,43 @@ class Peer:
         subprocess.run(["javac", *sources], check=True)
         path = os.pathsep.join((str(bed.configuration), str(folder), f"{jars}/*"))
         command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", path, "HadoopRounds"]
-        self._results = folder / "TestDFSIO.log"
-        self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, text=True, cwd=folder)  # fmt: skip
+        self._results, self._complaints = folder / "TestDFSIO.log", folder / "complaints"
+        with self._complaints.open("wb") as complaints:
+            self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                          stderr=complaints, text=True, cwd=folder)  # fmt: skip
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """It ends with its input, or is ended."""
+        assert self._java.stdin
+        self._java.stdin.close()
+        try:
+            self._java.wait(END_LIMIT_S)
+        finally:
+            self._java.kill()
+            self._java.wait()
 
     def figure(self, line: str, key: str) -> float:
-        """What the benchmark says behind `key` in one round."""
+        """What the benchmark says behind `key` in one round; the whole bench ends without it."""
         assert self._java.stdin
         assert self._java.stdout
         self._java.stdin.write(line + "\n")
         self._java.stdin.flush()
         found, said = None, []
-        for answer in self._java.stdout:
-            said.append(answer)
-            name, _, value = answer.removeprefix("said ").strip().partition(":")
-            if name.strip() == key:
-                found = float(value)
-            if answer.startswith("done"):
-                break
+        with _at_most(ROUND_LIMIT_S, self._java):
+            for answer in self._java.stdout:
+                said.append(answer)
+                name, _, value = answer.removeprefix("said ").strip().partition(":")
+                if name.strip() == key:
+                    found = float(value)
+                if answer.startswith("done"):
+                    break
         if found is None:
-            raise SystemExit(f"no {key!r} from {line!r}:\n{''.join(said[-20:])}")
+            complaints = self._complaints.read_text("utf-8", "replace").splitlines()[-20:]
+            told = "".join(said[-20:]) + "\n".join(complaints)
+            raise SystemExit(f"no {key!r} from {line!r}:\n{told}")
         return found
 
     def dfsio(self, kind: str) -> float:
@@ -88,11 +114,16 @@ class Peer:
         line += f" -filesPerDir {EACH}" + (" -close" if kind == "create" else "")
         return self.figure(line, "Ops per sec")
 
-    def close(self) -> None:
-        """It ends with its input."""
-        assert self._java.stdin
-        self._java.stdin.close()
-        self._java.wait(timeout=60)
+
+@contextmanager
+def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill the process when the body takes longer: whoever reads from it then sees its end."""
+    timer = threading.Timer(limit_s, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def ran(target: dict[str, Any], operation: str, **stream: Any) -> dict[str, Any]:
@@ -128,23 +159,30 @@ def rounds(bed: Bed, folder: Path) -> dict[str, list[tuple[float, float]]]:
         **bed.access, "kind": "hadoop", **java.client(bed.java_access), "shared_client": True,
         "heap_bytes": HEAP_MIB * MIB,
     }  # fmt: skip
-    peer = Peer(bed, folder)
-    pairs = {
-        "dfsio_write": (lambda: our_dfsio(target, "write"), lambda: peer.dfsio("write")),
-        "dfsio_read": (lambda: our_dfsio(target, "read"), lambda: peer.dfsio("read")),
-        "nn_create": (lambda: our_namenode(target, "create"), lambda: peer.namenode("create")),
-        "nn_open": (lambda: our_namenode(target, "open"), lambda: peer.namenode("open")),
-    }
+    with Peer(bed, folder) as peer:
+        pairs: dict[str, tuple[Work, Work]] = {
+            "dfsio_write": (lambda: our_dfsio(target, "write"), lambda: peer.dfsio("write")),
+            "dfsio_read": (lambda: our_dfsio(target, "read"), lambda: peer.dfsio("read")),
+            "nn_create": (lambda: our_namenode(target, "create"), lambda: peer.namenode("create")),
+            "nn_open": (lambda: our_namenode(target, "open"), lambda: peer.namenode("open")),
+        }
+        return in_turns(pairs)
+
+
+def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
+    """(ours, theirs) of every figure and round that is no warm-up."""
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
         for name, both in pairs.items():
             # The first of a pair may find what the last one left.
+            began = time.perf_counter()
             figures = [work() for work in (both if turn % 2 else both[::-1])]
+            took_s = time.perf_counter() - began
             ours, theirs = figures if turn % 2 else figures[::-1]
-            print(f"{name} {turn - WARM_UP + 1}: ours {ours:.1f}, theirs {theirs:.1f}", flush=True)
+            told = f"ours {ours:.1f}, theirs {theirs:.1f} ({took_s:.1f} s)"
+            print(f"{name} {turn - WARM_UP + 1}: {told}", flush=True)
             if turn >= WARM_UP:
                 seen[name].append((ours, theirs))
-    peer.close()
     return seen
 
 
