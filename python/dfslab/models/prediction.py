@@ -74,7 +74,8 @@ class Situation:
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
-        volume = own.operations() * scenario.workload.clients * self.environment["file_size"]
+        self.operations = own.operations() * scenario.workload.clients
+        volume = self.operations * self.environment["file_size"]
         self.written_back = self._written_back(volume)
 
     def _written_back(self, volume_bytes: float) -> float:
@@ -94,10 +95,18 @@ class Situation:
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
 
+    def is_clients(self, station: Station) -> bool:
+        """Whether a station is on nodes of clients and of nobody else."""
+        groups = self.placement.deployment.groups_of(self.client)
+        return any(group.name == station.place and set(group.roles) == {self.client}
+                   for group in groups)  # fmt: skip
+
     def reader(self, constants: Mapping[str, float]) -> Reader:
         """The numeric reader of this configuration's trees."""
         values = {**self.environment, **constants}
-        return Reader(self.placement, values, self.client, self.written_back)
+        return Reader(
+            self.placement, values, self.client, self.written_back, self.operations or math.inf
+        )
 
     def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
         """Cost of each operation of the mix."""
@@ -142,7 +151,26 @@ class _Solver:
             [station.servers for station in self.expanded],
             self.mean.latency_s,
             self._vector(self.mean.background),
+            self._hidden(),
         )
+
+    def _hidden(self) -> list[tuple[list[int], float, float]]:
+        """Rate limits: who waits for one does what is left to do elsewhere meanwhile.
+
+        A client alone on its node waits for nobody there.
+        """
+        clients = self.situation.scenario.workload.clients
+        found = []
+        for station, alone_s in self.mean.limited.items():
+            places = [i for i, one in enumerate(self.expanded)
+                      if (one.place, one.kind) == (station.place, station.kind)]  # fmt: skip
+            all_s = sum(d for s, d in self.mean.demands.items() if s.place == station.place
+                        and s.kind == station.kind)  # fmt: skip
+            if places and all_s:
+                own = self.situation.is_clients(station) and clients <= len(places)
+                beside_s = math.inf if own else max(0.0, self.mean.latency_s - alone_s)
+                found.append((places, min(1.0, alone_s / all_s), beside_s))
+        return found
 
     def open(self, rate_per_s: float) -> OpenPrediction:
         """Every station an M/M/c one with this operation's demand, background work included."""

@@ -30,6 +30,7 @@ def mean_value_analysis(
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
     background_s: Sequence[float] | None = None,
+    hidden: Sequence[tuple[Sequence[int], float, float]] = (),
 ) -> Closed:
     """Exact MVA of a closed network with FIFO (or PS) stations of one or several servers.
 
@@ -37,19 +38,28 @@ def mean_value_analysis(
     operation; None: the sum of the demands, for which the answer is exact. A larger latency (waits
     that occupy nothing) keeps the waiting of MVA; under a smaller one (overlap inside the
     operation) waits overlap as the services do. `background_s`: load at each station that nobody
-    waits for.
+    waits for. `hidden`: stations, a share and seconds; what is waited for at them together, times
+    the share, passes beside so many seconds of the operation's own and is felt beyond them only.
     """
     demand = np.asarray(demands_s, dtype=float)
     count = np.ones(len(demand), dtype=int) if servers is None else np.asarray(servers, dtype=int)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
     service = float(demand.sum()) if latency_s is None else latency_s
-    overlap = min(1.0, service / demand.sum()) if demand.sum() else 1.0
+    felt = np.ones_like(demand)
+    for places, _, _ in hidden:
+        felt[list(places)] = 0.0
+    open_s = float((demand * felt).sum())
+    overlap = min(1.0, service / open_s) if open_s else 1.0
     limit = float(((demand + extra) / count).max(initial=0.0))
     queue, rate, waiting = np.zeros_like(demand), 0.0, np.zeros_like(demand)
     busy = _BusyServers(demand, count)
     for population in range(1, clients + 1):
         waiting = np.maximum(0.0, demand / count * (1.0 + queue + busy.idle()) - demand)
-        rate = population / (think_s + service + overlap * float(waiting.sum()))
+        late_s = overlap * float((waiting * felt).sum()) + sum(
+            max(0.0, share * float(waiting[list(places)].sum()) - beside_s)
+            for places, share, beside_s in hidden
+        )
+        rate = population / (think_s + service + late_s)
         if limit:
             # Background work can push a station over its capacity; nothing passes it faster.
             rate = min(rate, 1.0 / limit)
