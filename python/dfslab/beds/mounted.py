@@ -63,6 +63,9 @@ class MountedBed(HostedBed):
             if client is not None and client.state() == "dead":
                 raise BedError("died", f"{self.name} on {host.name}", "its client has ended",
                                last_lines(host.log(client.name)))  # fmt: skip
+            # A client that is just being killed still has a process, and answers nothing.
+            if not host.tries("stat", str(self.mount_point)):
+                raise BedError("state", f"{self.name} on {host.name}", "its mount does not answer")
 
     def _await_mount(self, host: Host) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")

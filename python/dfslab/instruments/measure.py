@@ -109,6 +109,9 @@ def run_load(
     except WrongPlan as error:
         # A bed that broke since it was reached is not the scenario's fault, and says so itself.
         session.reach(point.scenario)
+        # Nor is what this one mount said, where another run may well do: files are the bed's own.
+        if session.bed is not None:
+            raise RunFailed(f"{_where(point)}: {error}") from error
         raise InputError("scenario", point.labels or None, str(error)) from error
     except LoadFailed as error:
         raise RunFailed(f"{_where(point)}: {error}") from error

@@ -7,8 +7,9 @@ n - 1 times its slowest stage or busiest station (Wu 2013, section 3.2, in the c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +32,8 @@ from dfslab.spec.operation import (
 )
 
 Demands = dict[Station, float]
+# Where all nodes are one machine, their processors are one station.
+MACHINE = "machine"
 
 
 class Varies(Exception):
@@ -46,6 +49,14 @@ def largest(values: Iterable[Any]) -> Any:
         elif value > found:
             found = value
     return found
+
+
+def share_of(part: Any, whole: Any) -> Any:
+    """A part of a whole, 0 of nothing; one by one where they are arrays."""
+    if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
+        part, whole = np.broadcast_arrays(part, whole)
+        return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+    return part / whole if whole else 0.0
 
 
 def _smallest(values: Sequence[Any]) -> Any:
@@ -67,6 +78,10 @@ class Cost:
     there with one copy. `whole` is the same of the one place that a unit goes to, not divided among
     the places where it might. `visits` counts how often each lock is taken. `steps` holds the
     outermost named steps and, as "outer/inner", the named steps right inside of them.
+
+    `limited` is work, at the one place where it is done, for resources that only limit a rate and
+    may be ahead of it for a while (`burst` of a disk or adapter): it takes no time until it is more
+    than that, but stays a demand.
     """
 
     latency_s: float = 0.0
@@ -77,6 +92,7 @@ class Cost:
     whole: Demands = field(default_factory=dict)
     visits: Demands = field(default_factory=dict)
     steps: dict[str, Cost] = field(default_factory=dict)
+    limited: Demands = field(default_factory=dict)
 
     def times(self, count: float) -> Cost:
         """`count` of these, one after the other."""
@@ -89,6 +105,7 @@ class Cost:
             {station: d * count for station, d in self.whole.items()},
             {station: v * count for station, v in self.visits.items()},
             {name: step.times(count) for name, step in self.steps.items()},
+            {station: d * count for station, d in self.limited.items()},
         )
 
     def absorb(self, other: Cost) -> None:
@@ -99,6 +116,7 @@ class Cost:
             (self.burst, other.burst),
             (self.whole, other.whole),
             (self.visits, other.visits),
+            (self.limited, other.limited),
         ):
             for station, demand in theirs.items():
                 mine[station] = mine.get(station, 0.0) + demand
@@ -150,8 +168,9 @@ class Reader:
     """Reads trees of one deployment under one environment (symbol name -> SI value).
 
     `client` names the role where operations start. `written_back` is the share of background disk
-    work that falls into the time that is looked at. Where numbers of the environment are arrays,
-    one entry a set of constants, so is every cost.
+    work that falls into the time that is looked at, `operations` how many all clients do in it:
+    what is limited in its rate does the first of that work ahead. Where numbers of the environment are
+    arrays, one entry a set of constants, so is every cost.
     """
 
     def __init__(
@@ -160,17 +179,33 @@ class Reader:
         environment: Mapping[str, float],
         client: str = "client",
         written_back: float = 1.0,
+        operations: float = math.inf,
     ) -> None:
         self._placement = placement
         self._environment = environment
         self._client = client
         self._written_back = written_back
+        self._operations = operations
         self._crowd = 1.0
         self._known: dict[sympy.Expr, Any] = {}
+        self._ahead_s: dict[Station, float] = {}
 
     def read(self, tree: Node) -> Cost:
         """Cost of one execution of an operation."""
-        return self._visit(tree, self._client)
+        cost = self._held_up(self._visit(tree, self._client))
+        for work in (cost.demands, cost.background):
+            for station in filter(self._is_limit, work):
+                each_s = work[station] / station.copies
+                ahead_s = self._ahead_of(station) / self._operations
+                work[station] = work[station] * share_of(largest((0.0, each_s - ahead_s)), each_s)
+        return cost
+
+    def _held_up(self, cost: Cost) -> Cost:
+        """No sooner than its rate limits allow, which each start ahead by their burst."""
+        for station, seconds in cost.limited.items():
+            cost.latency_s = largest((cost.latency_s, seconds - self._ahead_s[station]))
+        cost.busy_s = largest((cost.busy_s, cost.latency_s))
+        return cost
 
     def value(self, expression: sympy.Expr) -> Any:
         """An expression's number here; KeyError names a symbol without one."""
@@ -202,6 +237,8 @@ class Reader:
             Later: self._later,
         }  # fmt: skip
         cost = kinds[type(node)](node, role)
+        if node.name and cost.latency_s:
+            cost = self._held_up(cost)
         if node.name and not isinstance(node, Later):
             work = dict(cost.demands), dict(cost.background)
             inside = {f"{node.name}/{name}": step for name, step in cost.steps.items()
@@ -218,17 +255,32 @@ class Reader:
             cost = Cost(demand, demand)
         servers = node.resource.servers
         count = None if servers is None else max(1, round(self.count(servers)))
-        for station, share in self._placement.stations(node.resource, count):
-            self._charge(cost, node.resource.role, station, demand, share)
+        role, kind = node.resource.role, node.resource.kind
+        ahead_s = self._environment.get(f"{role}.disk_burst", 0.0) if kind == "disk" else 0.0
+        if ahead_s:
+            cost = Cost(0.0, 0.0)
+        stations = self._placement.stations(node.resource, count)
+        cores = self._placement.deployment.shared_cores
+        if kind == "cpu" and cores:
+            stations = [(Station(MACHINE, "cpu", 1, cores), 1.0)]
+        for station, share in stations:
+            self._charge(cost, role, station, demand, share, ahead_s)
             if node.resource.kind == "lock":
                 cost.visits[station] = cost.visits.get(station, 0.0) + 1.0
         return cost
 
-    def _charge(self, cost: Cost, role: str, station: Station, demand: float, share: float) -> None:
+    def _charge(
+        self, cost: Cost, role: str, station: Station, demand: float, share: float,
+        ahead_s: float = 0.0,
+    ) -> None:  # fmt: skip
         """Adds work at a station; a client's is all on the one node where it runs."""
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
         cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
+        if ahead_s:
+            self._ahead_s[met] = ahead_s
+            cost.limited[met] = cost.limited.get(met, 0.0) + demand
+            return
         cost.burst[met] = cost.burst.get(met, 0.0) + demand * (1.0 if alone else share)
         cost.whole[met] = cost.whole.get(met, 0.0) + demand
 
@@ -257,12 +309,14 @@ class Reader:
             + self._environment[f"{sender}.nic_latency"]
             + self._environment[f"{receiver}.nic_latency"]
         )
-        cost = Cost(same * inside + (1 - same) * (between + wire), (1 - same) * wire)
-        for role, rate, direction in zip(
-            (sender, receiver), rates, ("nic.out", "nic.in"), strict=True
-        ):
+        ahead_s = [self._environment.get(f"{role}.nic_burst", 0.0) for role in (sender, receiver)]
+        held = 0.0 if all(ahead_s) else wire
+        cost = Cost(same * inside + (1 - same) * (between + held), (1 - same) * held)
+        ends = (sender, receiver), rates, ("nic.out", "nic.in"), ahead_s
+        for role, rate, direction, ahead in zip(*ends, strict=True):
             for station, share in self._placement.adapters(role, direction):
-                self._charge(cost, role, station, (1 - same) * size_bytes / rate, share)
+                self._charge(cost, role, station, (1 - same) * size_bytes / rate, share,
+                             ahead if all(ahead_s) else 0.0)  # fmt: skip
         return cost
 
     def _seq(self, node: Seq, role: str) -> Cost:
@@ -270,6 +324,18 @@ class Reader:
         for step in node.steps:
             total = total.then(self._visit(step, role))
         return total
+
+    def _is_limit(self, station: Station) -> bool:
+        return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
+
+    def _ahead_of(self, station: Station) -> float:
+        """How far ahead a limit may be; a client's is kept for its one node."""
+        return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
+
+    def _is_clients(self, station: Station) -> bool:
+        """Whether a limit is that of the one client (and of no server on its node)."""
+        groups = self._placement.shares(self._client)
+        return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
     def _par(self, node: Par, role: str) -> Cost:
         copies = self.count(node.copies)
@@ -281,8 +347,12 @@ class Reader:
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
+        # A client's adapter carries every copy, each server only its own.
+        for station in total.limited:
+            if not self._is_clients(station):
+                total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
         # Equal copies end together, so a quorum of them waits as long as all.
-        bound_s = station_bound_s(total.demands)
+        bound_s = station_bound_s({s: d for s, d in total.demands.items() if not self._is_limit(s)})
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
             wait_s = _wait_s(total.burst, branch, branches)
@@ -310,15 +380,15 @@ class Reader:
                 first = first.then(cost.times(count - 1))
         total = first.times(units)
         total.burst, total.whole = first.burst, first.whole
+        first = self._held_up(first)
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
             # Where the first unit comes several times it leaves servers free for the next.
             unit_s = self._crowd * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
-        total.busy_s = total.latency_s
         total.steps = {}
-        return total
+        return self._held_up(replace(total, busy_s=total.latency_s))
 
     def _repeat(self, node: Repeat, role: str) -> Cost:
         count = self.count(node.count)
@@ -328,7 +398,7 @@ class Reader:
             cadence = largest((turn.latency_s, self._crowd * station_bound_s(turn.burst)))
             total.latency_s = turn.latency_s + (count - 1) * cadence
             total.burst, total.whole = turn.burst, turn.whole
-        return total
+        return self._held_up(total)
 
     def _choice(self, node: Choice, role: str) -> Cost:
         total = Cost()

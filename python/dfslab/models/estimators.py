@@ -11,18 +11,25 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import statsmodels.api as sm
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
 
 # The columns before an encoding's own.
 PRIORS = 2
-RIDGE = 2.0
-CELL_RIDGE = 6.0
+# A cell's own level is drawn less than slopes, its own slopes more.
+LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
+STRENGTHS = (1.0, 3.0, 10.0, 30.0)
+SHARES = (0.0, 0.5, 1.0)
+INNER_FOLDS = 5
+# Errors beyond so many deviations pull linearly.
+HUBER = 1.345
+REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
 
 
@@ -84,9 +91,12 @@ def _independent(X: np.ndarray) -> list[int]:
 class GreyBox(RegressorMixin, BaseEstimator):
     """log rate = sequence model's (first column) + what it misses, below the line rate (second).
 
-    What it misses is learnt in two steps: slopes, one for all and one for each cell (a combination
-    of the `cells` columns' values), drawn to 0; then a boosted rest. `signs` holds the known
-    direction of every column: in no step may the answer move against it, so it never does.
+    What it misses is a hierarchy drawn to nothing: a level and slopes for all, and a level and
+    slopes for each cell (a combination of the `cells` columns' values), by least squares that
+    outliers pull on no more than linearly (Huber 1964); then a boosted rest. How strongly it is
+    drawn, and how much of the rest is believed, is what predicts whole `groups` of its own rows
+    best. `signs` holds the known direction of every column: in no step may the answer move against
+    it, so it never does. `left_` holds the errors on rows when their group was left out.
     """
 
     def __init__(
@@ -96,33 +106,51 @@ class GreyBox(RegressorMixin, BaseEstimator):
         self.cells = cells
         self.seed = seed
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> GreyBox:
-        """Learn slopes and rest from logarithms of rates."""
+    def fit(self, X: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> GreyBox:
+        """Learn from logarithms of rates; rows of one of the `groups` are left out together."""
         X, y = check_X_y(X, y, y_numeric=True, ensure_all_finite=False)
         self.n_features_in_ = X.shape[1]
         own = X[:, PRIORS:]
         self.mean_ = own.mean(axis=0)
         self.scale_ = np.where(own.std(axis=0) > 0, own.std(axis=0), 1.0)
-        keys = self._keys(X)
-        self.known_ = sorted(set(keys))
-        matrix, penalty, lowest, highest = self._expanded(X, keys)
-        wide = np.vstack([matrix, np.diag(np.sqrt(penalty))])
-        # The sequence model is believed until data speak: its slope is drawn to 1.
-        drawn = np.zeros(len(penalty))
-        drawn[1] = np.sqrt(penalty[1])
-        solution = lsq_linear(wide, np.concatenate([y, drawn]), (lowest, highest))
-        self.slopes_ = solution.x
-        left = y - matrix @ self.slopes_
-        self.rest_ = self._rest(X.shape[1] - PRIORS).fit(self._seen(X), left)
+        self.known_ = sorted(set(self._keys(X)))
+        matrix, each, signs = self._expanded(X)
+        left = y - X[:, 0]
+        strength, self.rest_share_, self.left_ = self._chosen(X, matrix, each, signs, left, groups)
+        self.slopes_ = drawn(matrix, left, strength * each, signs)
+        self.rest_ = self._rest(own.shape[1]).fit(self._seen(X), left - matrix @ self.slopes_)
         return self
+
+    def _chosen(self, X, matrix, each, signs, left, groups) -> tuple[float, float, np.ndarray]:
+        """Strength, share of the rest, and the errors that they leave on rows left out."""
+        if groups is None:
+            groups = np.arange(len(left))
+        folds = list(GroupKFold(min(INNER_FOLDS, len(set(groups)))).split(X, left, groups))
+        found = []
+        for strength in STRENGTHS:
+            errors = np.empty((len(SHARES), len(left)))
+            for known, asked in folds:
+                slopes = drawn(matrix[known], left[known], strength * each, signs)
+                straight = left - matrix @ slopes
+                rest = self._rest(X.shape[1] - PRIORS).fit(self._seen(X[known]), straight[known])
+                errors[:, asked] = straight[asked] - np.outer(
+                    SHARES, rest.predict(self._seen(X[asked])))  # fmt: skip
+            found += [(float(np.abs(e).mean()), strength, share, e)
+                      for share, e in zip(SHARES, errors, strict=True)]  # fmt: skip
+        _, strength, share, error = min(found, key=lambda one: one[0])
+        return strength, share, error
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Logarithms of rates, never above the line rate."""
         check_is_fitted(self)
         X = check_array(X, ensure_all_finite=False)
-        matrix, *_ = self._expanded(X, self._keys(X))
-        free = matrix @ self.slopes_ + self.rest_.predict(self._seen(X))
-        return np.asarray(np.minimum(free, X[:, 1]))
+        matrix, *_ = self._expanded(X)
+        rest = self.rest_share_ * self.rest_.predict(self._seen(X))
+        return np.asarray(np.minimum(X[:, 0] + matrix @ self.slopes_ + rest, X[:, 1]))
+
+    def cell_of(self, X: np.ndarray) -> list[tuple[float, ...]]:
+        """The cell of each row."""
+        return self._keys(X)
 
     def _keys(self, X: np.ndarray) -> list[tuple[float, ...]]:
         return [tuple(row) for row in X[:, [PRIORS + cell for cell in self.cells]]]
@@ -134,26 +162,49 @@ class GreyBox(RegressorMixin, BaseEstimator):
     def _rest(self, columns: int) -> HistGradientBoostingRegressor:
         signs = list(self.signs) or [0] * columns
         return HistGradientBoostingRegressor(
-            max_iter=100, learning_rate=0.06, max_leaf_nodes=8, min_samples_leaf=8,
-            l2_regularization=2.0, monotonic_cst=[1, *signs],
+            max_iter=60, learning_rate=0.06, max_leaf_nodes=6, min_samples_leaf=8,
+            l2_regularization=2.0, monotonic_cst=[1, *signs], loss="absolute_error",
             random_state=self.seed, early_stopping=False,
         )  # fmt: skip
 
-    def _expanded(self, X: np.ndarray, keys: Sequence[tuple]) -> tuple[np.ndarray, ...]:
-        """Columns of the linear step, their penalties, and bounds from the signs."""
+    def _expanded(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Columns of the hierarchy, how strongly each is drawn to nothing, and its direction."""
+        keys = self._keys(X)
         own = (X[:, PRIORS:] - self.mean_) / self.scale_
         signs = np.array(list(self.signs) or [0] * own.shape[1])
-        parts = [np.ones((len(X), 1)), X[:, :1], own]
-        penalty = [np.array([1e-6, 10.0]), np.full(own.shape[1], RIDGE)]
-        low = [np.array([-np.inf, 0.0]), np.where(signs > 0, 0.0, -np.inf)]
-        high = [np.array([np.inf, np.inf]), np.where(signs < 0, 0.0, np.inf)]
+        parts, each, ways = [np.ones((len(X), 1)), own], [1e-3], [0]
+        each += [1.0] * own.shape[1]
+        ways += signs.tolist()
         for cell in self.known_:
             inside = np.array([[float(key == cell)] for key in keys])
             parts += [inside, inside * own]
-            penalty += [np.array([1.0]), np.full(own.shape[1], CELL_RIDGE)]
-            low += [np.array([-np.inf]), np.where(signs > 0, 0.0, -np.inf)]
-            high += [np.array([np.inf]), np.where(signs < 0, 0.0, np.inf)]
-        return (np.hstack(parts), *map(np.concatenate, (penalty, low, high)))
+            each += [LEVEL_RIDGE, *[CELL_RIDGE] * own.shape[1]]
+            ways += [0, *signs.tolist()]
+        return np.hstack(parts), np.array(each), np.array(ways)
+
+
+def drawn(
+    matrix: np.ndarray, target: np.ndarray, each: np.ndarray, signs: np.ndarray
+) -> np.ndarray:
+    """Slopes by Huber's loss, drawn to 0 by `each`, in no direction against their signs."""
+    kept = np.ones(matrix.shape[1], dtype=bool)
+    weights = np.ones(len(target))
+    slopes = np.zeros(matrix.shape[1])
+    for _ in range(REWEIGHTED):
+        while True:
+            seen = matrix[:, kept]
+            weighted = seen * weights[:, None]
+            slopes[:] = 0.0
+            slopes[kept] = np.linalg.solve(weighted.T @ seen + np.diag(each[kept]),
+                                           weighted.T @ target)  # fmt: skip
+            against = slopes * signs < 0
+            if not against.any():
+                break
+            kept &= ~against
+        left = np.abs(target - matrix @ slopes)
+        reach = HUBER * max(1e-3, 1.4826 * float(np.median(left)))
+        weights = np.minimum(1.0, reach / np.maximum(left, 1e-12))
+    return slopes
 
 
 def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from dfslab import discover
-from dfslab.models.cost import Cost, Demands, Reader, Varies
+from dfslab.models.cost import Cost, Demands, Reader, Varies, largest, share_of
 from dfslab.models.lock import Locks, alone
 from dfslab.models.open_queue import finite_queue, open_network, quantile_s
 from dfslab.models.placement import Placement, Station
-from dfslab.models.queueing import asymptotic_bounds, many_values, mean_value_analysis
+from dfslab.models.queueing import Hidden, asymptotic_bounds, many_values, mean_value_analysis
 from dfslab.models.traced import Trace
 from dfslab.spec import calls
 from dfslab.spec.environment import environment, parameters, workload_parameters
@@ -97,7 +97,8 @@ class Situation:
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
-        volume = own.operations() * scenario.workload.clients * self.environment["file_size"]
+        self.operations = own.operations() * scenario.workload.clients
+        volume = self.operations * self.environment["file_size"]
         if self.trace is not None:
             self.environment.update(self.trace.environment())
             volume = self.trace.written_bytes
@@ -120,10 +121,18 @@ class Situation:
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
 
+    def is_clients(self, station: Station) -> bool:
+        """Whether a station is on nodes of clients and of nobody else."""
+        groups = self.placement.deployment.groups_of(self.client)
+        return any(group.name == station.place and set(group.roles) == {self.client}
+                   for group in groups)  # fmt: skip
+
     def reader(self, constants: Mapping[str, float]) -> Reader:
         """The numeric reader of this configuration's trees."""
         values = {**self.environment, **constants}
-        return Reader(self.placement, values, self.client, self.written_back)
+        return Reader(
+            self.placement, values, self.client, self.written_back, self.operations or math.inf
+        )
 
     def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
         """Cost of each operation of the mix."""
@@ -152,7 +161,7 @@ class Situation:
         """The stations' places behind the smallest call queue of these operations, and its size."""
         reader, found = self.reader(constants), []
         for name in self.mix:
-            for node in walk(self.system.operations[name]):
+            for node in walk(self.system.trees[name]):
                 if isinstance(node, Use) and node.resource.places is not None:
                     role = node.resource.role
                     nodes = {group.name for group in self.scenario.deployment.groups_of(role)}
@@ -227,7 +236,26 @@ class _Solver:
             [station.servers for station in self.expanded],
             self.mean.latency_s,
             self._vector(self.mean.background),
+            self._hidden(),
         )
+
+    def _hidden(self) -> list[Hidden]:
+        """Rate limits: who waits for one does what is left to do elsewhere meanwhile.
+
+        A client alone on its node waits for nobody there.
+        """
+        clients = self.situation.scenario.workload.clients
+        found: list[Hidden] = []
+        for station, alone_s in self.mean.limited.items():
+            places = [i for i, one in enumerate(self.expanded)
+                      if (one.place, one.kind) == (station.place, station.kind)]  # fmt: skip
+            all_s = sum(d for s, d in self.mean.demands.items() if s.place == station.place
+                        and s.kind == station.kind)  # fmt: skip
+            if places and np.any(all_s):
+                own = self.situation.is_clients(station) and clients <= len(places)
+                beside_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
+                found.append((places, np.minimum(1.0, share_of(alone_s, all_s)), beside_s))
+        return found
 
     def open(
         self, rate_per_s: float, queue: tuple[frozenset[str], float] | None = None
@@ -365,6 +393,7 @@ class _ManySolver(_Solver):
             self._all, workload.clients, workload.think_time,
             np.array([station.servers for station in self.expanded], dtype=int),
             np.broadcast_to(self.mean.latency_s, self._count), self._matrix(self.mean.background),
+            self._hidden(),
         )  # fmt: skip
 
     def _loaded_s(self, cost: Cost) -> Any:

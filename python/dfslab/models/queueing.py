@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+# Stations, a share, seconds: what is waited for at them together, times the share, passes beside so
+# many seconds of the operation's own. The last two may be arrays, one entry a network.
+Hidden = tuple[Sequence[int], Any, Any]
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ def mean_value_analysis(
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
     background_s: Sequence[float] | None = None,
+    hidden: Sequence[Hidden] = (),
 ) -> Closed:
     """Exact MVA of a closed network with FIFO (or PS) stations of one or several servers.
 
@@ -37,14 +43,15 @@ def mean_value_analysis(
     operation; None: the sum of the demands, for which the answer is exact. A larger latency (waits
     that occupy nothing) keeps the waiting of MVA; under a smaller one (overlap inside the
     operation) waits overlap as the services do. `background_s`: load at each station that nobody
-    waits for.
+    waits for. `hidden`: stations, a share and seconds; what is waited for at them together, times
+    the share, passes beside so many seconds of the operation's own and is felt beyond them only.
     """
     demand = np.asarray(demands_s, dtype=float)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
     count = np.ones(len(demand), dtype=int) if servers is None else np.asarray(servers, dtype=int)
     closed = many_values(
         demand[:, None], clients, think_s, count,
-        None if latency_s is None else np.array([latency_s]), extra[:, None],
+        None if latency_s is None else np.array([latency_s]), extra[:, None], hidden,
     )  # fmt: skip
     return Closed(float(closed.rate_per_s[0]), float(closed.response_s[0]), closed.queue[:, 0],
                   closed.waiting_s[:, 0], closed.utilisation[:, 0])  # fmt: skip
@@ -63,13 +70,18 @@ class Many:
 
 def many_values(
     demand: np.ndarray, clients: int, think_s: float, servers: np.ndarray,
-    latency_s: np.ndarray | None, extra: np.ndarray,
+    latency_s: np.ndarray | None, extra: np.ndarray, hidden: Sequence[Hidden] = (),
 ) -> Many:  # fmt: skip
     """`mean_value_analysis` of as many networks as `demand` and `extra` have columns."""
     count = servers[:, None]
     total = demand.sum(axis=0)
     service = total if latency_s is None else latency_s
-    overlap = np.minimum(1.0, np.divide(service, total, out=np.ones_like(total), where=total > 0))
+    felt = np.ones((len(demand), 1))
+    for places, _, _ in hidden:
+        felt[list(places)] = 0.0
+    open_s = (demand * felt).sum(axis=0)
+    overlap = np.divide(service, open_s, out=np.ones_like(total), where=open_s > 0)
+    overlap = np.minimum(1.0, overlap)
     limit = ((demand + extra) / count).max(axis=0, initial=0.0)
     # Background work can push a station over its capacity; nothing passes it faster.
     most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
@@ -78,7 +90,9 @@ def many_values(
     busy = _BusyServers(demand, servers)
     for population in range(1, clients + 1):
         waiting = np.maximum(0.0, demand / count * (1.0 + queue + busy.idle()) - demand)
-        spent = think_s + service + overlap * waiting.sum(axis=0)
+        spent = think_s + service + overlap * (waiting * felt).sum(axis=0)
+        for places, share, beside_s in hidden:
+            spent = spent + np.maximum(0.0, share * waiting[list(places)].sum(axis=0) - beside_s)
         rate = np.minimum(np.divide(population, spent, out=np.full_like(spent, np.inf),
                                     where=spent > 0), most)  # fmt: skip
         queue = np.minimum(rate * (demand + extra + waiting), population)

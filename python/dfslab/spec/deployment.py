@@ -20,6 +20,9 @@ class Disk(Model):
     write_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Write rate")
     latency: Seconds = quantity("100 us", description="Seek or access time of a request")
     count: Count = Field(1, description="Disks that serve side by side")
+    burst: Seconds = quantity(
+        "0 s", description="How far ahead of its rate it may be after a pause (models only)"
+    )
     iops: Annotated[float, Field(ge=0)] = Field(
         0.0, description="Requests a second, reads and writes each; 0: no limit (beds only)"
     )
@@ -37,6 +40,9 @@ class Adapter(Model):
 
     bandwidth: Annotated[BytesPerSecond, Positive] = quantity("10 Gbit/s", description="Each way")
     latency: Seconds = quantity("0 s", description="Added to each message")
+    burst: Seconds = quantity(
+        "0 s", description="How far ahead of its rate it may be after a pause (models only)"
+    )
 
 
 # Read with the scenario's file, before anything else looks at it; it is no part of a scenario.
@@ -66,6 +72,12 @@ class NodeGroup(Model):
         1.0, description="Share of its processors' time that a node gets"
     )
     memory: Annotated[Bytes, Positive] = quantity("8 GiB", description="Memory of a node")
+    copy_rate: Annotated[BytesPerSecond, Positive] = quantity(
+        "4 GB/s", description="What one core copies in memory (models only)"
+    )
+    call_time: Seconds = quantity(
+        "1 us", description="A read answered by the page cache, bytes aside (models only)"
+    )
     roles: dict[str, Annotated[int, Field(ge=0, le=10_000)]] = Field(
         default_factory=dict, description="Instances of each role on each node of the group"
     )
@@ -95,6 +107,9 @@ class Deployment(Model):
 
     node: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes")
     network: Network = Field(default_factory=Network, description="What lies between them")
+    shared_cores: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        0, description="Cores that all nodes share, as on one machine; 0: none (models only)"
+    )
     tolerance: Annotated[float, Field(gt=0, le=1)] = Field(
         0.05, description="How far a bed's measured rates may be from the declared ones"
     )

@@ -13,6 +13,10 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 from dfslab.spec.workload import FileParameters, Workload
 
+PAGE_BYTES = 4096
+# What a client's programs leave of its memory to its page cache.
+CACHE_SHARE = 0.5
+
 
 def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameters:
     """The workload's own parameters, checked."""
@@ -69,6 +73,7 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
         "fsync": float(scenario.workload.fsync),
         "scattered": float(_is_scattered(stream)),
         "entries": float(stream.get("files_per_client", 0)),
+        "kept": _kept(scenario, own, stream, system),
         "network_latency": scenario.deployment.network.latency,
         "loopback_latency": scenario.deployment.network.loopback_latency,
     }
@@ -81,6 +86,24 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
 def _is_scattered(stream: Mapping[str, Any]) -> bool:
     """Whether a stream's transfers jump about in files, so that nothing read ahead is of use."""
     return stream.get("access", {}).get("order", "sequential") in ("random", "shuffled")
+
+
+def _kept(
+    scenario: Scenario, own: FileParameters, stream: Mapping[str, Any], system: FileSystem
+) -> float:
+    """The share of what clients read that their own kernels still have in memory.
+
+    Only what they wrote themselves, as far as it fits, and only whole pages: a write of less goes
+    to the file system and leaves no page that could be read.
+    """
+    shared = any(part.get("files") == "shared" for part in (stream, *stream.get("phases", ())))
+    if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:
+        return 0.0
+    client = next(role.name for role in system.roles if role.kind == "client")
+    groups = scenario.deployment.groups_of(client)
+    memory = sum(group.count * group.memory for group in groups)
+    volume = own.operations() * scenario.workload.clients * mean_size(stream["file_size"])
+    return min(1.0, CACHE_SHARE * memory / volume) if volume else 0.0
 
 
 def mean_size(distribution: Mapping[str, Any]) -> float:
@@ -119,11 +142,15 @@ def _of_group(group: NodeGroup) -> dict[str, float]:
     return {
         "nic_bandwidth": group.adapter.bandwidth,
         "nic_latency": group.adapter.latency,
+        "nic_burst": group.adapter.burst,
         "disk_read_rate": group.disk.read_rate,
         "disk_write_rate": group.disk.write_rate,
         "disk_latency": group.disk.latency,
+        "disk_burst": group.disk.burst,
         "processors": group.processors,
         "cores": group.cores,
         "frequency": group.frequency * group.share,
         "memory": group.memory,
+        "copy_rate": group.copy_rate,
+        "call_time": group.call_time,
     }

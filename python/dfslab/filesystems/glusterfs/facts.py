@@ -32,19 +32,19 @@ def _number(
 
 
 # The translators of the client's graph, with the defaults of GlusterFS 10. The kernels cache and
-# read ahead too, and a load visits each file once, so those that only cache or read ahead move no
-# step.
+# read ahead too, and a load visits each file once, so those that cache or read ahead move a step
+# only where a reader jumps.
 _TRANSLATORS = (
     _switch("quick_read", "Files up to 64 KiB come with their lookup", 1,
             "performance.quick-read", acts=True),
-    _switch("read_ahead", "The client reads ahead", 0, "performance.read-ahead"),
+    _switch("read_ahead", "The client reads ahead", 0, "performance.read-ahead", acts=True),
     _number("read_ahead_page_count", "Pages read ahead", "1", 4.0,
             "performance.read-ahead-page-count"),
     _switch("write_behind", "Writes are answered before bricks have them", 1,
             "performance.write-behind", acts=True),
     _number("write_behind_window_size", "Bytes written behind of one file", "B", 2.0**20,
             "performance.write-behind-window-size", minimum=2.0**19, acts=True),
-    _switch("io_cache", "The client caches data", 0, "performance.io-cache"),
+    _switch("io_cache", "The client caches data", 0, "performance.io-cache", acts=True),
     _number("cache_size", "Bytes of the client's cache", "B", 2.0**25,
             "performance.cache-size"),
     _switch("stat_prefetch", "The client caches attributes (md-cache)", 1,
@@ -84,6 +84,14 @@ PARAMETERS = Parameters(
               "calibrated", 2e-4),
     Parameter("data_cpu", "Brick time of one read or write request", "s", "calibrated", 6e-5),
     Parameter("entry_cpu", "Brick time of one listed entry", "s", "calibrated", 5e-6),
+    Parameter("short_cpu", "Client time of an open or close that no brick hears of", "s",
+              "calibrated", 3e-5),
+    Parameter("cold_lookup_cpu", "Brick time of finding what was never asked for before", "s",
+              "calibrated", 4e-4),
+    Parameter("commit_cpu", "Brick time of forcing a file, its bytes aside", "s",
+              "calibrated", 5e-4),
+    Parameter("copied_cpu", "Brick time of keeping copies alike, for one write request", "s",
+              "calibrated", 6e-5),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
     # Shards fall on bricks like balls into bins: 32 on 4 are 8 each, give or take 2.4.

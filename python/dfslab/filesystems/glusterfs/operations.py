@@ -6,7 +6,7 @@ A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: r
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling, sqrt
+from sympy import Max, Min, Rational, ceiling, floor, sqrt
 
 from dfslab.filesystems.glusterfs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
@@ -27,9 +27,15 @@ from dfslab.spec.operation import (
 )
 from dfslab.spec.parameters import symbol
 
-# The kernel cuts calls into requests, and makes larger ones only where it reads ahead.
+# The kernel cuts calls into requests, and makes larger ones only where it reads ahead; what it
+# reads into its cache is whole pages.
+PAGE_BYTES = 4096
+# Adapters carry frames: 1448 bytes of every 1514 are payload.
+FRAMES = Rational(1514, 1448)
 call_bytes = Min(P.request_size, P.transfer_size)
-requests = Max(1, ceiling(P.file_size / call_bytes))
+calls = Max(1, ceiling(P.file_size / call_bytes))
+read_bytes = (1 - P.direct) * Max(call_bytes, Min(PAGE_BYTES, P.file_size)) + P.direct * call_bytes
+requests = Max(1, ceiling(P.file_size / read_bytes))
 request_bytes = P.file_size / requests
 piece_bytes = request_bytes / P.data_fragments
 ahead_requests = Max(1, ceiling(P.file_size / P.request_size))
@@ -62,7 +68,7 @@ def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -
     )
 
 
-_lookup = _ask("lookup", P.lookup_cpu)
+_lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
 # Copies are kept alike by a lock, which is given back without being waited for; a change is only
 # marked where it fails. What is asked, and how often, was counted by the bricks (`volume profile`).
 _copied = Min(1, P.copies - 1)
@@ -102,21 +108,37 @@ _stream = pipeline(
         choice((uncached, disk_read("brick", ahead_piece_bytes, "diskRead"))),
         cpu("brick", P.data_cpu + ahead_piece_bytes * P.brick_byte_cpu, "readv"),
     ),
-    send("client", "reply", size_bytes=ahead_piece_bytes),
+    send("client", "reply", size_bytes=FRAMES * ahead_piece_bytes),
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
-# Nobody reads ahead of direct I/O, or of a reader who jumps.
+# Nobody reads ahead of direct I/O, or of a reader who jumps. Of what a reader who jumps asks for,
+# the client's translators fetch the whole page: read-ahead again for each request, as it forgets
+# its pages when it is surprised; the cache, which comes before it, once.
+_jumps = P.scattered * (1 - P.direct)
+_pages_once = _jumps * P.io_cache
+_pages_each = _jumps * (1 - P.io_cache) * P.read_ahead
+fetches = _pages_once * ahead_requests + (1 - _pages_once) * requests
+_page_bytes = Min(P.file_size, P.request_size) / P.data_fragments
+fetched_bytes = (
+    _pages_once * ahead_piece_bytes
+    + _pages_each * _page_bytes
+    + (1 - _pages_once - _pages_each) * piece_bytes
+)
 _turn = repeat(
-    requests,
-    cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
+    fetches,
+    cpu(
+        "client",
+        requests / fetches * P.client_call_cpu + P.file_size / fetches * P.client_byte_cpu,
+        "request",
+    ),
     par(
         call(
             "brick",
             "readv",
-            choice((uncached, disk_read("brick", piece_bytes, "diskRead"))),
-            cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu, "readv"),
-            response_bytes=piece_bytes,
+            choice((uncached, disk_read("brick", piece_bytes * requests / fetches, "diskRead"))),
+            cpu("brick", P.data_cpu + fetched_bytes * P.brick_byte_cpu, "readv"),
+            response_bytes=FRAMES * fetched_bytes,
         ),
         copies=P.data_fragments,
     ),
@@ -137,11 +159,31 @@ _content = _ask(
     "lookup",
     P.lookup_cpu + P.file_size * P.brick_byte_cpu,
     choice((P.cold, disk_read("brick", P.file_size, "diskRead"))),
-    response_bytes=256 + P.file_size,
+    response_bytes=256 + FRAMES * P.file_size,
 )
 # Where the content came with the lookup, an open is only sent if it may not be left out.
 _eager = 1 - quick * P.open_behind
-_read_file = seq(
+# The kernel answers from the pages that the client wrote, and knows their names for a second; the
+# open is left out, so only the client's own process is told of it.
+KNOWN_S = 1
+WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000
+_age_s = P.entries * (
+    WRITING_S + P.file_size * P.copies / P.data_fragments / symbol("client.nic_bandwidth")
+)
+_forgotten = Max(0, 1 - KNOWN_S / Max(_age_s, KNOWN_S))
+_known = seq(
+    seq(cpu("client", P.short_cpu), choice((_forgotten, _lookup)), name="open"),
+    seq(
+        cpu(
+            "client",
+            ceiling(P.file_size / P.transfer_size) * symbol("client.call_time")
+            + P.file_size / symbol("client.copy_rate"),
+        ),
+        name="read",
+    ),
+    seq(cpu("client", P.short_cpu), name="close"),
+)
+_asked = seq(
     seq(
         choice((quick, _content), (1 - quick, _lookup)),
         choice((_eager, _open_call)),
@@ -150,34 +192,74 @@ _read_file = seq(
     choice((1 - quick, _read)),
     seq(choice((_eager, _flush_call)), name="close"),
 )
+_read_file = choice((P.kept, _known), (1 - P.kept, _asked))
 
-_sent = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu)
+# The client's process joins neighbouring writes that it may answer early into larger ones.
+joined = P.write_behind * (1 - P.scattered)
+writes = joined * ahead_requests + (1 - joined) * calls
+write_bytes = P.file_size / writes
+written_piece_bytes = write_bytes / P.data_fragments
+_sent = cpu(
+    "client",
+    calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu,
+    "request",
+)
+# What is forced before the end is written back then.
 _stored = (
-    cpu("brick", P.data_cpu + piece_bytes * P.brick_byte_cpu),
+    cpu(
+        "brick",
+        P.data_cpu + _copied * P.copied_cpu + written_piece_bytes * P.brick_byte_cpu,
+    ),
     choice(
-        (P.direct, disk_write("brick", piece_bytes)),
-        (1 - P.direct, later(disk_write("brick", piece_bytes), name="write-back")),
+        (P.direct, disk_write("brick", written_piece_bytes)),
+        (
+            (1 - P.direct) * (1 - P.fsync),
+            later(disk_write("brick", written_piece_bytes), name="write-back"),
+        ),
     ),
 )
 # A window's bytes are on their way for one round trip, so a request waits for its share of it.
 _window = delay(
-    "client", 2 * P.network_latency * request_bytes / P.write_behind_window_size, "window"
+    "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
+)
+# Data are cut at multiples of 512 bytes a fragment: of what begins or ends between, the rest is
+# read first, so nobody writes behind.
+_stripes = write_bytes / (512 * P.data_fragments)
+_ragged = _dispersed * ceiling(_stripes - floor(_stripes))
+_rest = choice(
+    (
+        _ragged,
+        repeat(
+            2,
+            par(
+                call("brick", "readv", cpu("brick", P.data_cpu), response_bytes=512),
+                copies=P.data_fragments,
+            ),
+        ),
+    )
 )
 _behind = pipeline(
-    requests,
+    writes,
     _sent,
     _window,
-    par(send("brick", "writev", *_stored, size_bytes=piece_bytes), copies=P.copies),
+    par(
+        send("brick", "writev", *_stored, size_bytes=FRAMES * written_piece_bytes), copies=P.copies
+    ),
     name="stream",
 )
+_overlapped = P.write_behind * (1 - _ragged)
 _in_turn = repeat(
-    requests,
+    writes,
     _sent,
-    par(call("brick", "writev", *_stored, request_bytes=piece_bytes), copies=P.copies),
+    _rest,
+    par(
+        call("brick", "writev", *_stored, request_bytes=FRAMES * written_piece_bytes),
+        copies=P.copies,
+    ),
 )
 _written = seq(
     repeat(more_shards, _lookup, _ask("mknod", P.update_cpu)),
-    choice((P.write_behind, _behind), (1 - P.write_behind, _in_turn)),
+    choice((_overlapped, _behind), (1 - _overlapped, _in_turn)),
     name="write",
 )
 
@@ -185,7 +267,13 @@ _written = seq(
 def _forced(size_bytes, *waits: Node) -> Node:
     """`size_bytes` of a file put on the disks of one set of bricks."""
     return par(
-        call("brick", "fsync", disk_write("brick", size_bytes / P.data_fragments), *waits),
+        call(
+            "brick",
+            "fsync",
+            cpu("brick", P.commit_cpu),
+            disk_write("brick", size_bytes / P.data_fragments),
+            *waits,
+        ),
         copies=P.copies,
     )
 
