@@ -169,8 +169,8 @@ class Reader:
 
     `client` names the role where operations start. `written_back` is the share of background disk
     work that falls into the time that is looked at, `operations` how many all clients do in it:
-    what is limited in its rate does the first of that work ahead. Where numbers of the environment are
-    arrays, one entry a set of constants, so is every cost.
+    what is limited in its rate does the first of that work ahead. Where numbers of the environment
+    are arrays, one entry a set of constants, so is every cost.
     """
 
     def __init__(
