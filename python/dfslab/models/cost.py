@@ -204,7 +204,7 @@ class Reader:
         """No sooner than its rate limits allow, which each start ahead by their burst."""
         for station, seconds in cost.limited.items():
             cost.latency_s = largest((cost.latency_s, seconds - self._ahead_s[station]))
-        cost.busy_s = largest((cost.busy_s, cost.latency_s))
+            cost.busy_s = largest((cost.busy_s, cost.latency_s))
         return cost
 
     def value(self, expression: sympy.Expr) -> Any:
@@ -237,7 +237,7 @@ class Reader:
             Later: self._later,
         }  # fmt: skip
         cost = kinds[type(node)](node, role)
-        if node.name and cost.latency_s:
+        if node.name and _any(cost.latency_s):
             cost = self._held_up(cost)
         if node.name and not isinstance(node, Later):
             work = dict(cost.demands), dict(cost.background)
