@@ -65,13 +65,16 @@ def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
 
 
 def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, ...]]:
-    """An operation's parts before its outermost step of that name, the step, and those after."""
+    """An operation's parts before its outermost step of that name, the step, and those after.
+
+    Where no step is called so, the whole operation is the transfer.
+    """
     parts = tree.steps if isinstance(tree, Seq) and not tree.name else (tree,)
     for at, part in enumerate(parts):
         step = _named(part, (name,))
         if step is not None:
             return parts[:at], step, parts[at + 1 :]
-    raise AssertionError(f"no step {name!r}; descriptions name what moves a file's bytes so")
+    return (), tree, ()
 
 
 def _named(tree: Node, names: Sequence[str]) -> Node | None:
