@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import math
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,6 @@ from synthetic import scenario
 
 TWO = (Place("left"), Place("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
-ATTEMPTS = 12
 
 
 def base(**changes) -> dict:
@@ -94,32 +93,51 @@ def stalled() -> dict:
     stream = base(mix=[{"operation": "stat"}], operations_per_client=500, files_per_client=1,
                   clients=8, arrival={"open": {"rate_per_s": 1000.0}})  # fmt: skip
     return {"stream": stream, "target": {"kind": "null"}, "run_directory": "r",
-            "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}]}  # fmt: skip
+            "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}],
+            "spans": {"limit": 8000}}  # fmt: skip
+
+
+def dues_and_ends(report: dict, spans: list) -> list[tuple[float, float]]:
+    """When each request was due and when it ended, seconds after the common start; every agent
+    counts from its own reading of that, which its clients' first operations tell."""
+    times = []
+    for client in report["per_client"]:
+        number = client["client"]
+        its = [span[1:3] for span in spans if span[5] == number and span[4] == 0]
+        zero_ns = its[0][0] - client["first_start_s"] * 1e9
+        times += [((8 * turn + number) * 1e-3, (end_ns - zero_ns) * 1e-9)
+                  for turn, (_, end_ns) in enumerate(its)]  # fmt: skip
+    return times
+
+
+def released(due_s: float) -> float:
+    """When the target lets go a request that comes then."""
+    period, within_s = divmod(due_s + 1e-9, PERIOD_S)
+    return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
 
 def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
+    """No request can take less than the truth; how much more one took, because the machine was
+    busy with others, its end says. So this holds on a machine of any speed."""
     share = LENGTH_S / PERIOD_S
-    quantiles = {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
-    truth = {name: LENGTH_S * (q - (1 - share)) / share for name, q in quantiles.items()}
-    truth["mean_s"] = LENGTH_S * share / 2
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    worst = []
-    try:
-        # Where it is allowed, others on this machine wait for the agents, which inherit this.
-        if os.geteuid() == 0:
-            os.setpriority(os.PRIO_PROCESS, 0, -15)
-        for _ in range(ATTEMPTS):
-            report, _, _ = run.run_load(stalled(), TWO)
-            response = report["operations"]["stat"]["response"]
-            assert report["complete"]
-            assert response["count"] == 4000
-            assert len(report["places"]) == 2
-            worst.append(max(abs(response[name] / true - 1) for name, true in truth.items()))
-            if worst[-1] <= 0.01:
-                return
-    finally:
-        os.setpriority(os.PRIO_PROCESS, 0, before)
-    pytest.fail(f"never within 1 % of the truth: {worst}")
+    report, spans, _ = run.run_load(stalled(), TWO)
+    response = report["operations"]["stat"]["response"]
+    assert report["complete"]
+    assert response["count"] == 4000
+    assert len(report["places"]) == 2
+    times = dues_and_ends(report, spans)
+    assert len(times) == 4000
+    added = [end - released(due) for due, end in times]
+    # Unix times of spans are whole nanoseconds in numbers of 53 bits.
+    assert min(added) > -5e-6
+    more_s = sum(added) / len(added)
+    print(f"the machine added {more_s} s, at most {max(added)} s")
+    assert response["mean_s"] == pytest.approx(LENGTH_S * share / 2 + more_s, rel=0.01)
+    exact = sorted(end - due for due, end in times)
+    for name, q in {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}.items():
+        truth = LENGTH_S * (q - (1 - share)) / share
+        assert response[name] == pytest.approx(exact[math.ceil(q * 4000) - 1], rel=0.005)
+        assert 0.99 * truth <= response[name] <= 1.01 * truth + max(added)
 
 
 def test_phases_begin_together_in_two_places(tmp_path):

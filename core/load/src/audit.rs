@@ -4,25 +4,34 @@ use crate::client::{Client, Made};
 use crate::generations::UNKNOWN;
 use crate::plan::Verify;
 use crate::report::AuditReport;
+use crate::setup::Setup;
 use crate::target::capabilities_of;
 use crate::{Error, ErrorKind, Result, Status};
 
-impl Client<'_> {
-    /// The generation that a file's bytes get which an operation is about to write over. Files that
-    /// others may write, too, stay of the first one: nobody would know who was last.
-    pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
-        match self.made(file) {
-            Some(made) if owner == self.number && !self.setup.takes_others => {
-                // The last numbers come round again before the one that says "unknown".
-                let generation = (made.generation + 1) % UNKNOWN;
-                self.set_made(file, Made { generation, ..made });
-                generation
-            }
-            _ => 0,
+impl Made {
+    /// The next generation. Files that others may write, too, stay of the first one: nobody would
+    /// know who was last.
+    #[inline]
+    pub(crate) fn next(&mut self, setup: &Setup) -> u32 {
+        if !self.there || setup.takes_others {
+            return 0;
         }
+        // The last numbers come round again before the one that says "unknown".
+        self.generation = (self.generation + 1) % UNKNOWN;
+        self.generation
+    }
+}
+
+impl Client<'_> {
+    /// The generation that a file's bytes get which an operation is about to write over.
+    pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
+        let own = owner == self.number;
+        let made = self.files.get_mut(file as usize).filter(|_| own);
+        made.map_or(0, |made| made.next(self.setup))
     }
 
     /// Bytes of a file were written over, or perhaps not.
+    #[inline]
     pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
         if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
             let known = self.generations.entry(file).or_default();

@@ -8,8 +8,9 @@ use dfslab_workload::{prepared_files, OperationKind, Prepare};
 use crate::clock::Clock;
 use crate::generations::Generations;
 use crate::plan::Verify;
-use crate::record::{Done, Step};
+use crate::record::Done;
 use crate::setup::Setup;
+use crate::step::Step;
 use crate::target::{Call, File, Target};
 use crate::{Error, ErrorKind, Result, Status};
 
@@ -45,8 +46,10 @@ pub struct Client<'a> {
     /// Files that are kept open: the client's own by number, and those of others.
     pub(crate) held: Vec<Option<Box<dyn File>>>,
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
-    buffer: Vec<u8>,
-    buffer_start: usize,
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) buffer_start: usize,
+    /// The file that was written to last, and the page of content with which it begins.
+    paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
     /// What the target asked its metadata server within the last step, where it tells.
     asked: Vec<Call>,
@@ -81,6 +84,7 @@ impl<'a> Client<'a> {
             held_of_others: BTreeMap::new(),
             buffer,
             buffer_start,
+            paged: None,
             done: Vec::with_capacity(64),
             asked: Vec::new(),
             tells_calls,
@@ -251,13 +255,18 @@ impl<'a> Client<'a> {
         bytes: u64,
         call: impl FnOnce(&mut dyn Target, &str) -> Result<T>,
     ) -> Result<T> {
-        let start = self.now;
         let outcome = call(self.target.as_mut(), &self.path);
+        self.noted(step, bytes, outcome)
+    }
+
+    /// A call has just come back with this outcome: the step from the last call to here is it.
+    #[inline]
+    pub(crate) fn noted<T>(&mut self, step: Step, bytes: u64, outcome: Result<T>) -> Result<T> {
+        let start = self.now;
         let end = self.clock.now();
         self.now = end;
         if self.tells_calls {
-            self.asked.clear();
-            self.target.calls(&mut self.asked);
+            self.ask_for_calls();
         }
         let value = outcome?;
         self.done.push(Done {
@@ -272,7 +281,14 @@ impl<'a> Client<'a> {
         Ok(value)
     }
 
+    #[cold]
+    fn ask_for_calls(&mut self) {
+        self.asked.clear();
+        self.target.calls(&mut self.asked);
+    }
+
     /// What the target asked inside the step that is done.
+    #[cold]
     fn note_calls(&mut self, outer: Step) {
         for call in self.asked.drain(..) {
             if let Some(step) = outer.inner(&call.name) {
@@ -282,6 +298,19 @@ impl<'a> Client<'a> {
                     end: call.end,
                     bytes: 0,
                 });
+            }
+        }
+    }
+
+    /// The page of content with which a file begins: mostly the same one as before.
+    #[inline]
+    pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
+        match self.paged {
+            Some((of, page)) if of == (owner, file) => page,
+            _ => {
+                let page = self.setup.content.first_page(owner, file);
+                self.paged = Some(((owner, file), page));
+                page
             }
         }
     }

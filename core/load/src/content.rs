@@ -1,5 +1,7 @@
 //! What is in the files: incompressible bytes that are a pure function of (seed, file, offset).
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use dfslab_workload::draw;
 
@@ -51,20 +53,32 @@ impl Content {
         }
     }
 
-    /// `length` bytes of a client's file from `offset`, without copying.
-    pub fn slice(
-        &self,
-        client: u32,
-        (file, generation): (u64, u32),
-        offset: u64,
-        length: usize,
-    ) -> Bytes {
+    /// The page of the pool with which a client's file begins when it is made.
+    pub fn first_page(&self, client: u32, file: u64) -> u64 {
+        draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64
+    }
+
+    /// Where in the pool the bytes of a file are that begins with `page`.
+    #[inline]
+    fn place(&self, (page, generation): (u64, u32), offset: u64, length: usize) -> Range<usize> {
         let moved = u64::from(generation) % POOL_PAGES as u64 * PAGES_A_GENERATION;
-        let page = (draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64 + moved)
-            % POOL_PAGES as u64;
+        let page = (page + moved) % POOL_PAGES as u64;
         let from = (page * PAGE as u64 + offset % POOL_BYTES as u64) % POOL_BYTES as u64;
         let from = self.start + from as usize;
-        self.bytes.slice(from..from + length)
+        from..from + length
+    }
+
+    /// `length` bytes of a client's file from `offset`, without copying.
+    pub fn slice(&self, client: u32, of: (u64, u32), offset: u64, length: usize) -> Bytes {
+        let page = self.first_page(client, of.0);
+        self.bytes.slice(self.place((page, of.1), offset, length))
+    }
+
+    /// The same bytes of a file whose first page is known, lent: owners of their own are counted by
+    /// all threads in one place.
+    #[inline]
+    pub fn lent(&self, of: (u64, u32), offset: u64, length: usize) -> &[u8] {
+        &self.bytes[self.place(of, offset, length)]
     }
 
     /// Offset of the first byte that is not as written, if any.
@@ -75,8 +89,9 @@ impl Content {
         offset: u64,
         seen: &[u8],
     ) -> Option<u64> {
-        let expected = self.slice(client, of, offset, seen.len());
-        if expected[..] == *seen {
+        let page = self.first_page(client, of.0);
+        let expected = self.lent((page, of.1), offset, seen.len());
+        if expected == seen {
             return None;
         }
         let place = expected.iter().zip(seen).position(|(a, b)| a != b)?;

@@ -17,8 +17,10 @@ mod plan;
 mod record;
 mod report;
 mod runner;
+mod schedule;
 mod series;
 mod setup;
+mod step;
 mod target;
 
 pub use control::{Control, Seen};
@@ -30,6 +32,7 @@ pub use report::{
     SpanRecord, StepReport,
 };
 pub use runner::run;
+pub use schedule::ScheduleReport;
 pub use series::{steady, Second, Steady};
 pub use target::{capabilities_of, Capabilities, TargetSpec};
 

@@ -7,6 +7,7 @@ use dfslab_stats::{Histogram, Summary};
 use crate::report::{
     ErrorCount, GeneratorReport, OperationReport, PhaseReport, Report, StepReport,
 };
+use crate::schedule::ScheduleReport;
 use crate::series::{add_seconds, steady};
 
 /// Nobody's scheduler is better than this.
@@ -43,6 +44,7 @@ impl Report {
         self.cpu_s.system += other.cpu_s.system;
         self.spans_dropped += other.spans_dropped;
         add_seconds(&mut self.seconds, &other.seconds);
+        self.schedule = ScheduleReport::merged(self.schedule, other.schedule);
         for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
             mine.merge(theirs);
         }
@@ -73,6 +75,8 @@ impl Report {
             false => {
                 self.window_s = self.phases.iter().map(|phase| phase.window_s).sum();
                 self.stonewall_s = self.phases.iter().map(|phase| phase.stonewall_s).sum();
+                let schedules = self.phases.iter().map(|p| (p.start_s, p.schedule));
+                self.schedule = ScheduleReport::in_turn(schedules);
                 let before = |p: &PhaseReport| p.stonewall_rate_per_s * p.stonewall_s;
                 self.phases.iter().map(before).sum()
             }
@@ -107,6 +111,7 @@ impl PhaseReport {
         merge_operations(&mut self.operations, &other.operations);
         self.ends.merge(&other.ends);
         add_seconds(&mut self.seconds, &other.seconds);
+        self.schedule = ScheduleReport::merged(self.schedule, other.schedule);
     }
 
     fn settle(&mut self) {

@@ -10,6 +10,7 @@ use crate::report::{
     AuditReport, CacheReport, ClientReport, Counted, CpuReport, ErrorCount, GeneratorReport,
     OperationReport, PhaseReport, Report, SpanRecord, StepReport,
 };
+use crate::schedule::ScheduleReport;
 use crate::series::add_seconds;
 use crate::setup::Setup;
 
@@ -84,6 +85,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
         spans_dropped: records.iter().map(|record| record.spans_dropped).sum(),
         seconds: only.map_or_else(Vec::new, |phase| phase.seconds.clone()),
         steady: None,
+        schedule: only.and_then(|phase| phase.schedule),
         phases: if several { phases } else { Vec::new() },
         generator,
         layers: beside.layers,
@@ -108,7 +110,7 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
     let (mut ends, mut seconds) = (Histogram::new(), Vec::new());
     for part in &parts {
         ends.merge(&part.ends());
-        add_seconds(&mut seconds, &part.series.seconds());
+        add_seconds(&mut seconds, &part.seconds());
     }
     let last = parts.iter().filter_map(|part| part.last_end).max();
     PhaseReport {
@@ -120,7 +122,7 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
             u64::MAX => 0.0,
             wall_ns => wall_ns as f64 * 1e-9,
         },
-        count: parts.iter().map(|part| part.count).sum(),
+        count: parts.iter().map(|part| part.count()).sum(),
         bytes: parts
             .iter()
             .flat_map(|part| part.kinds())
@@ -129,6 +131,7 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
         rate_per_s: 0.0,
         throughput_bytes_per_s: 0.0,
         stonewall_rate_per_s: 0.0,
+        schedule: ScheduleReport::of(its.zero, parts.iter().map(|part| part.begun)),
         operations: operations(parts.into_iter()),
         ends,
         seconds,

@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::clock::monotonic_ns;
 use crate::record::Record;
 use crate::runner::Together;
+use crate::schedule::Begun;
 use crate::series::Second;
 
 /// A sleeping client looks this often whether it is to stop.
@@ -50,6 +51,9 @@ struct Pace<'a> {
     /// Nobody waits for anything.
     unpaced: bool,
     first: bool,
+    /// The operation that is due is an arrival, not a later one of its session.
+    arrives: bool,
+    begun: Begun,
 }
 
 impl<'a> Pace<'a> {
@@ -70,6 +74,8 @@ impl<'a> Pace<'a> {
             own_pauses,
             unpaced: !open && !own_pauses && rules.think_time_s == 0.0,
             first: true,
+            arrives: false,
+            begun: Begun::default(),
         }
     }
 
@@ -84,7 +90,9 @@ impl<'a> Pace<'a> {
         } else {
             None
         };
-        let due = match self.schedule.next_start(pause) {
+        let start = self.schedule.next_start(pause);
+        self.arrives = matches!(start, Start::At(_));
+        let due = match start {
             Start::At(after_ns) => self.zero + after_ns,
             // Nobody thinks before the first operation of a closed loop.
             Start::After(_) if self.first && !self.open => now,
@@ -94,12 +102,26 @@ impl<'a> Pace<'a> {
         self.first = false;
         Some(due)
     }
+
+    /// The operation that was due then begins now.
+    #[inline]
+    fn begin(&mut self, due: u64, now: u64) {
+        let begun = &mut self.begun;
+        begun.operations += 1;
+        if self.arrives {
+            if begun.arrivals == 0 {
+                begun.first_due = due;
+            }
+            begun.arrivals += 1;
+            (begun.last_due, begun.last_begun) = (due, now);
+        }
+    }
 }
 
 /// Say what was done since it was said last.
 #[cold]
 fn tell(together: &Together, before: &mut Second, record: &mut Record) {
-    let now = record.part().series.so_far();
+    let now = record.part().so_far();
     together.control.tell(before, &now);
     *before = now;
 }
@@ -141,6 +163,9 @@ pub fn timed_phase(
         let Some(operation) = stream.next() else {
             break;
         };
+        if pace.open {
+            pace.begin(due, client.now);
+        }
         if plan.record {
             record.executed.push(operation);
         }
@@ -155,5 +180,6 @@ pub fn timed_phase(
         }
     }
     tell(together, &mut before, record);
+    record.part().begun = pace.begun;
     together.reached_wall(phase, record.last_end().unwrap_or_else(monotonic_ns));
 }

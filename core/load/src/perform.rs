@@ -1,9 +1,12 @@
 //! How a client does each operation: the calls it consists of, each of them timed.
 
+use std::collections::BTreeMap;
+
 use dfslab_workload::{Operation, OperationKind, Order, Passage, Transfers};
 
 use crate::client::{Client, Made};
-use crate::record::{Record, Step};
+use crate::record::Record;
+use crate::step::Step;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
@@ -183,85 +186,80 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
+    #[inline]
     fn read_at(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
-        let (owner, file, offset) = (operation.owner, operation.file, operation.offset_bytes);
-        let mut open = self.taken(owner, file)?;
-        let (mut buffer, from) = self.take_buffer();
-        let range = from..from + operation.size_bytes as usize;
-        let got = self.timed(Step::Read, operation.size_bytes, |_, _| {
-            open.read_at(&mut buffer[range.clone()], offset)
-        });
-        self.hold(owner, file, Some(open));
-        let outcome = got.and_then(|got| {
-            self.whole(operation, offset, got)?;
-            match self.verifies {
-                true => self.check((owner, file), offset, &buffer[range]),
-                false => Ok(()),
-            }
-        });
-        self.return_buffer(buffer);
-        if self.verifies && outcome.is_ok() {
-            record.verified_bytes += operation.size_bytes;
+        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
+        let size = operation.size_bytes;
+        let range = self.buffer_start..self.buffer_start + size as usize;
+        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
+            self.ensure_held(of.0, of.1)?;
+            return self.read_at(operation, record);
+        };
+        let got = open.read_at(&mut self.buffer[range.clone()], offset);
+        let got = self.noted(Step::Read, size, got)? as u64;
+        if got != size {
+            return Err(self.ends_early(operation, got));
         }
-        outcome
+        if self.verifies {
+            self.check(of, offset, &self.buffer[range])?;
+            record.verified_bytes += size;
+        }
+        Ok(())
     }
 
     /// A read that ends before the file should is an error.
-    #[inline]
-    fn whole(&mut self, operation: &Operation, offset: u64, got: usize) -> Result<()> {
-        if got as u64 == operation.size_bytes {
-            return Ok(());
-        }
+    #[cold]
+    fn ends_early(&mut self, operation: &Operation, got: u64) -> Error {
         self.go_to(operation.owner, operation.file);
-        let wanted = operation.size_bytes;
+        let (wanted, offset) = (operation.size_bytes, operation.offset_bytes);
         let reason = format!("{got} of {wanted} bytes at {offset}");
-        Err(Error::new(
-            ErrorKind::Corruption,
-            "read",
-            &self.path,
-            reason,
-        ))
+        Error::new(ErrorKind::Corruption, "read", &self.path, reason)
     }
 
+    #[inline]
     fn write_at(&mut self, operation: &Operation) -> Result<()> {
-        let (owner, file, offset) = (operation.owner, operation.file, operation.offset_bytes);
-        let end = offset + operation.size_bytes;
-        let mut open = self.taken(owner, file)?;
-        let generation = self.next_generation(owner, file);
-        let of = (file, generation);
-        let content = &self.setup.content;
-        let chunk = content.slice(owner, of, offset, operation.size_bytes as usize);
-        let mut outcome = self.timed(Step::Write, operation.size_bytes, |_, _| {
-            open.write_at(chunk, offset)
-        });
-        if owner == self.number {
-            self.wrote_over(file, offset, end, outcome.is_ok().then_some(generation));
+        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
+        let size = operation.size_bytes;
+        let (setup, page) = (self.setup, self.first_page(of.0, of.1));
+        let own = of.0 == self.number;
+        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
+            self.ensure_held(of.0, of.1)?;
+            return self.write_at(operation);
+        };
+        let its = self.files.get_mut(of.1 as usize);
+        let generation = its.filter(|_| own).map_or(0, |made| made.next(setup));
+        let chunk = setup
+            .content
+            .lent((page, generation), offset, size as usize);
+        let written = open.write_at(chunk, offset);
+        let mut outcome = self.noted(Step::Write, size, written);
+        if own {
+            let generation = outcome.is_ok().then_some(generation);
+            self.wrote_over(of.1, offset, offset + size, generation);
         }
-        let fsync = self.setup.plan.target.wants_fsync_of_writes()
-            || self.setup.rule(operation.phase, operation.kind).fsync;
-        if fsync && outcome.is_ok() {
-            outcome = self.timed(Step::Fsync, 0, |_, _| open.fsync());
+        if setup.rule(operation.phase, operation.kind).fsync && outcome.is_ok() {
+            outcome = self.force(of);
         }
-        self.hold(owner, file, Some(open));
-        if owner == self.number {
-            self.grown(file, end, outcome.is_ok());
+        if own {
+            self.grown(of.1, offset + size, outcome.is_ok());
         }
         outcome
     }
 
+    /// Force a file that is kept open to disk.
+    fn force(&mut self, of: (u32, u64)) -> Result<()> {
+        let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
+        let outcome = open.expect("it was written to").fsync();
+        self.noted(Step::Fsync, 0, outcome)
+    }
+
     /// After a positional write: the file reaches at least so far, or nobody knows.
+    #[inline]
     fn grown(&mut self, file: u64, end: u64, certain: bool) {
-        if let Some(made) = self.made(file) {
-            let bytes = made.bytes.max(end);
-            let doubtful = made.doubtful || !certain;
-            self.set_made(
-                file,
-                Made {
-                    bytes,
-                    doubtful,
-                    ..made
-                },
-            );
+        let made = self.files.get_mut(file as usize);
+        if let Some(made) = made.filter(|made| made.there) {
+            made.bytes = made.bytes.max(end);
+            made.doubtful |= !certain;
         }
     }
 
@@ -423,17 +421,18 @@ impl<'a> Client<'a> {
         let rule = self.setup.rule(operation.phase, operation.kind);
         let every = self.setup.plan.target.wants_fsync_of_writes();
         let mut open = self.timed(Step::Open, 0, |target, path| target.open_write(path))?;
-        let of = (file, self.next_generation(owner, file));
+        let (setup, page) = (self.setup, self.first_page(owner, file));
+        let generation = self.next_generation(owner, file);
         for (turn, (offset, length)) in self.transfers(operation).enumerate() {
             if rule.access.reopen && turn > 0 {
                 self.timed(Step::Close, 0, |_, _| open.close())?;
                 open = self.timed(Step::Open, 0, |target, path| target.open_write(path))?;
             }
-            let content = &self.setup.content;
-            let chunk = content.slice(owner, of, offset, length as usize);
+            let of_page = (page, generation);
+            let chunk = setup.content.lent(of_page, offset, length as usize);
             let written = self.timed(Step::Write, length, |_, _| open.write_at(chunk, offset));
             if owner == self.number {
-                let generation = written.is_ok().then_some(of.1);
+                let generation = written.is_ok().then_some(generation);
                 self.wrote_over(file, offset, offset + length, generation);
             }
             written?;
@@ -445,5 +444,19 @@ impl<'a> Client<'a> {
             self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
         }
         self.timed(Step::Close, 0, |_, _| open.close())
+    }
+}
+
+/// The file that is kept open, if it is: of the client's own, or of others.
+#[inline]
+fn held<'h>(
+    client: u32,
+    own: &'h mut [Option<Box<dyn File>>],
+    others: &'h mut BTreeMap<(u32, u64), Box<dyn File>>,
+    (owner, file): (u32, u64),
+) -> Option<&'h mut Box<dyn File>> {
+    match owner == client {
+        true => own.get_mut(file as usize)?.as_mut(),
+        false => others.get_mut(&(owner, file)),
     }
 }

@@ -6,117 +6,12 @@ use dfslab_stats::Histogram;
 use dfslab_workload::{Operation, OperationKind};
 
 use crate::report::{AuditReport, Counted, SpanRecord};
-use crate::series::Series;
+use crate::schedule::Begun;
+use crate::series::{Second, Series};
+use crate::step::Step;
 use crate::Error;
 
 const KINDS: usize = OperationKind::ALL.len();
-
-/// The primitives of logical operations; at the end, calls to a metadata server inside of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    Create,
-    Open,
-    Append,
-    Read,
-    Write,
-    Fsync,
-    Close,
-    Stat,
-    List,
-    Rename,
-    Delete,
-    Mkdir,
-    Exists,
-    Rmdir,
-    Truncate,
-    Chmod,
-    SetXattr,
-    GetXattr,
-    Lock,
-    Unlock,
-    OpenGetBlockLocations,
-    CreateCreate,
-    AppendAppend,
-    WriteAddBlock,
-    CloseComplete,
-}
-
-impl Step {
-    const ALL: [Step; 25] = [
-        Step::Create,
-        Step::Open,
-        Step::Append,
-        Step::Read,
-        Step::Write,
-        Step::Fsync,
-        Step::Close,
-        Step::Stat,
-        Step::List,
-        Step::Rename,
-        Step::Delete,
-        Step::Mkdir,
-        Step::Exists,
-        Step::Rmdir,
-        Step::Truncate,
-        Step::Chmod,
-        Step::SetXattr,
-        Step::GetXattr,
-        Step::Lock,
-        Step::Unlock,
-        Step::OpenGetBlockLocations,
-        Step::CreateCreate,
-        Step::AppendAppend,
-        Step::WriteAddBlock,
-        Step::CloseComplete,
-    ];
-
-    pub fn name(self) -> &'static str {
-        const NAMES: [&str; Step::ALL.len()] = [
-            "create",
-            "open",
-            "append",
-            "read",
-            "write",
-            "fsync",
-            "close",
-            "stat",
-            "list",
-            "rename",
-            "delete",
-            "mkdir",
-            "exists",
-            "rmdir",
-            "truncate",
-            "chmod",
-            "set_xattr",
-            "get_xattr",
-            "lock",
-            "unlock",
-            "open/getBlockLocations",
-            "create/create",
-            "append/append",
-            "write/addBlock",
-            "close/complete",
-        ];
-        NAMES[self as usize]
-    }
-
-    /// The call to a metadata server of that name inside this step, where it is told apart.
-    pub fn inner(self, call: &str) -> Option<Step> {
-        match (self, call) {
-            (Step::Open, "getBlockLocations") => Some(Step::OpenGetBlockLocations),
-            (Step::Create, "create") => Some(Step::CreateCreate),
-            (Step::Append, "append") => Some(Step::AppendAppend),
-            (Step::Write, "addBlock") => Some(Step::WriteAddBlock),
-            (Step::Close, "complete") => Some(Step::CloseComplete),
-            _ => None,
-        }
-    }
-
-    fn is_inner(self) -> bool {
-        self >= Step::OpenGetBlockLocations
-    }
-}
 
 /// A step that was done: when (ns of the monotonic clock), how much.
 #[derive(Clone, Copy)]
@@ -144,19 +39,26 @@ pub struct Kind {
     steps: Option<Box<Steps>>,
 }
 
-/// What one client saw in one phase.
+/// What one client saw in one phase. Of an operation only what nothing else tells is kept as it
+/// ends; the rest is worked out from the histograms when a second or a bucket of ends is over.
 pub struct Part {
     pub zero: u64,
     kinds: [Option<Box<Kind>>; KINDS],
-    pub series: Series,
-    /// Operations that succeeded; when each of them ended after zero.
-    pub count: u64,
+    series: Series,
+    /// Operations that failed, and the longest latency of the present second.
+    errors: u64,
+    longest: u64,
+    /// An operation that ends then or later is of another second or bucket than the one before.
+    turn_at: u64,
+    /// When operations ended after zero, of those up to the present bucket: how many, and where
+    /// that begins and ends.
     ends: Histogram,
     ends_low: u64,
     ends_high: u64,
-    ends_pending: u64,
     /// How much later than it could have an operation with an intended start began.
     pub late: Histogram,
+    /// What was begun of its schedule, where it has one.
+    pub begun: Begun,
     pub first_start: Option<u64>,
     pub last_end: Option<u64>,
     /// When the client could have begun its next operation.
@@ -196,38 +98,70 @@ impl Part {
             zero,
             kinds: std::array::from_fn(|_| None),
             series: Series::new(zero),
-            count: 0,
+            errors: 0,
+            longest: 0,
+            turn_at: 0,
             ends: Histogram::new(),
             ends_low: 0,
             ends_high: 0,
-            ends_pending: 0,
             late: Histogram::new(),
+            begun: Begun::default(),
             first_start: None,
             last_end: None,
             free_at: zero,
         }
     }
 
-    /// Count an end; those of one bucket come one after the other and are stored together.
-    #[inline]
-    fn ended(&mut self, after_ns: u64) {
-        if after_ns >= self.ends_high {
-            self.store_ends();
-            (self.ends_low, self.ends_high) = Histogram::bucket_of(after_ns);
+    /// Before an operation is counted that began at `start` and ends at `end`, in another second or
+    /// another bucket than the one before it.
+    #[cold]
+    fn turn(&mut self, start: u64, end: u64) {
+        self.first_start.get_or_insert(start);
+        if end >= self.series.end_ns() {
+            self.turn_second(end);
         }
-        self.ends_pending += 1;
+        let more = self.count() - self.ends.count();
+        self.ends.record_many(self.ends_low, more);
+        (self.ends_low, self.ends_high) = Histogram::bucket_of(end.saturating_sub(self.zero));
+        let bucket_end = self.zero.saturating_add(self.ends_high);
+        self.turn_at = bucket_end.min(self.series.end_ns());
     }
 
-    #[cold]
-    fn store_ends(&mut self) {
-        self.ends.record_many(self.ends_low, self.ends_pending);
-        self.ends_pending = 0;
+    fn turn_second(&mut self, at: u64) {
+        let so_far = self.so_far();
+        self.series.turn(so_far, at);
+        self.longest = 0;
+    }
+
+    /// Operations that succeeded.
+    pub fn count(&self) -> u64 {
+        self.kinds().map(|(_, kind)| kind.count()).sum()
+    }
+
+    /// Everything so far, together; the longest is that of the present second.
+    pub fn so_far(&self) -> Second {
+        let mut all = Second {
+            errors: self.errors,
+            latency_ns_max: self.longest,
+            ..Second::default()
+        };
+        for (_, kind) in self.kinds() {
+            all.count += kind.count();
+            all.bytes += kind.bytes();
+            all.latency_ns_sum = all.latency_ns_sum.saturating_add(kind.waited_ns());
+        }
+        all
+    }
+
+    /// All seconds until the last one in which anything ended.
+    pub fn seconds(&self) -> Vec<Second> {
+        self.series.seconds(self.so_far())
     }
 
     /// When operations ended; the values are the buckets' lowest.
     pub fn ends(&self) -> Histogram {
         let mut ends = self.ends.clone();
-        ends.record_many(self.ends_low, self.ends_pending);
+        ends.record_many(self.ends_low, self.count() - ends.count());
         if let Some(last) = self.last_end.filter(|_| ends.count() > 0) {
             ends.raise_maximum(last.saturating_sub(self.zero));
         }
@@ -266,6 +200,20 @@ impl Kind {
             counted.histogram.record(one.end - one.start);
             counted.bytes += one.bytes;
         }
+    }
+
+    /// Operations that succeeded.
+    fn count(&self) -> u64 {
+        self.all.histogram.count() + self.singles.histogram.count()
+    }
+
+    /// Time that was waited for them: from the intended start, where there is one.
+    fn waited_ns(&self) -> u64 {
+        let ns = match &self.response {
+            Some(response) => response.sum_ns(),
+            None => self.all.histogram.sum_ns() + self.singles.histogram.sum_ns(),
+        };
+        ns.try_into().unwrap_or(u64::MAX)
     }
 
     /// All operations of this kind.
@@ -342,10 +290,12 @@ impl Record {
             .parts
             .last_mut()
             .expect("begun before anything is recorded");
-        let moved = if operation.kind.moves_data() {
-            operation.size_bytes
-        } else {
-            0
+        if end >= part.turn_at {
+            part.turn(start, end);
+        }
+        let moved = match operation.kind.moves_data() {
+            true => operation.size_bytes,
+            false => 0,
         };
         let kind = part.kind(operation.kind);
         kind.succeeded(moved, (start, end), done);
@@ -356,22 +306,23 @@ impl Record {
             let could = intended.max(part.free_at);
             part.late.record(start.saturating_sub(could));
         }
-        part.first_start.get_or_insert(start);
+        part.longest = part.longest.max(latency);
         part.last_end = Some(end);
         part.free_at = end;
-        part.count += 1;
-        part.series.count(end, moved, latency);
-        part.ended(end.saturating_sub(part.zero));
         if self.span_limit > 0 {
             self.keep_spans(operation, start, end, done);
         }
     }
 
     /// Count one failed operation.
+    #[cold]
     pub fn failed(&mut self, operation: &Operation, at: u64, error: &Error) {
         let part = self.part();
+        if at >= part.series.end_ns() {
+            part.turn_second(at);
+        }
         part.kind(operation.kind).all.errors += 1;
-        part.series.fail(at);
+        part.errors += 1;
         part.free_at = at;
         self.failures += 1;
         self.note(operation.kind.name(), error);
@@ -388,7 +339,7 @@ impl Record {
 
     /// Operations that succeeded.
     pub fn count(&self) -> u64 {
-        self.parts.iter().map(|part| part.count).sum()
+        self.parts.iter().map(Part::count).sum()
     }
 
     /// When the last operation that succeeded ended.
@@ -396,6 +347,7 @@ impl Record {
         self.parts.iter().filter_map(|part| part.last_end).max()
     }
 
+    #[cold]
     fn keep_spans(&mut self, operation: &Operation, start: u64, end: u64, done: &[Done]) {
         if self.spans.len() + 1 + done.len() > self.span_limit {
             self.spans_dropped += 1 + done.len() as u64;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dfslab_stats::{Histogram, Summary};
 use serde::{Deserialize, Serialize};
 
+use crate::schedule::ScheduleReport;
 use crate::series::{Second, Steady};
 
 /// One logical operation kind.
@@ -161,6 +162,9 @@ pub struct PhaseReport {
     pub seconds: Vec<Second>,
     /// When it had settled, by MSER-5; none for fewer than 21 seconds.
     pub steady: Option<Steady>,
+    /// What its schedule asked for; none in a closed loop.
+    #[serde(default)]
+    pub schedule: Option<ScheduleReport>,
 }
 
 /// The report of one run.
@@ -213,6 +217,9 @@ pub struct Report {
     /// When it had settled, by MSER-5; none for fewer than 21 seconds.
     #[serde(default)]
     pub steady: Option<Steady>,
+    /// What the schedule asked for; none in a closed loop.
+    #[serde(default)]
+    pub schedule: Option<ScheduleReport>,
     /// The phases, where there are several: all other times are then sums over them.
     #[serde(default)]
     pub phases: Vec<PhaseReport>,

@@ -320,6 +320,7 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     let (plan, control) = (together.setup.plan, together.control);
     let stop = || control.stopped();
     let prepared = guarded("prepare", || {
+        client.target.settle()?;
         client.prepare(&stop, &|| control.count(1))?;
         if plan.target.wants_cold() == Some("files") {
             client.drop_caches()?;

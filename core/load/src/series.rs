@@ -21,11 +21,11 @@ pub struct Second {
     pub latency_ns_max: u64,
 }
 
-/// The seconds of one part of a load, from its start on.
-#[derive(Clone, Debug, Default)]
+/// The seconds of one part of a load, from its start on. It counts nothing itself: at the end of a
+/// second it is told of everything so far, and what is new belongs to that second.
+#[derive(Clone, Debug)]
 pub struct Series {
     seconds: Vec<Second>,
-    present: Second,
     /// All seconds before the present one, together.
     past: Second,
     /// Number of the present second, and when it ends.
@@ -37,45 +37,33 @@ impl Series {
     /// Seconds after `zero_ns`.
     pub fn new(zero_ns: u64) -> Self {
         Series {
+            seconds: Vec::new(),
+            past: Second::default(),
+            number: 0,
             end_ns: zero_ns + SECOND_NS,
-            ..Series::default()
         }
     }
 
-    /// Count an operation that ended at `at_ns`; ends come in order.
-    #[inline]
-    pub fn count(&mut self, at_ns: u64, bytes: u64, latency_ns: u64) {
-        if at_ns >= self.end_ns {
-            self.turn(at_ns);
-        }
-        self.present.count += 1;
-        self.present.bytes += bytes;
-        self.present.latency_ns_sum = self.present.latency_ns_sum.saturating_add(latency_ns);
-        self.present.latency_ns_max = self.present.latency_ns_max.max(latency_ns);
+    /// When the present second ends.
+    pub fn end_ns(&self) -> u64 {
+        self.end_ns
     }
 
-    /// Count an operation that failed at `at_ns`.
-    pub fn fail(&mut self, at_ns: u64) {
-        if at_ns >= self.end_ns {
-            self.turn(at_ns);
-        }
-        self.present.errors += 1;
-    }
-
-    #[cold]
-    fn turn(&mut self, at_ns: u64) {
-        self.store();
+    /// Go on to the second of `at_ns`, which is not before this one's end: until then `so_far` had
+    /// happened since the start, with the longest latency of this second.
+    pub fn turn(&mut self, so_far: Second, at_ns: u64) {
+        self.store(so_far);
         let seconds = 1 + (at_ns - self.end_ns) / SECOND_NS;
         self.number += seconds;
         self.end_ns += seconds * SECOND_NS;
     }
 
-    fn store(&mut self) {
-        let present = std::mem::take(&mut self.present);
+    fn store(&mut self, so_far: Second) {
+        let present = so_far.since(&self.past);
         if present == Second::default() {
             return;
         }
-        self.past.add(&present);
+        self.past = so_far;
         let place = self.number.min(MOST_SECONDS) as usize;
         if place >= self.seconds.len() {
             self.seconds.resize(place + 1, Second::default());
@@ -83,23 +71,26 @@ impl Series {
         self.seconds[place].add(&present);
     }
 
-    /// Everything so far, together; the longest is that of the present second.
-    pub fn so_far(&self) -> Second {
-        let mut all = self.past;
-        all.add(&self.present);
-        all.latency_ns_max = self.present.latency_ns_max;
-        all
-    }
-
-    /// All seconds until the last one in which anything ended.
-    pub fn seconds(&self) -> Vec<Second> {
+    /// All seconds until the last one in which anything ended, when `so_far` has happened.
+    pub fn seconds(&self, so_far: Second) -> Vec<Second> {
         let mut whole = self.clone();
-        whole.store();
+        whole.store(so_far);
         whole.seconds
     }
 }
 
 impl Second {
+    /// What of this came after `before`; the longest is this one's.
+    fn since(&self, before: &Second) -> Second {
+        Second {
+            count: self.count - before.count,
+            errors: self.errors - before.errors,
+            bytes: self.bytes - before.bytes,
+            latency_ns_sum: self.latency_ns_sum - before.latency_ns_sum,
+            latency_ns_max: self.latency_ns_max,
+        }
+    }
+
     fn add(&mut self, other: &Second) {
         self.count += other.count;
         self.errors += other.errors;
@@ -204,27 +195,35 @@ mod tests {
 
     #[test]
     fn seconds_hold_what_ended_in_them() {
-        let mut series = Series::new(5_000);
+        let (mut series, mut so_far) = (Series::new(5_000), Second::default());
         for (at, latency) in [
             (5_100, 7),
             (1_000_004_999, 9),
             (1_000_005_000, 1),
             (4_000_006_000, 2),
         ] {
-            series.count(at, 10, latency);
+            if at >= series.end_ns() {
+                series.turn(so_far, at);
+                so_far.latency_ns_max = 0;
+            }
+            so_far.count += 1;
+            so_far.bytes += 10;
+            so_far.latency_ns_sum += latency;
+            so_far.latency_ns_max = so_far.latency_ns_max.max(latency);
         }
-        series.fail(4_000_006_001);
-        let seen: Vec<(u64, u64, u64)> = series
-            .seconds()
+        so_far.errors += 1;
+        let seconds = series.seconds(so_far);
+        let seen: Vec<(u64, u64, u64, u64)> = seconds
             .iter()
-            .map(|s| (s.count, s.latency_ns_sum, s.errors))
+            .map(|s| (s.count, s.latency_ns_sum, s.latency_ns_max, s.errors))
             .collect();
+        let idle = (0, 0, 0, 0);
         assert_eq!(
             seen,
-            [(2, 16, 0), (1, 1, 0), (0, 0, 0), (0, 0, 0), (1, 2, 1)]
+            [(2, 16, 9, 0), (1, 1, 1, 0), idle, idle, (1, 2, 2, 1)]
         );
-        let mut sum = series.seconds();
-        add_seconds(&mut sum, &series.seconds());
+        let mut sum = seconds.clone();
+        add_seconds(&mut sum, &seconds);
         assert_eq!((sum[0].count, sum[0].latency_ns_max), (4, 9));
     }
 

@@ -134,14 +134,12 @@ fn rules(plan: &Plan, phase: &Phase) -> Vec<Rule> {
         rule.access = access.clone().unwrap_or_else(|| rule.access.clone());
         rule.fsync = fsync.unwrap_or(rule.fsync);
     }
-    // A single call is forced to disk only where that is said of it.
+    // A single call is forced to disk only where that is said of it or of every write.
     let single = OperationKind::Pwrite as usize;
     let said = |share: &&Share| share.operation == OperationKind::Pwrite;
-    rules[single].fsync = phase
-        .mix
-        .iter()
-        .find(said)
-        .is_some_and(|s| s.fsync == Some(true));
+    let asked = phase.mix.iter().find(said);
+    rules[single].fsync =
+        plan.target.wants_fsync_of_writes() || asked.is_some_and(|share| share.fsync == Some(true));
     rules
 }
 

@@ -338,6 +338,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
 
 /// One client's connection. Paths are relative to the run's directory.
 pub trait Target: Send {
+    /// All calls from now on are made by this thread: called once, before any other.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// Make a new, empty file and open it for writing.
     fn create(&mut self, path: &str) -> Result<Box<dyn File>>;
     /// Open a file for reading from its start.
@@ -410,7 +414,7 @@ pub trait File: Send {
         Err(absent("read", ""))
     }
     /// Write at a place.
-    fn write_at(&mut self, _bytes: Bytes, _offset: u64) -> Result<()> {
+    fn write_at(&mut self, _bytes: &[u8], _offset: u64) -> Result<()> {
         Err(absent("write", ""))
     }
     /// Wait for the whole file's exclusive lock and take it.

@@ -155,6 +155,8 @@ pub struct Schedule<'a> {
     /// Arrivals so far, and the time at which the next would come were the rate 1 (per client).
     arrivals: u64,
     unit_time: f64,
+    /// Where between the arrivals of one client that of this one lies when all are even.
+    share: f64,
     profile: Profile,
     /// Nanoseconds between a client's arrivals where the rate never changes.
     gap_ns: Option<f64>,
@@ -182,6 +184,7 @@ impl<'a> Schedule<'a> {
             think_ns: nanoseconds(think_time_s),
             arrivals: 0,
             unit_time: 0.0,
+            share: f64::from(client) / f64::from(clients),
             profile: Profile::new(points, rate / f64::from(clients)),
             gap_ns: points.is_empty().then_some(f64::from(clients) * 1e9 / rate),
             session_left: 0,
@@ -220,12 +223,8 @@ impl<'a> Schedule<'a> {
                 self.session_left = (u.ln() / failing.ln()).min(1e9) as u64;
             }
         }
-        let (n, share) = (
-            self.arrivals,
-            f64::from(self.client) / f64::from(self.clients),
-        );
         let unit_time = match open.process {
-            Process::Even => n as f64 + share,
+            Process::Even => self.arrivals as f64 + self.share,
             Process::Poisson => {
                 self.unit_time -= (1.0 - unit(self.bits(GAP))).ln();
                 self.unit_time

@@ -210,8 +210,10 @@ impl<'a> Stream<'a> {
             FileChoice::Sequential => {
                 let turn = self.turn;
                 self.turn += 1;
+                // Dividing is slow, and mostly there is nothing to divide.
                 match turn < count as u64 {
                     true => turn as usize,
+                    false if count == 1 => 0,
                     false => (turn % count as u64) as usize,
                 }
             }

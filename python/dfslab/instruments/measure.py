@@ -263,7 +263,7 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
 def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
             "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
-            "layers", "audit", "processor_scores"]  # fmt: skip
+            "schedule", "layers", "audit", "processor_scores"]  # fmt: skip
     if "faults" in outcome:
         kept.append("faults")
     if "places" in outcome:

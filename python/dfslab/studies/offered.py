@@ -62,4 +62,6 @@ class RateProbe:
         total = sum(counts[key] for key in means)
         mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
         value_s = values[name] if name else max(values.values())
-        return Seen(result.value(), value_s, mean_s, result.complete)
+        schedule = result.detail["schedule"]
+        return Seen(result.value(), value_s, mean_s, schedule["offered_per_s"],
+                    schedule["span_s"], schedule["behind_s"], result.complete)  # fmt: skip

@@ -11,8 +11,8 @@ from scipy import stats
 
 from dfslab.spec.search import Search, objective
 
-# A run that did less than this share of the rate it was offered cannot keep up with it.
-KEPT_UP = 0.95
+# A run that began its last operation later than this share of its schedule cannot keep up.
+BEHIND = 0.05
 CONFIDENCE = 0.90
 FEWEST_RUNS = 2
 # Where the curve is filled, as shares of the lowest rate that was too high.
@@ -21,12 +21,25 @@ SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
 
 @dataclass(frozen=True)
 class Seen:
-    """One run at a rate: what it did, the objective's statistic, its mean response time."""
+    """One run at a rate: what it did, the objective's statistic, its mean response time.
+
+    `offered_per_s` is what its own schedule asked for: one of a few hundred random arrivals is
+    some per cent longer or shorter than the rate that was wished for. `span_s` is how long that
+    schedule was, `behind_s` how much later than intended its last operation began.
+    """
 
     rate_per_s: float
     value_s: float
     response_s_mean: float
+    offered_per_s: float
+    span_s: float
+    behind_s: float = 0.0
     complete: bool = True
+
+    @property
+    def kept_up(self) -> bool:
+        """Whether it did what its schedule asked for while that lasted."""
+        return self.complete and self.behind_s <= BEHIND * self.span_s
 
 
 Probe = Callable[[float, int], Seen]
@@ -34,7 +47,7 @@ Probe = Callable[[float, int], Seen]
 
 @dataclass
 class Rate:
-    """All runs at one offered rate; `verdict`: "meets", "fails" or "unclear"."""
+    """All runs at one rate that was wished for; `verdict`: "meets", "fails" or "unclear"."""
 
     offered_per_s: float
     runs: list[Seen] = field(default_factory=list)
@@ -43,8 +56,7 @@ class Rate:
     @property
     def saturated(self) -> bool:
         """Whether a run could not keep up: its times then only say how long it was."""
-        return any(run.rate_per_s < KEPT_UP * self.offered_per_s or not run.complete
-                   for run in self.runs)  # fmt: skip
+        return not all(run.kept_up for run in self.runs)
 
     def interval(self) -> tuple[float, float, float]:
         """The statistic's mean over the runs, in logarithms, with Student's interval."""
@@ -63,6 +75,8 @@ class Rate:
         return {
             "offered_per_s": self.offered_per_s, "verdict": self.verdict, "runs": len(self.runs),
             "rate_per_s": _mean([run.rate_per_s for run in self.runs]),
+            "scheduled_per_s": _mean([run.offered_per_s for run in self.runs]),
+            "behind_share": max(run.behind_s / max(1e-9, run.span_s) for run in self.runs),
             "response_s_mean": _mean([run.response_s_mean for run in self.runs]),
             "value_s": value, "value_s_low": low if several else None,
             "value_s_high": high if several else None,

@@ -347,6 +347,9 @@ impl Target for Layered {
     fn drop_cache(&mut self, path: &str) -> Result<()> {
         self.target.drop_cache(path)
     }
+    fn settle(&mut self) -> Result<()> {
+        self.target.settle()
+    }
     fn tells_calls(&self) -> bool {
         self.target.tells_calls()
     }
@@ -373,7 +376,7 @@ impl File for LayeredFile {
             .through("write", length, || self.file.write(bytes))
     }
 
-    fn write_at(&mut self, bytes: Bytes, offset: u64) -> Result<()> {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
         let length = bytes.len() as u64;
         self.gate
             .through("write", length, || self.file.write_at(bytes, offset))

@@ -120,7 +120,7 @@ impl File for NullFile {
         Ok(buffer.len())
     }
 
-    fn write_at(&mut self, _bytes: Bytes, _offset: u64) -> Result<()> {
+    fn write_at(&mut self, _bytes: &[u8], _offset: u64) -> Result<()> {
         Ok(())
     }
 

@@ -126,14 +126,9 @@ impl Factory for PosixFactory {
     }
 
     fn connect(&self) -> Result<Box<dyn Target>> {
-        let shown = self.directory.display().to_string();
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
-            .open(&self.directory)
-            .map_err(|error| Error::io("open", &shown, &error))?;
         Ok(Box::new(Posix {
-            directory: OwnedFd::from(opened),
+            place: self.directory.clone(),
+            directory: None,
             options: self.options,
             path: CPath::default(),
             other: CPath::default(),
@@ -159,7 +154,8 @@ impl Factory for PosixFactory {
 /// One client: its calls go by way of the open run directory, so that only names below it are
 /// looked up, and paths are built in place.
 struct Posix {
-    directory: OwnedFd,
+    place: PathBuf,
+    directory: Option<OwnedFd>,
     options: Options,
     path: CPath,
     other: CPath,
@@ -167,7 +163,8 @@ struct Posix {
 
 impl Posix {
     fn at(&self) -> i32 {
-        self.directory.as_raw_fd()
+        let directory = self.directory.as_ref();
+        directory.expect("settled before it is used").as_raw_fd()
     }
 
     fn opened(&mut self, operation: &'static str, path: &str, flags: i32) -> Result<Box<dyn File>> {
@@ -188,12 +185,25 @@ impl Posix {
 
     /// A path from the root on, for calls that do not take a directory.
     fn through_descriptor(&mut self, path: &str) -> *const libc::c_char {
-        let absolute = format!("/proc/self/fd/{}/{path}", self.at());
+        // This thread's descriptors are not those of the process.
+        let absolute = format!("/proc/thread-self/fd/{}/{path}", self.at());
         self.path.set(&absolute)
     }
 }
 
 impl Target for Posix {
+    fn settle(&mut self) -> Result<()> {
+        calls::take_own_descriptors();
+        let shown = self.place.display().to_string();
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
+            .open(&self.place)
+            .map_err(|error| Error::io("open", &shown, &error))?;
+        self.directory = Some(OwnedFd::from(opened));
+        Ok(())
+    }
+
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
         self.opened("create", path, flags)

@@ -54,6 +54,34 @@ impl NfsFile {
             reason,
         ))
     }
+
+    /// Add bytes where the file is, which goes on behind them.
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut left = bytes;
+        while !left.is_empty() {
+            let piece = &left[..left.len().min(self.settings.write_bytes as usize)];
+            let asked = WRITE3args {
+                file: self.handle.clone(),
+                offset: self.offset,
+                count: piece.len() as u32,
+                stable: self.settings.stable,
+                data: Opaque::borrowed(piece),
+            };
+            let taken = lock(&self.connection)
+                .call("write", &self.path, async |c| c.write(&asked).await)?;
+            let count = taken.count as usize;
+            if count == 0 || count > piece.len() {
+                let reason = format!("the server took {count} of {} bytes", piece.len());
+                return Err(Error::new(ErrorKind::Other, "write", &self.path, reason));
+            }
+            if taken.committed == stable_how::UNSTABLE {
+                self.signed("write", taken.verf)?;
+            }
+            left = &left[count..];
+            self.offset += count as u64;
+        }
+        Ok(())
+    }
 }
 
 /// Whether the server that signs now is the one that signed `before`, if any did.
@@ -87,30 +115,7 @@ impl File for NfsFile {
     }
 
     fn write(&mut self, bytes: Bytes) -> Result<()> {
-        let mut left = &bytes[..];
-        while !left.is_empty() {
-            let piece = &left[..left.len().min(self.settings.write_bytes as usize)];
-            let asked = WRITE3args {
-                file: self.handle.clone(),
-                offset: self.offset,
-                count: piece.len() as u32,
-                stable: self.settings.stable,
-                data: Opaque::borrowed(piece),
-            };
-            let taken = lock(&self.connection)
-                .call("write", &self.path, async |c| c.write(&asked).await)?;
-            let count = taken.count as usize;
-            if count == 0 || count > piece.len() {
-                let reason = format!("the server took {count} of {} bytes", piece.len());
-                return Err(Error::new(ErrorKind::Other, "write", &self.path, reason));
-            }
-            if taken.committed == stable_how::UNSTABLE {
-                self.signed("write", taken.verf)?;
-            }
-            left = &left[count..];
-            self.offset += count as u64;
-        }
-        Ok(())
+        self.put(&bytes)
     }
 
     fn fsync(&mut self) -> Result<()> {
@@ -138,9 +143,9 @@ impl File for NfsFile {
         self.read(buffer)
     }
 
-    fn write_at(&mut self, bytes: Bytes, offset: u64) -> Result<()> {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
         self.offset = offset;
-        self.write(bytes)
+        self.put(bytes)
     }
 }
 

@@ -1,8 +1,30 @@
 //! Calls into the kernel: paths without allocation, answers checked.
 
+use std::cell::Cell;
 use std::ffi::{c_char, CStr};
 
 use crate::{Error, ErrorKind, Result};
+
+/// Give the calling thread a table of descriptors of its own, with none of the others but the
+/// first three. While threads share a table the kernel counts every use of a descriptor, which
+/// costs each call some 30 ns. Where that cannot be had, all goes on as before.
+pub fn take_own_descriptors() {
+    const FIRST: libc::c_uint = libc::STDERR_FILENO as libc::c_uint + 1;
+    thread_local! {
+        static TAKEN: Cell<bool> = const { Cell::new(false) };
+    }
+    // SAFETY: it takes and changes nothing.
+    let is_first_thread = unsafe { libc::gettid() == libc::getpid() };
+    if is_first_thread || TAKEN.replace(true) {
+        return;
+    }
+    // SAFETY: what is closed is this thread's copy of descriptors that others own: the first thread
+    // shares the table that is left. Whatever this thread opens from now on is its own.
+    unsafe {
+        let unshare = libc::CLOSE_RANGE_UNSHARE;
+        libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, unshare);
+    }
+}
 
 /// A path as the kernel takes it, in memory that is used again.
 #[derive(Default)]

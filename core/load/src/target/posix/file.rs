@@ -164,9 +164,10 @@ impl File for PosixFile {
         Ok(())
     }
 
-    fn write_at(&mut self, bytes: Bytes, offset: u64) -> Result<()> {
+    #[inline]
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
         if self.mapped {
-            return self.copied_in(&bytes, offset);
+            return self.copied_in(bytes, offset);
         }
         let mut done = 0;
         while done < bytes.len() {

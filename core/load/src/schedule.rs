@@ -1,0 +1,173 @@
+//! What the schedule of an open load really asked for, and how far behind it the load was at last.
+
+use serde::{Deserialize, Serialize};
+
+/// What one client began of its schedule in one phase; times are readings of the monotonic clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begun {
+    /// Arrivals, which are operations or sessions of them.
+    pub arrivals: u64,
+    /// Operations of theirs.
+    pub operations: u64,
+    /// When the first arrival was due.
+    pub first_due: u64,
+    /// When the last one was.
+    pub last_due: u64,
+    /// When that one was begun.
+    pub last_begun: u64,
+}
+
+/// What a schedule asked for, in one phase or in all of them. A random schedule of a few hundred
+/// operations is some per cent longer or shorter than its rate says: a load is to be judged by
+/// what it was really asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScheduleReport {
+    /// Arrivals that were begun: operations, or sessions of them.
+    pub arrivals: u64,
+    /// Operations of theirs.
+    pub operations: u64,
+    /// When the first arrival was due, after the common start.
+    pub first_s: f64,
+    /// When the last arrival was due.
+    pub last_s: f64,
+    /// When the last one was begun.
+    pub begun_s: f64,
+    /// From the first arrival's due time to the last one's; of several phases their sum.
+    pub span_s: f64,
+    /// Operations a second over that span; 0 where a single arrival has none.
+    pub offered_per_s: f64,
+    /// How long after its last arrival was due the load began its last one: what it was behind.
+    pub behind_s: f64,
+}
+
+impl ScheduleReport {
+    /// What clients began of the schedule of one phase that started at `zero`; none without one.
+    pub fn of(zero: u64, begun: impl Iterator<Item = Begun>) -> Option<ScheduleReport> {
+        let since = |at: u64| at.saturating_sub(zero) as f64 * 1e-9;
+        let one = |begun: Begun| ScheduleReport {
+            arrivals: begun.arrivals,
+            operations: begun.operations,
+            first_s: since(begun.first_due),
+            last_s: since(begun.last_due),
+            begun_s: since(begun.last_begun),
+            ..ScheduleReport::default()
+        };
+        let mut whole = begun
+            .filter(|begun| begun.arrivals > 0)
+            .map(one)
+            .reduce(ScheduleReport::with)?;
+        whole.settle();
+        Some(whole)
+    }
+
+    /// This and what others began, who started at the same instant; not settled.
+    fn with(self, other: ScheduleReport) -> ScheduleReport {
+        ScheduleReport {
+            arrivals: self.arrivals + other.arrivals,
+            operations: self.operations + other.operations,
+            first_s: self.first_s.min(other.first_s),
+            last_s: self.last_s.max(other.last_s),
+            begun_s: self.begun_s.max(other.begun_s),
+            ..self
+        }
+    }
+
+    /// Two parts of a load that started at the same instant, each of which may have none.
+    pub fn merged(mine: Option<Self>, theirs: Option<Self>) -> Option<Self> {
+        let (Some(mine), Some(theirs)) = (mine, theirs) else {
+            return mine.or(theirs);
+        };
+        let mut whole = mine.with(theirs);
+        whole.settle();
+        Some(whole)
+    }
+
+    /// One phase after the other, as (its start, its schedule).
+    pub fn in_turn(phases: impl Iterator<Item = (f64, Option<Self>)>) -> Option<Self> {
+        let moved = phases.filter_map(|(start_s, its)| {
+            let its = its?;
+            Some(ScheduleReport {
+                first_s: its.first_s + start_s,
+                last_s: its.last_s + start_s,
+                begun_s: its.begun_s + start_s,
+                ..its
+            })
+        });
+        moved.reduce(|before, after| {
+            let span_s = before.span_s + after.span_s;
+            let asked = |one: &Self| one.offered_per_s * one.span_s;
+            ScheduleReport {
+                span_s,
+                offered_per_s: over(asked(&before) + asked(&after), span_s),
+                behind_s: before.behind_s + after.behind_s,
+                ..before.with(after)
+            }
+        })
+    }
+
+    /// Work out what follows from the rest.
+    fn settle(&mut self) {
+        self.span_s = self.last_s - self.first_s;
+        self.behind_s = self.begun_s - self.last_s;
+        // Between n arrivals there are n - 1 gaps.
+        let gaps = self.arrivals.saturating_sub(1) as f64;
+        let each = self.operations as f64 / self.arrivals.max(1) as f64;
+        self.offered_per_s = over(gaps * each, self.span_s);
+    }
+}
+
+fn over(value: f64, seconds: f64) -> f64 {
+    match seconds > 0.0 {
+        true => value / seconds,
+        false => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(first_due: u64, last_due: u64, last_begun: u64) -> Begun {
+        Begun {
+            arrivals: 50,
+            operations: 100,
+            first_due,
+            last_due,
+            last_begun,
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_is_told_over_what_was_due() {
+        const S: u64 = 1_000_000_000;
+        let clients = [client(S, 9 * S, 9 * S), client(2 * S, 11 * S, 12 * S)];
+        let whole = ScheduleReport::of(S, clients.into_iter()).unwrap();
+        assert_eq!(
+            (whole.first_s, whole.span_s, whole.behind_s),
+            (0.0, 10.0, 1.0)
+        );
+        // 99 gaps between sessions of two operations each.
+        assert!((whole.offered_per_s - 19.8).abs() < 1e-12, "{whole:?}");
+        let apart = clients.map(|one| ScheduleReport::of(S, [one].into_iter()));
+        assert_eq!(ScheduleReport::merged(apart[0], apart[1]), Some(whole));
+        assert_eq!(ScheduleReport::merged(None, apart[1]), apart[1]);
+        let phases = [(0.0, Some(whole)), (20.0, None), (30.0, Some(whole))];
+        let all = ScheduleReport::in_turn(phases.into_iter()).unwrap();
+        assert_eq!((all.span_s, all.behind_s, all.begun_s), (20.0, 2.0, 41.0));
+        assert!((all.offered_per_s - 19.8).abs() < 1e-12, "{all:?}");
+    }
+
+    #[test]
+    fn a_load_without_a_schedule_has_none() {
+        assert_eq!(ScheduleReport::of(5, [Begun::default()].into_iter()), None);
+        let single = ScheduleReport::of(
+            5,
+            [Begun {
+                arrivals: 1,
+                ..client(6, 6, 7)
+            }]
+            .into_iter(),
+        );
+        assert_eq!(single.unwrap().offered_per_s, 0.0);
+    }
+}

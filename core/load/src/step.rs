@@ -1,0 +1,110 @@
+//! The primitives that operations consist of, by their names in reports.
+
+/// The primitives of logical operations; at the end, calls to a metadata server inside of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    Create,
+    Open,
+    Append,
+    Read,
+    Write,
+    Fsync,
+    Close,
+    Stat,
+    List,
+    Rename,
+    Delete,
+    Mkdir,
+    Exists,
+    Rmdir,
+    Truncate,
+    Chmod,
+    SetXattr,
+    GetXattr,
+    Lock,
+    Unlock,
+    OpenGetBlockLocations,
+    CreateCreate,
+    AppendAppend,
+    WriteAddBlock,
+    CloseComplete,
+}
+
+impl Step {
+    /// All steps, in the order of their numbers.
+    pub const ALL: [Step; 25] = [
+        Step::Create,
+        Step::Open,
+        Step::Append,
+        Step::Read,
+        Step::Write,
+        Step::Fsync,
+        Step::Close,
+        Step::Stat,
+        Step::List,
+        Step::Rename,
+        Step::Delete,
+        Step::Mkdir,
+        Step::Exists,
+        Step::Rmdir,
+        Step::Truncate,
+        Step::Chmod,
+        Step::SetXattr,
+        Step::GetXattr,
+        Step::Lock,
+        Step::Unlock,
+        Step::OpenGetBlockLocations,
+        Step::CreateCreate,
+        Step::AppendAppend,
+        Step::WriteAddBlock,
+        Step::CloseComplete,
+    ];
+
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; Step::ALL.len()] = [
+            "create",
+            "open",
+            "append",
+            "read",
+            "write",
+            "fsync",
+            "close",
+            "stat",
+            "list",
+            "rename",
+            "delete",
+            "mkdir",
+            "exists",
+            "rmdir",
+            "truncate",
+            "chmod",
+            "set_xattr",
+            "get_xattr",
+            "lock",
+            "unlock",
+            "open/getBlockLocations",
+            "create/create",
+            "append/append",
+            "write/addBlock",
+            "close/complete",
+        ];
+        NAMES[self as usize]
+    }
+
+    /// The call to a metadata server of that name inside this step, where it is told apart.
+    pub fn inner(self, call: &str) -> Option<Step> {
+        match (self, call) {
+            (Step::Open, "getBlockLocations") => Some(Step::OpenGetBlockLocations),
+            (Step::Create, "create") => Some(Step::CreateCreate),
+            (Step::Append, "append") => Some(Step::AppendAppend),
+            (Step::Write, "addBlock") => Some(Step::WriteAddBlock),
+            (Step::Close, "complete") => Some(Step::CloseComplete),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a call inside of another step.
+    pub fn is_inner(self) -> bool {
+        self >= Step::OpenGetBlockLocations
+    }
+}
