@@ -2,7 +2,9 @@
 
 TestDFSIO and NNThroughputBenchmark run in one Java machine that stays, our load in another, in
 turns, so that neither compiles while it is timed; a figure is the median over rounds of ours by
-theirs. The last line is one JSON object.
+theirs. A file system that does nothing tells what the border between our process and Java takes,
+the copy of each transfer above all: an application, whose bytes are Java's, has none of it, so
+rates of data are told with it and without. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -29,17 +31,19 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 VERSION = java.VERSION
-ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-WARM_UP = 2
+ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "11"))
+WARM_UP = 4
 FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
 # TestDFSIO's own size of one call.
 TRANSFER = 1_000_000
-THREADS, EACH = 4, 500
+THREADS, EACH = 4, {"create": 500, "open": 1500}
+BORDER_ROUNDS, BORDER_FILE_MIB = 5, 64
 HEAP_MIB = 1024
 WHY = {
     "dfsio_write": "bytes by the time in write() and close() of all files; TestDFSIO counts in ms",
-    "dfsio_read": "bytes by the time in read() and close() of files just written",
+    "dfsio_read": "bytes by the time in read() and close() of files just written; TestDFSIO also"
+    " sets a status text after each call",
     "nn_create": "create and complete, empty files, one connection for all threads; the Java client"
     " beside it makes a stream and a thread for every file, NNThroughputBenchmark only calls",
     "nn_open": "getBlockLocations of empty files, one connection; the Java client beside it makes a"
@@ -51,6 +55,7 @@ ROUND_LIMIT_S = 120.0
 END_LIMIT_S = 20.0
 
 Work = Callable[[], float]
+Border = dict[str, float]
 
 
 class Peer:
@@ -59,7 +64,8 @@ class Peer:
     def __init__(self, bed: Bed, folder: Path) -> None:
         told = {"hadoop.version": VERSION}
         jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
-        sources = ["-cp", f"{jars}/*", "-d", folder, HERE / "HadoopRounds.java"]
+        own = [HERE / "HadoopRounds.java", HERE / "NothingFileSystem.java"]
+        sources = ["-cp", f"{jars}/*", "-d", folder, *own]
         subprocess.run(["javac", *sources], check=True)
         path = os.pathsep.join((str(bed.configuration), str(folder), f"{jars}/*"))
         command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", path, "HadoopRounds"]
@@ -110,8 +116,8 @@ class Peer:
 
     def namenode(self, kind: str) -> float:
         """Operations a second by NNThroughputBenchmark."""
-        line = f"namenode -op {kind} -threads {THREADS} -files {THREADS * EACH}"
-        line += f" -filesPerDir {EACH}" + (" -close" if kind == "create" else "")
+        line = f"namenode -op {kind} -threads {THREADS} -files {THREADS * EACH[kind]}"
+        line += f" -filesPerDir {EACH[kind]}" + (" -close" if kind == "create" else "")
         return self.figure(line, "Ops per sec")
 
 
@@ -135,42 +141,55 @@ def ran(target: dict[str, Any], operation: str, **stream: Any) -> dict[str, Any]
     return report
 
 
-def our_dfsio(target: dict[str, Any], kind: str) -> float:
+def our_dfsio(target: dict[str, Any], kind: str, file_mib: int = FILE_MIB) -> float:
     """MiB/s as TestDFSIO counts them: opening and creating are no part of it."""
-    size = {"file_size": {"fixed": FILE_MIB * MIB}, "clients": 1}
+    size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
     steps = ran(target, kind, **size, **count, file_choice="sequential")["steps"]
     timed = (steps[f"{kind}/{kind}"], steps[f"{kind}/close"])
-    return FILES * FILE_MIB / sum(step["latency"]["mean_s"] * step["count"] for step in timed)
+    return FILES * file_mib / sum(step["latency"]["mean_s"] * step["count"] for step in timed)
+
+
+def border_s_per_mib(target: dict[str, Any], kind: str) -> float:
+    """What a MiB takes on its way into Java or out of it: median over rounds after as many."""
+    nothing = {**target, "uri": "nothing:///", "root": "/", "configuration": [],
+               "properties": {"fs.nothing.impl": "NothingFileSystem"}}  # fmt: skip
+    seen = [1 / our_dfsio(nothing, kind, BORDER_FILE_MIB) for _ in range(2 * BORDER_ROUNDS)]
+    return statistics.median(seen[BORDER_ROUNDS:])
 
 
 def our_namenode(target: dict[str, Any], kind: str) -> float:
     """Operations a second, all threads together."""
-    operation = {"create": "create", "open": "read"}[kind]
-    count = {"operations_per_client": EACH, "files_per_client": EACH * (kind == "open")}
+    operation, each = {"create": "create", "open": "read"}[kind], EACH[kind]
+    count = {"operations_per_client": each, "files_per_client": each * (kind == "open")}
     size = {"file_size": {"fixed": 0}, "clients": THREADS}
     rate = ran(target, operation, **size, **count, file_choice="sequential")["rate_per_s"]
     return float(rate)
 
 
-def rounds(bed: Bed, folder: Path) -> dict[str, list[tuple[float, float]]]:
-    """(ours, theirs) of every figure and round, whoever is first changing by turns."""
+def measured(bed: Bed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
+    """(ours, theirs) of every figure and round, and seconds a MiB at the border to Java."""
+    known = java.client(bed.java_access)
     target = {
-        **bed.access, "kind": "hadoop", **java.client(bed.java_access), "shared_client": True,
-        "heap_bytes": HEAP_MIB * MIB,
+        **bed.access, **known, "kind": "hadoop", "shared_client": True,
+        "class_path": f"{folder}:{known['class_path']}", "heap_bytes": HEAP_MIB * MIB,
     }  # fmt: skip
     with Peer(bed, folder) as peer:
         pairs: dict[str, tuple[Work, Work]] = {
-            "dfsio_write": (lambda: our_dfsio(target, "write"), lambda: peer.dfsio("write")),
+            "dfsio_write": (
+                lambda: our_dfsio(target, "write"),
+                lambda: peer.dfsio("write"),
+            ),
             "dfsio_read": (lambda: our_dfsio(target, "read"), lambda: peer.dfsio("read")),
             "nn_create": (lambda: our_namenode(target, "create"), lambda: peer.namenode("create")),
             "nn_open": (lambda: our_namenode(target, "open"), lambda: peer.namenode("open")),
         }
-        return in_turns(pairs)
+        seen = in_turns(pairs)
+        return seen, {kind: border_s_per_mib(target, kind) for kind in ("write", "read")}
 
 
 def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
-    """(ours, theirs) of every figure and round that is no warm-up."""
+    """(ours, theirs) of every figure and round that is no warm-up; whoever is first changes."""
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
         for name, both in pairs.items():
@@ -186,25 +205,41 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
     return seen
 
 
+def agreement(
+    seen: dict[str, list[tuple[float, float]]], border: Border
+) -> tuple[Table, dict[str, Any]]:
+    """What differs and why, as a table; the figures."""
+    table = Table(title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
+                        f" {THREADS} threads of {EACH['create']} creates, {EACH['open']} opens"
+                        )  # fmt: skip
+    for column in ("figure", "ours", "theirs", "ratio", "rounds", "what both count"):
+        table.add_column(column)
+    figures: dict[str, Any] = {f"border_ms_per_mib_{k}": round(v * 1e3, 4)
+                               for k, v in border.items()}  # fmt: skip
+    for name, pairs in seen.items():
+        ratios = [ours / theirs for ours, theirs in pairs]
+        medians = [statistics.median(side) for side in zip(*pairs, strict=True)]
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        ratio = figures[f"{name}_ratio"] = round(statistics.median(ratios), 4)
+        table.add_row(name, *(f"{m:.1f}" for m in medians), f"{ratio:.3f}", spread, WHY[name])
+        if (spent := border.get(name.removeprefix("dfsio_"))) is not None:
+            without = [1 / (1 / ours - spent) for ours, _ in pairs]
+            ratios = [ours / theirs for ours, (_, theirs) in zip(without, pairs, strict=True)]
+            ratio = figures[f"{name}_ratio_without_border"] = round(statistics.median(ratios), 4)
+            medians[0] = statistics.median(without)
+            spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+            why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"
+            table.add_row("", *(f"{m:.1f}" for m in medians), f"{ratio:.3f}", spread, why)
+        figures[f"{name}_within"] = abs(ratio - 1) <= BAR
+    return table, figures
+
+
 def main() -> None:
     """Print a table, what differs and why, and the figures as one JSON object."""
     told = {"datanodes": 1, "replication": 1, "complete_retry_delay": "10 ms"}
     place = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
     with place as name, Bed.up(told, notify=print) as bed:
-        seen = rounds(bed, Path(name))
-    table = Table(title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
-                        f" {THREADS} threads of {EACH} calls")  # fmt: skip
-    for column in ("figure", "ours", "theirs", "ratio", "rounds", "what both count"):
-        table.add_column(column)
-    figures = {}
-    for name, pairs in seen.items():
-        ratios = [ours / theirs for ours, theirs in pairs]
-        ratio = statistics.median(ratios)
-        figures[f"{name}_ratio"] = round(ratio, 4)
-        figures[f"{name}_within"] = abs(ratio - 1) <= BAR
-        medians = (statistics.median(side) for side in zip(*pairs, strict=True))
-        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        table.add_row(name, *(f"{m:.1f}" for m in medians), f"{ratio:.3f}", spread, WHY[name])
+        table, figures = agreement(*measured(bed, Path(name)))
     Console(width=120).print(table)
     print(json.dumps(figures))
 
