@@ -14,8 +14,8 @@ from dfslab.studies.server_law import server_law
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 RECORDED = ("wu-write", "wu-read")
-# Errors and coverage that are asked for. Whole writes miss that by half a percent: pipelines are set
-# up over connections that start slowly, which the tree does not know and long latencies show.
+# Errors and coverage that are asked for. Whole writes miss that by half a percent: pipelines are
+# set up over connections that start slowly, which the tree does not know.
 MOST_ERROR, LEAST_COVERAGE = 0.15, 0.80
 MOST_ERROR_OF_WHOLE = {"wu-write": 0.16, "wu-read": MOST_ERROR}
 # Steps that are one call to the NameNode.
