@@ -3,8 +3,8 @@
 Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what physics offers, with
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
 (Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4).
-How often a step crosses the network is no matter of experiments: the operation's tree says it, and
-only what is beyond is fitted, or two short latencies would say nothing of a long one.
+How often a step crosses the network is no matter of experiments where the operation's tree says it:
+deployments of two short latencies differ in more than that, and would say nothing of a long one.
 Ratios are fitted, so small and large files weigh the same, and twice as much errs as far as half;
 intervals come from resampling configurations.
 """
@@ -34,6 +34,7 @@ TERMS = {
     "clients * bytes / adapter rate": "",
 }
 LATENCY = tuple(TERMS).index("network latency")
+BY_LATENCY = np.array(["network latency" in name for name in TERMS])
 WHOLE = "whole"
 RESAMPLES = 200
 ROUNDS = 8
@@ -56,7 +57,7 @@ class Coefficient:
 class StepFunction:
     """The fitted time of one step; `relative_sd` of what is left; `points` fitted on.
 
-    The network's latency is crossed as often as the tree says, and its coefficient times more.
+    Where the tree names the step, the network's latency is waited for as often as the tree says.
     """
 
     operation: str
@@ -148,9 +149,13 @@ def fit(
         raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
     found = []
     for key, points in enough.items():
-        waited = [crossings(scenarios[point], *key) * terms[point][LATENCY] if crossed else 0.0
-                  for point in points]  # fmt: skip
-        found.append(_fit(key, points, terms, np.array(waited), seed))
+        waited = np.array([crossings(scenarios[point], *key) * terms[point][LATENCY]
+                           if crossed else 0.0 for point in points])  # fmt: skip
+        free = terms
+        if waited.any():
+            # Deployments differ in more than their latency, and would say it with this term.
+            free = {point: np.where(BY_LATENCY, 0.0, terms[point]) for point in points}
+        found.append(_fit(key, points, free, waited, seed))
     return [replace(one, crossed=crossed) for one in found]
 
 
