@@ -164,15 +164,15 @@ def toml(found: Sequence[Quantity]) -> str:
         return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
 
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    copied, call = by_name["memory_copy_rate"], by_name["system_call"]
+    copied = by_name["memory_copy_rate"]
     return "\n".join([
         f"# Measured on kernel {platform.release()}; {len(copied.values)} times each.",
-        f"# One core copies {copied.mean / 1e9:.2f} GB/s; a system call takes "
-        f"{call.mean * 1e9:.0f} ns.",
         "[[deployment.node]]",
         'name = "calibrated"',
         f"cores = {os.cpu_count()}",
         f'memory = "{memory} B"',
+        line("copy_rate", "memory_copy_rate"),
+        line("call_time", "system_call"),
         "[deployment.node.disk]",
         line("read_rate", "disk_read_rate"),
         line("write_rate", "disk_write_rate"),

@@ -129,8 +129,8 @@ class Reader:
     """Reads trees of one deployment under one environment (symbol name -> SI value).
 
     `client` names the role where operations start. `written_back` is the share of background disk
-    work that falls into the time that is looked at, `operations` how many all clients do in it: what
-    is limited in its rate does the first of that work ahead.
+    work that falls into the time that is looked at, `operations` how many all clients do in it:
+    what is limited in its rate does the first of that work ahead.
     """
 
     def __init__(
@@ -295,9 +295,7 @@ class Reader:
             if not self._is_clients(station):
                 total.limited[station] = max(b.limited.get(station, 0.0) for b in branches)
         # Equal copies end together, so a quorum of them waits as long as all.
-        bound_s = station_bound_s(
-            {s: d for s, d in total.demands.items() if not self._is_limit(s)}
-        )
+        bound_s = station_bound_s({s: d for s, d in total.demands.items() if not self._is_limit(s)})
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
             wait_s = _wait_s(total.burst, branch, branches)

@@ -44,7 +44,7 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         """Estimate coefficients, their standard errors, and adjusted R²."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
-        kept = _independent(X)
+        kept = independent(X)
         fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
         self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(fitted.bse[0])
         self.coef_, self.standard_error_ = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
@@ -77,7 +77,7 @@ def adjusted(r2: float, rows: int, columns: int) -> float:
     return 1.0 - (rows - 1) / left * (1.0 - r2) if left > 0 else float("nan")
 
 
-def _independent(X: np.ndarray) -> list[int]:
+def independent(X: np.ndarray) -> list[int]:
     """Columns that add rank to those before them and a constant."""
     centred = X - X.mean(axis=0)
     scale = np.where(np.abs(centred).max(axis=0) > 0, np.abs(centred).max(axis=0), 1.0)

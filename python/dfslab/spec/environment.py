@@ -13,7 +13,6 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 from dfslab.spec.workload import FileParameters, Workload
 
-
 PAGE_BYTES = 4096
 # What a client's programs leave of its memory to its page cache.
 CACHE_SHARE = 0.5

@@ -129,8 +129,7 @@ _turn = repeat(
     fetches,
     cpu(
         "client",
-        requests / fetches * P.client_call_cpu
-        + P.file_size / fetches * P.client_byte_cpu,
+        requests / fetches * P.client_call_cpu + P.file_size / fetches * P.client_byte_cpu,
         "request",
     ),
     par(
@@ -243,8 +242,9 @@ _behind = pipeline(
     writes,
     _sent,
     _window,
-    par(send("brick", "writev", *_stored, size_bytes=FRAMES * written_piece_bytes),
-        copies=P.copies),
+    par(
+        send("brick", "writev", *_stored, size_bytes=FRAMES * written_piece_bytes), copies=P.copies
+    ),
     name="stream",
 )
 _overlapped = P.write_behind * (1 - _ragged)
@@ -252,8 +252,10 @@ _in_turn = repeat(
     writes,
     _sent,
     _rest,
-    par(call("brick", "writev", *_stored, request_bytes=FRAMES * written_piece_bytes),
-        copies=P.copies),
+    par(
+        call("brick", "writev", *_stored, request_bytes=FRAMES * written_piece_bytes),
+        copies=P.copies,
+    ),
 )
 _written = seq(
     repeat(more_shards, _lookup, _ask("mknod", P.update_cpu)),
