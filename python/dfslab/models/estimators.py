@@ -118,7 +118,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
         left = y - X[:, 0]
         strength, self.rest_share_, self.left_ = self._chosen(X, matrix, each, signs, left, groups)
         self.slopes_ = drawn(matrix, left, strength * each, signs)
-        self.rest_ = self._rest(own.shape[1]).fit(self._seen(X), left - matrix @ self.slopes_)
+        rest = clipped(left - matrix @ self.slopes_)
+        self.rest_ = self._rest(own.shape[1]).fit(self._seen(X), rest)
         return self
 
     def _chosen(self, X, matrix, each, signs, left, groups) -> tuple[float, float, np.ndarray]:
@@ -132,7 +133,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
             for known, asked in folds:
                 slopes = drawn(matrix[known], left[known], strength * each, signs)
                 straight = left - matrix @ slopes
-                rest = self._rest(X.shape[1] - PRIORS).fit(self._seen(X[known]), straight[known])
+                rest = self._rest(X.shape[1] - PRIORS).fit(
+                    self._seen(X[known]), clipped(straight[known])
+                )
                 errors[:, asked] = straight[asked] - np.outer(
                     SHARES, rest.predict(self._seen(X[asked])))  # fmt: skip
             found += [(float(np.abs(e).mean()), strength, share, e)
@@ -163,8 +166,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
         signs = list(self.signs) or [0] * columns
         return HistGradientBoostingRegressor(
             max_iter=60, learning_rate=0.06, max_leaf_nodes=6, min_samples_leaf=8,
-            l2_regularization=2.0, monotonic_cst=[1, *signs], loss="absolute_error",
-            random_state=self.seed, early_stopping=False,
+            l2_regularization=2.0, monotonic_cst=[1, *signs], random_state=self.seed,
+            early_stopping=False,
         )  # fmt: skip
 
     def _expanded(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -181,6 +184,12 @@ class GreyBox(RegressorMixin, BaseEstimator):
             each += [LEVEL_RIDGE, *[CELL_RIDGE] * own.shape[1]]
             ways += [0, *signs.tolist()]
         return np.hstack(parts), np.array(each), np.array(ways)
+
+
+def clipped(left: np.ndarray) -> np.ndarray:
+    """What is left, outliers taken in: a loss of medians would not keep to the directions."""
+    reach = 3 * 1.4826 * float(np.median(np.abs(left)))
+    return np.clip(left, -reach, reach)
 
 
 def drawn(

@@ -157,9 +157,8 @@ class _Solver:
     def _hidden(self) -> list[tuple[list[int], float, float]]:
         """Rate limits: who waits for one does what is left to do elsewhere meanwhile.
 
-        A client alone on its node waits for nobody there.
+        Clients are dealt evenly to their nodes and stay there, so they only share the limit.
         """
-        clients = self.situation.scenario.workload.clients
         found = []
         for station, alone_s in self.mean.limited.items():
             places = [i for i, one in enumerate(self.expanded)
@@ -167,7 +166,7 @@ class _Solver:
             all_s = sum(d for s, d in self.mean.demands.items() if s.place == station.place
                         and s.kind == station.kind)  # fmt: skip
             if places and all_s:
-                own = self.situation.is_clients(station) and clients <= len(places)
+                own = self.situation.is_clients(station)
                 beside_s = math.inf if own else max(0.0, self.mean.latency_s - alone_s)
                 found.append((places, min(1.0, alone_s / all_s), beside_s))
         return found
