@@ -86,18 +86,19 @@ CLAIMS = (
 def signs(rows: Rows) -> list[Sign]:
     """The paper's directions beside the slopes of a log-linear regression of each operation.
 
-    Reads that the client answers from its own memory are left out: no server takes part in them,
-    and they are a hundred times as fast as any other. Outliers pull linearly (Huber).
+    Reads that the client answers from its own memory are a hundred times as fast as any other, so
+    the share of them is a column of its own. Outliers pull linearly (Huber).
     """
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
-    served = np.array([not Situation(point.scenario).environment["kept"] or "read" not in name
-                       for point, name in zip(rows.points, operations, strict=True)])  # fmt: skip
+    kept = np.array([Situation(point.scenario).environment["kept"] for point in rows.points])
     for name in sorted(set(operations)):
-        own = np.flatnonzero((operations == name) & served)
+        own = np.flatnonzero(operations == name)
         encoding, matrix = encoded(rows, own, "log")
         if len(own) < 2 * matrix.shape[1]:
             continue
+        if "read" in name and np.ptp(kept[own]):
+            matrix = np.column_stack([matrix, kept[own]])
         slopes, errors = _robust(matrix, np.log2(rows.rates[own]))
         reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
         for claim, factor, expected, holds_for, added in CLAIMS:
