@@ -14,7 +14,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,11 +153,12 @@ def toml(found: Sequence[Quantity]) -> str:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return "\n".join([
         f"# Measured on kernel {platform.release()}; {len(found[0].values)} times each.",
-        told(by_name),
         "[[deployment.node]]",
         'name = "calibrated"',
         f"cores = {os.cpu_count()}",
         f'memory = "{memory} B"',
+        line("copy_rate", by_name["memory_copy_rate"]),
+        line("call_time", by_name["system_call"]),
         "[deployment.node.disk]",
         line("read_rate", by_name["disk_read_rate"]),
         line("write_rate", by_name["disk_write_rate"]),
@@ -174,10 +175,3 @@ def line(key: str, one: Quantity, share: float = 1.0) -> str:
     """A quantity, or a share of it, as a line of TOML with its interval."""
     words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
     return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
-
-
-def told(by_name: Mapping[str, Quantity]) -> str:
-    """What no deployment has a key for, as a comment."""
-    copied, call = by_name["memory_copy_rate"], by_name["system_call"]
-    return (f"# One core copies {copied.mean / 1e9:.2f} GB/s; a system call takes "
-            f"{call.mean * 1e9:.0f} ns.")  # fmt: skip

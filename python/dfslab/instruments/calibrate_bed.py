@@ -17,7 +17,7 @@ from dfslab.beds import hardware
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 from dfslab.instruments import access
-from dfslab.instruments.calibrate import Kinds, Quantity, check_repeats, line, repeated, told
+from dfslab.instruments.calibrate import Kinds, Quantity, check_repeats, line, repeated
 from dfslab.instruments.calibrate import access as disk_access
 from dfslab.method import RunFailed
 from dfslab.spec.deployment import Deployment, NodeGroup
@@ -141,9 +141,10 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
     hidden = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
     return [
-        told(by_name),
         "[[deployment.node]]",
         f"name = {json.dumps(group.name)}",
+        line("copy_rate", by_name["memory_copy_rate"]),
+        line("call_time", by_name["system_call"]),
         "[deployment.node.disk]",
         line("read_rate", by_name["disk_read_rate"], each),
         line("write_rate", by_name["disk_write_rate"], each),

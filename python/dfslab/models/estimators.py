@@ -44,7 +44,7 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         """Estimate coefficients, their standard errors, and adjusted R²."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
-        kept = _independent(X)
+        kept = independent(X)
         fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
         self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(fitted.bse[0])
         self.coef_, self.standard_error_ = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
@@ -77,7 +77,7 @@ def adjusted(r2: float, rows: int, columns: int) -> float:
     return 1.0 - (rows - 1) / left * (1.0 - r2) if left > 0 else float("nan")
 
 
-def _independent(X: np.ndarray) -> list[int]:
+def independent(X: np.ndarray) -> list[int]:
     """Columns that add rank to those before them and a constant."""
     centred = X - X.mean(axis=0)
     scale = np.where(np.abs(centred).max(axis=0) > 0, np.abs(centred).max(axis=0), 1.0)
@@ -118,7 +118,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
         left = y - X[:, 0]
         strength, self.rest_share_, self.left_ = self._chosen(X, matrix, each, signs, left, groups)
         self.slopes_ = drawn(matrix, left, strength * each, signs)
-        self.rest_ = self._rest(own.shape[1]).fit(self._seen(X), left - matrix @ self.slopes_)
+        rest = clipped(left - matrix @ self.slopes_)
+        self.rest_ = self._rest(own.shape[1]).fit(self._seen(X), rest)
         return self
 
     def _chosen(self, X, matrix, each, signs, left, groups) -> tuple[float, float, np.ndarray]:
@@ -132,7 +133,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
             for known, asked in folds:
                 slopes = drawn(matrix[known], left[known], strength * each, signs)
                 straight = left - matrix @ slopes
-                rest = self._rest(X.shape[1] - PRIORS).fit(self._seen(X[known]), straight[known])
+                rest = self._rest(X.shape[1] - PRIORS).fit(
+                    self._seen(X[known]), clipped(straight[known])
+                )
                 errors[:, asked] = straight[asked] - np.outer(
                     SHARES, rest.predict(self._seen(X[asked])))  # fmt: skip
             found += [(float(np.abs(e).mean()), strength, share, e)
@@ -163,8 +166,8 @@ class GreyBox(RegressorMixin, BaseEstimator):
         signs = list(self.signs) or [0] * columns
         return HistGradientBoostingRegressor(
             max_iter=60, learning_rate=0.06, max_leaf_nodes=6, min_samples_leaf=8,
-            l2_regularization=2.0, monotonic_cst=[1, *signs], loss="absolute_error",
-            random_state=self.seed, early_stopping=False,
+            l2_regularization=2.0, monotonic_cst=[1, *signs], random_state=self.seed,
+            early_stopping=False,
         )  # fmt: skip
 
     def _expanded(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -181,6 +184,12 @@ class GreyBox(RegressorMixin, BaseEstimator):
             each += [LEVEL_RIDGE, *[CELL_RIDGE] * own.shape[1]]
             ways += [0, *signs.tolist()]
         return np.hstack(parts), np.array(each), np.array(ways)
+
+
+def clipped(left: np.ndarray) -> np.ndarray:
+    """What is left, outliers taken in: a loss of medians would not keep to the directions."""
+    reach = 3 * 1.4826 * float(np.median(np.abs(left)))
+    return np.clip(left, -reach, reach)
 
 
 def drawn(

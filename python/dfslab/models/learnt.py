@@ -147,7 +147,7 @@ class Learnt:
             if self.name == "greybox":
                 grey = self._estimator.fit(matrix, target, groups=groups)
                 # Errors on layouts left out, of a model that was tuned on the very same rows only.
-                self._reach = reach(grey.left_, grey.cell_of(matrix), CONFIDENCE)
+                self._reach = reach(grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed)
                 return self
             if conformal and self.name != "gaussian":
                 folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))

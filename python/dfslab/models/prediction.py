@@ -242,9 +242,8 @@ class _Solver:
     def _hidden(self) -> list[Hidden]:
         """Rate limits: who waits for one does what is left to do elsewhere meanwhile.
 
-        A client alone on its node waits for nobody there.
+        Clients are dealt evenly to their nodes and stay there, so they only share the limit.
         """
-        clients = self.situation.scenario.workload.clients
         found: list[Hidden] = []
         for station, alone_s in self.mean.limited.items():
             places = [i for i, one in enumerate(self.expanded)
@@ -252,7 +251,7 @@ class _Solver:
             all_s = sum(d for s, d in self.mean.demands.items() if s.place == station.place
                         and s.kind == station.kind)  # fmt: skip
             if places and np.any(all_s):
-                own = self.situation.is_clients(station) and clients <= len(places)
+                own = self.situation.is_clients(station)
                 beside_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
                 found.append((places, np.minimum(1.0, share_of(alone_s, all_s)), beside_s))
         return found

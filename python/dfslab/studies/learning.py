@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,18 @@ class PaperTable(BaseModel):
     negative_share: float
 
 
+class Noise(BaseModel):
+    """What repeating a run tells of it: no model can be asked to be nearer than that.
+
+    `median_abs_error` and `p90_abs_error` are of one run as the prediction of another of the same
+    configuration.
+    """
+
+    configurations: int
+    median_abs_error: float
+    p90_abs_error: float
+
+
 class Learning(BaseModel):
     """Everything that a sweep over declared factors says."""
 
@@ -75,6 +88,7 @@ class Learning(BaseModel):
     validation: Validation
     curve: list[crossval.Learnt]
     impossible: dict[str, float]
+    noise: Noise | None = None
     proposals: list[Proposal]
 
 
@@ -106,8 +120,23 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
         goals=goals(len(measured), len(allowed.factors), validation, impossible),
         importance=importance, regimes=regimes, blocks=blocks,
         validation=validation, curve=curve,
-        impossible=impossible,
+        impossible=impossible, noise=noise(measured),
         proposals=propose(scenario, allowed, rows),
+    )  # fmt: skip
+
+
+def noise(measured: Sequence[Result]) -> Noise | None:
+    """How far runs of one configuration are from each other; None where nothing was repeated."""
+    groups: dict[str, list[float]] = {}
+    for result in measured:
+        groups.setdefault(result.point_id, []).append(result.value())
+    errors = [abs(one / other - 1.0) for values in groups.values()
+              for one, other in permutations(values, 2)]  # fmt: skip
+    if not errors:
+        return None
+    return Noise(
+        configurations=sum(len(values) > 1 for values in groups.values()),
+        median_abs_error=float(np.median(errors)), p90_abs_error=float(np.quantile(errors, 0.9)),
     )  # fmt: skip
 
 

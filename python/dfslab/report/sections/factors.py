@@ -127,6 +127,14 @@ def _validation(found: Learning) -> Markup:
         "into both parts and flatter; the other columns leave out whole layouts, rates and scales."
     ))  # fmt: skip
     parts.append(table(["method", *kinds], rows))
+    if found.noise is not None:
+        parts.append(note(
+            f"One run predicted by another of the same configuration errs by "
+            f"{percent(found.noise.median_abs_error)} in the median and by "
+            f"{percent(found.noise.p90_abs_error)} in one of ten "
+            f"({found.noise.configurations} configurations were repeated): nothing learnt from "
+            "such runs can be asked for less."
+        ))  # fmt: skip
     gaps = ", ".join(f"{name} {percent(rows)} instead of {percent(layouts)}"
                      for name, (rows, layouts) in found.validation.leakage.items())  # fmt: skip
     parts.append(note(f"The leakage gap: on random rows {gaps}."))
