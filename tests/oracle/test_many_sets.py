@@ -23,7 +23,7 @@ DESCRIBED = sorted(discover.members("filesystems", folders=True))
 
 def situation(system, clients):
     described = discover.file_system(system)
-    deployment = standard(described, servers=4, clients=1)
+    deployment = standard(described, 4, 1, 125e6, 0.0, 60e6)
     return Situation(build(Scenario, {
         "name": "many", "deployment": deployment.model_dump(mode="json"),
         "file_system": {"name": system},

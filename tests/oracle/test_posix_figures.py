@@ -69,7 +69,8 @@ def test_shards_are_forced_on_all_bricks_at_once():
     given = situation("glusterfs", 4, parameters=sharded, file_size="512 MiB")
     by_hand_s = 512 / LINK + 1.3 * 512 / 4 / DISK
     for rate in rates_mib_per_s(given):
-        assert rate == pytest.approx(512 / by_hand_s, rel=0.03)
+        # Frames and calls, which the hand leaves out, take 3 %.
+        assert rate == pytest.approx(512 / by_hand_s, rel=0.04)
         assert rate == pytest.approx((70.5 + 59.2 + 63.8) / 3, rel=0.15)
     one_shard = situation("glusterfs", 4, parameters=sharded, file_size="16 MiB")
     whole = situation("glusterfs", 4, file_size="16 MiB")
@@ -128,6 +129,7 @@ def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
         given = situation("glusterfs", 3, "2 ms", name="sequential_read", file_size=size,
                           fsync=False, parameters=parameters)  # fmt: skip
         given.environment["brick.nic_bandwidth"] = given.environment["client.nic_bandwidth"] = 1e12
+        given.environment["kept"] = 0.0
         time_s = 1 / given.predict(dict.fromkeys(given.constants, 1e-15)).rate_per_s
         assert time_s == pytest.approx(trips * 4e-3, rel=1e-3), (parameters, size)
 

@@ -103,12 +103,13 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
     deployment = build(Deployment, {"node": nodes})
     values = {"network_latency": 5e-5, "loopback_latency": 0.0, "file_size": 3e6,
               "transfer_size": 131072.0, "clients": 1.0, "direct": 0.0, "cold": 0.0,
-              "fsync": 1.0, "scattered": 0.0, "entries": 10.0}  # fmt: skip
+              "fsync": 1.0, "scattered": 0.0, "entries": 10.0, "kept": 0.0}  # fmt: skip
     values |= {p.key: float(p.default) for p in system.parameters}
     for role in system.roles:
         for kind, number in (("frequency", 2.5e9), ("nic_bandwidth", 1e12), ("nic_latency", 0.0),
                              ("disk_read_rate", 1e9), ("disk_write_rate", 1e9),
-                             ("disk_latency", 1e-4), ("instances", 64.0)):  # fmt: skip
+                             ("disk_latency", 1e-4), ("call_time", 1e-6), ("copy_rate", 1e10),
+                             ("instances", 64.0)):  # fmt: skip
             values[f"{role.name}.{kind}"] = number
     numbers = Reader(Placement(deployment), values)
     for operation, tree in system.operations.items():

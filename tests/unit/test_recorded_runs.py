@@ -105,7 +105,9 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
         "rate": rate,
     }
     asked["file_system"] |= {"handler_count": 2, "call_queue": 5}
-    asked["sweep"] = []
+    asked["sweep"], asked["judge"] = [], {}
+    # Enough clients that the NameNode is what limits.
+    asked["deployment"]["node"][2]["count"] = 8
     # The mean knows no load that arrives at a rate, so a scenario that names it is refused.
     asked["run"]["methods"] = ["sequence"]
     (tmp_path / "open.toml").write_text(build(Scenario, asked).toml())
@@ -122,6 +124,6 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
         return
     # A queue of ten calls has an end: what is let in waits for ten others.
     assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(told["largest_rate_per_s"])
-    assert told["refused"] > 0.99
+    assert told["refused"] > 0.95
     assert response["value"] < 30 / told["largest_rate_per_s"] + 1e-3
     assert any("call queue" in note for note in found["notes"])

@@ -67,8 +67,14 @@ def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
 def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, ...]]:
     """An operation's parts before its outermost step of that name, the step, and those after.
 
-    Where no step is called so, the whole operation is the transfer.
+    Where no step is called so, the whole operation is the transfer. Of an operation that is done in
+    one of several ways, each call may be done in each of them.
     """
+    if isinstance(tree, Choice) and not tree.name:
+        ways = [(share, _split(branch, name)) for share, branch in tree.branches]
+        before = choice(*((share, seq(*way[0])) for share, way in ways))
+        moved = choice(*((share, way[1]) for share, way in ways))
+        return (before,), moved, (choice(*((share, seq(*way[2])) for share, way in ways)),)
     parts = tree.steps if isinstance(tree, Seq) and not tree.name else (tree,)
     for at, part in enumerate(parts):
         step = _named(part, (name,))
