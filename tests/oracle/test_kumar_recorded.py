@@ -15,7 +15,7 @@ from dfslab.studies.legal import legal
 from sklearn.model_selection import GroupKFold
 
 ROOT = Path(__file__).parents[2] / "scenarios"
-# What the issue of the study asks for: the grey box's error and what its intervals cover.
+# What the study is held to: the grey box's error and what its intervals cover.
 MOST_ERROR, COVERAGE = 0.15, (0.82, 0.96)
 
 
