@@ -33,10 +33,11 @@ class Advice(BaseModel):
 
 def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice]:
     """Changes of the deployment that help, the best first; empty when none is worth saying."""
-    draws = _draws(calibration, seed)
     situation = Situation(point.scenario)
+    # What was never measured stays at its prior.
+    draws = [{**situation.constants, **drawn} for drawn in _draws(calibration, seed)]
     base = situation.predict_many(draws).rate_per_s
-    limit = situation.predict(calibration.values).binding
+    limit = situation.predict(draws[0]).binding
     found = []
     for change, scenario in _changes(point.scenario):
         changed = Situation(scenario)

@@ -1,0 +1,30 @@
+"""Advice on what to change: its numbers are the model's own, whatever was or was not measured."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import synthetic
+from dfslab.models.demand import Calibration, Constant
+from dfslab.models.prediction import Situation
+from dfslab.studies.advise import advise
+
+
+def test_a_constant_that_was_never_measured_stays_at_its_prior():
+    """An operation that was held out has constants that no fit has seen."""
+    (point, *_) = synthetic.scenario(sizes=("16 MiB",), clients=(1,), hold_out=()).points()
+    given = Situation(point.scenario)
+    every = tuple(Constant(key, "", "s", value, 1e-3, 1.0)
+                  for key, value in given.constants.items())  # fmt: skip
+    assert len(every) > 1
+    partly, wholly = (
+        advise(point, Calibration(seen, 1e-6 * np.eye(len(seen)), {"*": 0.1}, 10))
+        for seen in (every[:1], every)
+    )
+    assert wholly
+    assert [one.change for one in partly] == [one.change for one in wholly]
+    for one, other in zip(partly, wholly, strict=True):
+        assert one.gain == pytest.approx(other.gain, rel=0.01)
+        assert math.isfinite(one.high)
