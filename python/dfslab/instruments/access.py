@@ -10,8 +10,9 @@ import os
 import shutil
 import socket
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -196,9 +197,15 @@ def _writable(directory: Path) -> None:
     key = "file_system.access.directory"
     if not directory.is_dir():
         raise InputError(key, str(directory), "must be an existing directory")
+    # Named before it is made, so that an interrupt just behind the making still finds it.
+    tried = directory / f"dfslab-{uuid.uuid4().hex[:12]}"
     try:
         # Only trying tells: root may write anywhere but where nobody can.
-        os.rmdir(tempfile.mkdtemp(prefix="dfslab-", dir=directory))
+        try:
+            os.mkdir(tried, 0o700)
+        finally:
+            with suppress(FileNotFoundError):
+                os.rmdir(tried)
     except OSError as error:
         raise InputError(key, str(directory), f"must be writable: {error.strerror}") from error
 
