@@ -32,7 +32,8 @@ from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear")
 CONFORMAL_FOLDS = 5
-FEWEST = 8
+# Conformal prediction needs more errors than one in how many may lie outside.
+FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
 # Columns by which the grey-box model has slopes of its own: what is done, and by which cache.
