@@ -1,7 +1,9 @@
 """What tracing costs: a call in a loop, and HDFS with the agent, without it, and with a peer.
 
 Three beds stand at once and take turns, so that each round is compared with its neighbours; the
-figure is the median over rounds. The peer traces the same methods and exports nothing.
+figure is the median over rounds. The peer traces the same methods and exports nothing. What is
+compared is the steady state: a fresh JVM spends its first tens of thousands of calls compiling
+(here a round shrinks to a tenth), and the traced one, which has more to compile, lags behind.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ PLANTED = HERE.parent / "tests" / "planted" / "Planted.java"
 POM, LOAD = HERE / "otel-pom.xml", HERE / "HdfsLoad.java"
 OTEL = "2.20.1"
 LOOPS = 5
-ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "12"))
-LOADS = {"metadata": "metadata 100", "data": "data 64"}
+# A load's line, the rounds that warm up, and those that count.
+SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
+LOADS = {"metadata": ("metadata 100", 40, 36), "data": ("data 64", 3, 12)}
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -115,28 +118,36 @@ def hdfs_figures(folder: Path) -> dict[str, float]:
         for name, bed in (("plain", plain), ("traced", traced), ("otel", otel)):
             teams[name] = Contender(bed, folder)
             stack.callback(teams[name].close)
-        return {key: value for name, line in LOADS.items()
-                for key, value in ratios(name, line, teams).items()}  # fmt: skip
+        return {key: value for name, load in LOADS.items()
+                for key, value in ratios(name, *load, teams).items()}  # fmt: skip
 
 
-def ratios(name: str, line: str, teams: dict[str, Contender]) -> dict[str, float]:
-    """Rounds in turns, forwards and backwards, after two that warm up."""
+def ratios(name: str, line: str, warm_up: int, counted: int,
+           teams: dict[str, Contender]) -> dict[str, float]:  # fmt: skip
+    """Rounds in turns, forwards and backwards, after those that warm up."""
     rounds = []
-    for number in range(ROUNDS + 2):
+    warm_up, counted = max(1, round(warm_up * SCALE)), max(1, round(counted * SCALE))
+    for number in range(warm_up + counted):
         order = list(teams) if number % 2 else list(teams)[::-1]
         took = {team: teams[team].round(line) for team in order}
-        if number >= 2:
+        if number >= warm_up:
             rounds.append(took)
-            print(f"{name} {number - 1}: " + ", ".join(
+        if number in (0, warm_up - 1) or number % 8 == 0:
+            print(f"{name} {number - warm_up + 1}: " + ", ".join(
                 f"{team} {took[team][0]:.2f} s, cpu {took[team][1]:.2f} s" for team in teams
             ), flush=True)  # fmt: skip
 
-    def ratio(team: str, part: int) -> float:
-        return statistics.median(took[team][part] / took["plain"][part] for took in rounds)
+    def slowdown(team: str) -> float:
+        return statistics.median(took[team][0] / took["plain"][0] for took in rounds)
+
+    def processor(team: str) -> float:
+        # A round is few ticks of the processor's clock: only their sums can be compared.
+        spent_s, plain_s = (sum(took[who][1] for took in rounds) for who in (team, "plain"))
+        return spent_s / plain_s if plain_s else float("nan")
 
     return {
-        f"{name}_slowdown": ratio("traced", 0), f"{name}_cpu_ratio": ratio("traced", 1),
-        f"otel_{name}_slowdown": ratio("otel", 0), f"otel_{name}_cpu_ratio": ratio("otel", 1),
+        f"{name}_slowdown": slowdown("traced"), f"{name}_cpu_ratio": processor("traced"),
+        f"otel_{name}_slowdown": slowdown("otel"), f"otel_{name}_cpu_ratio": processor("otel"),
     }  # fmt: skip
 
 

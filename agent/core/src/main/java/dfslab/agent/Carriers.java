@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /** The causes that objects carry from thread to thread; a carrier's end is the entry's end. */
 public final class Carriers {
   static final int LIMIT = 65_536;
-  private static final ConcurrentHashMap<Key, Context> CAUSES = new ConcurrentHashMap<>();
+  private static final ConcurrentHashMap<Object, Context> CAUSES = new ConcurrentHashMap<>();
   private static final ReferenceQueue<Object> ENDED = new ReferenceQueue<>();
 
   private Carriers() {}
@@ -33,6 +33,25 @@ public final class Carriers {
     }
   }
 
+  /** The object in a question: not another weak reference for the collector to look at. */
+  private static final class Asked {
+    private final Object carrier;
+
+    Asked(Object carrier) {
+      this.carrier = carrier;
+    }
+
+    @Override
+    public int hashCode() {
+      return System.identityHashCode(carrier);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof Key key && key.get() == carrier;
+    }
+  }
+
   /** The carrier now stands for what this thread is in. */
   public static void put(Object carrier) {
     Context cause = Recorder.context();
@@ -47,6 +66,6 @@ public final class Carriers {
 
   /** Goes on with what the carrier stands for; the answer goes to {@link Recorder#exit}. */
   public static int resume(Object carrier) {
-    return Recorder.resume(carrier == null ? null : CAUSES.get(new Key(carrier, null)));
+    return Recorder.resume(carrier == null ? null : CAUSES.get(new Asked(carrier)));
   }
 }
