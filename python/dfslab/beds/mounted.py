@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,15 @@ class MountedBed(HostedBed):
 
     def settle(self) -> None:
         """After the first write: what is configured on the mounted file system."""
+
+    def counters(self) -> dict[str, str]:
+        """What its processes have counted: a name each, and a text as `counters.py` reads it."""
+        return {}
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Meanwhile single calls are kept, where the system can; `folder` gets them as traces."""
+        yield
 
     def start(self) -> None:
         """Servers, mounts, and a first write that every client can read."""

@@ -17,7 +17,7 @@ from rich.console import Group
 from rich.live import Live
 
 from dfslab.cli.bed_work import bed_module
-from dfslab.instruments import access, callprofile
+from dfslab.instruments import access, callprofile, counters
 from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
@@ -58,7 +58,7 @@ def record_command(
         raise InputError("--output", str(folder), "its directory does not exist")
     module = bed_module(name, "--on")
     if not hasattr(module.Bed, "client_environment"):
-        raise InputError("--on", name, "its processes cannot be traced; hdfs can")
+        return _record_mounted(module.Bed, name, values, command, folder, notify)
     told = module.parse_parameters(values)
     folder.mkdir(exist_ok=True)
     traced = {**told, "trace": True, "trace_directory": str(folder)}
@@ -73,18 +73,39 @@ def record_command(
     return profile([folder])
 
 
+def _record_mounted(
+    bed_class: Any, name: str, values: dict[str, str], command: Sequence[str], folder: Path,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
+    """The same on a bed whose servers count for themselves, in the directory of its mount."""
+    if not hasattr(bed_class, "counters"):
+        raise InputError("--on", name, "neither can its processes be traced nor do they count")
+    folder.mkdir(exist_ok=True)
+    with bed_class.up(values, notify=notify) as bed:
+        status = counters.record(bed, name, command, folder)
+    if status:
+        raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
+    for path in sorted(folder.glob(f"*{callprofile.TRACE_SUFFIX}")):
+        notify(f"single calls: {path}")
+    return profile([folder])
+
+
 def profile(files: Sequence[Path]) -> dict[str, Any]:
     """One profile of OTLP files, or of the profiles that traced JVMs wrote."""
     found = _existing(files)
     if not _of_jvms(found):
         return tracing.profile(found)
-    read = [(str(path), callprofile.read(path)) for path in found]
+    read = _profiles(found)
     top = callprofile.merge(read)
+    merged = callprofile.summary(read, top)
+    if all(file.counted for _, file in read):
+        # Sums of servers do not say who waited for whom.
+        return merged
     runnable_ns: dict[str, int] = defaultdict(int)
     for _, file in read:
         # As paths name it: a role, or one process of several.
         runnable_ns[file.service] += file.processor_ns + file.starved_ns
-    return {**callprofile.profile(found), "savings": gain.savings(top),
+    return {**merged, "savings": gain.savings(top),
             "parts": parts.ranking(top, runnable_ns)}  # fmt: skip
 
 
@@ -111,7 +132,9 @@ def exported(found: dict[str, Any], form: str) -> str:
 def folded(files: Sequence[Path]) -> str:
     """The same as folded stacks."""
     found = _existing(files)
-    return (callprofile if _of_jvms(found) else tracing).folded(found)
+    if _of_jvms(found):
+        return callprofile.folded(callprofile.merge(_profiles(found)))
+    return tracing.folded(found)
 
 
 def pprof(files: Sequence[Path]) -> bytes:
@@ -201,9 +224,22 @@ def _view(found: dict[str, Any]) -> Group:
     return Group(*terminal.ranking_tables(found))
 
 
+def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
+    """Profiles of traced JVMs, and what servers counted as such."""
+    found = []
+    for path in files:
+        whole = callprofile.is_profile(path)
+        found += [(str(path), callprofile.read(path))] if whole else counters.read(path)
+    return found
+
+
 def _of_jvms(files: Sequence[Path]) -> bool:
-    """Whether the files are profiles of traced JVMs. InputError when only some are."""
-    profiles = [path for path in files if callprofile.is_profile(path)]
+    """Whether the files hold sums of calls (of traced JVMs, of servers' counters), not spans.
+
+    InputError when only some do.
+    """
+    profiles = [path for path in files
+                if callprofile.is_profile(path) or counters.recognise(path)]  # fmt: skip
     if profiles and len(profiles) < len(files):
         other = next(path for path in files if path not in profiles)
         raise InputError("trace", str(other), "spans and profiles are reported apart")

@@ -16,12 +16,13 @@ from dfslab.spec.model import InputError, Model
 
 FORMAT = "dfslab-profile/1"
 SUFFIX = ".profile.json"
+TRACE_SUFFIX = ".trace"
 SUB_BUCKETS = 64
 MOST_RANKED = 1000
 MOST_DEPTH = 300
 KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail")
 WORK = ("service", "disk")
-SUMMED = ("count", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
+SUMMED = ("count", "timed", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"]
@@ -40,9 +41,11 @@ class Row(Model):
     bytes: Count = 0
     total_ns: Nanoseconds = 0
     self_ns: Nanoseconds = 0
-    min_ns: Nanoseconds = 0
-    max_ns: Nanoseconds = 0
+    min_ns: Nanoseconds | None = 0
+    max_ns: Nanoseconds | None = 0
     durations: list[tuple[Count, Count]] = []
+    # What a server that only counts says of times: nothing, or sums without extremes (null).
+    timed: bool = True
 
 
 class Losses(Model):
@@ -75,6 +78,7 @@ class File(Model):
     open_calls: Count
     processor_ns: Count = 0
     starved_ns: Count = 0
+    counted: bool = False  # sums of a server's own counters, of which no single call is known
     losses: Losses
     points: list[Point]
     nodes: list[Row]
@@ -88,6 +92,8 @@ class Node:
     kind: str = ""
     handed: bool = False  # on another thread than the step above
     count: int = 0
+    timed: int = 0  # calls whose times are known
+    unbounded: bool = False  # whether the extremes of some are not
     errors: int = 0
     bytes: int = 0
     total_ns: int = 0
@@ -111,12 +117,15 @@ class Node:
         self.bytes += row.bytes
         self.total_ns += row.total_ns
         self.self_ns += row.self_ns
+        self.timed += row.count if row.timed else 0
+        self.unbounded |= row.count > 0 and (row.min_ns is None or row.max_ns is None)
         if row.count:
-            self.min_ns = row.min_ns if self.min_ns is None else min(self.min_ns, row.min_ns)
+            lows = [low for low in (self.min_ns, row.min_ns) if low is not None]
+            self.min_ns = min(lows, default=None)
             own = self.of.setdefault(instance, [0, 0, 0])
             for place, value in enumerate((row.count, row.self_ns, row.bytes)):
                 own[place] += value
-        self.max_ns = max(self.max_ns, row.max_ns)
+        self.max_ns = max(self.max_ns, row.max_ns or 0)
         for low, count in row.durations:
             self.durations[low] += count
 
@@ -158,10 +167,11 @@ def is_profile(path: Path) -> bool:
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """Files, and for a folder the profiles in it."""
+    """Files, and for a folder the profiles in it, or else the traces."""
     found: list[Path] = []
     for path in paths:
-        found += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        inside = [sorted(path.glob(f"*{suffix}")) for suffix in (SUFFIX, TRACE_SUFFIX)]
+        found += (inside[0] or inside[1]) if path.is_dir() else [path]
     return found
 
 
@@ -245,9 +255,13 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
 def profile(paths: Sequence[Path]) -> dict[str, Any]:
     """Profiles of many processes as one: the tree by causing path, and its rankings."""
     files = [(str(path), read(path)) for path in paths]
-    top = merge(files)
+    return summary(files, merge(files))
+
+
+def summary(files: Sequence[tuple[str, File]], top: Node) -> dict[str, Any]:
+    """The same of profiles that are read, and merged at `top`."""
     if not top.children:
-        raise InputError("profile", None, "holds no call", str(paths[0]))
+        raise InputError("profile", None, "holds no call", files[0][0])
     work, waits = rankings(top)
     places = list(walk(top))
     calls = sum(node.count for _, node in places if node.kind != "detail")
@@ -260,6 +274,7 @@ def profile(paths: Sequence[Path]) -> dict[str, Any]:
         losses["open_calls"] += file.open_calls
         losses["points_off"] += sum(p.state not in ("woven", "unseen") for p in file.points)
     return {
+        "counted": any(file.counted for _, file in files),
         "spans": calls, "trees": trees, "shapes": len(top.children),
         "reduction": {"spans_before": calls, "spans_after": len(places), "rows": rows},
         "losses": losses,
@@ -292,7 +307,7 @@ def rankings(top: Node) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Work and waits, each by falling own time; details are in neither."""
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
-    entries.sort(key=lambda entry: (-entry[1].own_ns, entry[0]))
+    entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, entry[0]))
     rows = [(node.kind, _entry(path, node, all_ns)) for path, node in entries]
     return (
         [row for kind, row in rows if kind in WORK],
@@ -304,8 +319,8 @@ def _entry(path: str, node: Node, all_ns: int) -> dict[str, Any]:
     return {
         "name": node.name, "path": path, "kind": node.kind, "count": node.count,
         "errors": node.errors, "bytes": node.bytes, "total_s": node.total_ns / 1e9,
-        "self_s": node.own_ns / 1e9, "mean_s": node.total_ns / node.count / 1e9,
-        "share": node.own_ns / all_ns if all_ns else 0.0,
+        "self_s": node.own_ns / 1e9, "mean_s": _mean_s(node.total_ns, node.timed),
+        "timed": node.timed, "share": node.own_ns / all_ns if all_ns else 0.0,
         "total_ns": node.total_ns, "self_ns": node.own_ns,
         "instances": sorted(node.of),
     }  # fmt: skip
@@ -322,8 +337,12 @@ def _by_name(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         for key in SUMMED:
             sums[key] += entry[key]
         sums["instances"] = sorted({*sums["instances"], *entry["instances"]})
-        sums["mean_s"] = sums["total_s"] / sums["count"]
+        sums["mean_s"] = _mean_s(sums["total_ns"], sums["timed"])
     return sorted(named.values(), key=lambda entry: (-entry["self_ns"], entry["name"]))
+
+
+def _mean_s(total_ns: int, timed: int) -> float | None:
+    return total_ns / timed / 1e9 if timed else None
 
 
 def _nested(top: Node) -> list[dict[str, Any]]:
@@ -340,20 +359,25 @@ def _order(node: dict[str, Any]) -> tuple[int, str]:
 
 
 def _written(node: Node, children: list[dict[str, Any]]) -> dict[str, Any]:
+    bounded = not node.unbounded
+    # Sums alone tell no quantile and no spread.
+    single = bool(node.durations) or not node.count
     return {
         "name": node.name, "kind": node.kind or "service", "count": node.count,
-        "errors": node.errors, "bytes": node.bytes, "total_s": node.total_ns / 1e9,
-        "self_s": node.own_ns / 1e9, "min_s": (node.min_ns or 0) / 1e9, "max_s": node.max_ns / 1e9,
-        "p50_s": node.quantile_ns(0.5) / 1e9, "p99_s": node.quantile_ns(0.99) / 1e9,
+        "timed": node.timed, "errors": node.errors, "bytes": node.bytes,
+        "total_s": node.total_ns / 1e9, "self_s": node.own_ns / 1e9,
+        "min_s": (node.min_ns or 0) / 1e9 if bounded else None,
+        "max_s": node.max_ns / 1e9 if bounded else None,
+        "p50_s": node.quantile_ns(0.5) / 1e9 if single else None,
+        "p99_s": node.quantile_ns(0.99) / 1e9 if single else None,
         "total_ns": node.total_ns, "self_ns": node.own_ns, "served_ns": node.served_ns,
-        "sd_s": node.deviation_ns() / 1e9, "of": dict(sorted(node.of.items())),
+        "sd_s": node.deviation_ns() / 1e9 if single else None, "of": dict(sorted(node.of.items())),
         "instances": sorted(node.of), "exemplars": [], "children": children,
     }  # fmt: skip
 
 
-def folded(paths: Sequence[Path]) -> str:
+def folded(top: Node) -> str:
     """Folded stacks of the merged tree: own time in nanoseconds, sorted by stack."""
-    top = merge((str(path), read(path)) for path in paths)
     lines = [
         f"{path.replace(';', ':').replace('/', ';')} {max(0, node.own_ns)}\n"
         for path, node in walk(top) if node.kind != "detail"

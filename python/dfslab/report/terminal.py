@@ -105,11 +105,14 @@ def result_table(results: Iterable[Result]) -> Table:
     return table
 
 
-def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
-    """A trace's steps by self time; what they waited for apart, where the trace says."""
+def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]:
+    """A trace's steps by self time; what they waited for apart, where the trace says; losses."""
     title = (f"{profile['spans']} spans in {profile['trees']} call trees, "
              f"{profile['shapes']} after merging; by self time")  # fmt: skip
-    tables = [_steps(title, profile["ranking"][:most])]
+    if profile.get("counted"):
+        title = (f"{profile['spans']} calls as servers counted them, of which no single one is "
+                 "known; by self time")  # fmt: skip
+    tables: list[Table | str] = [_steps(title, profile["ranking"][:most])]
     if profile.get("waits"):
         tables.append(_steps("Waits: queues, locks, other processes", profile["waits"][:most]))
     if profile.get("savings") and profile["savings"]["steps"]:
@@ -120,7 +123,9 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table]:
         tables.append(changes_table(profile["compared"], most))
     if profile.get("clocks"):
         tables.append(clocks_table(profile["clocks"]))
-    return tables
+    lost = [f"{count:,} {kind.replace('_', ' ')}"
+            for kind, count in (profile.get("losses") or {}).items() if count]  # fmt: skip
+    return [*tables, *([f"Repaired or dropped: {', '.join(lost)}."] if lost else [])]
 
 
 def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:
@@ -195,11 +200,18 @@ def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name == "step" else "right")
     for row in rows:
         table.add_row(
-            _short(row["path"]), f"{row['count']}", units.text(row["self_s"], "s"),
-            f"{row['share']:.1%}", units.text(row["total_s"] / max(1, row["count"]), "s"),
+            _short(row["path"]), f"{row['count']}", *_times(row),
             units.text(row["bytes"], "B") if row["bytes"] else "",
         )  # fmt: skip
     return table
+
+
+def _times(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Own time, share and mean; where calls were only counted, nothing is known of them."""
+    if row.get("timed", row["count"]) == 0:
+        return "-", "-", "-"
+    mean_s = row["total_s"] / row.get("timed", row["count"])
+    return units.text(row["self_s"], "s"), f"{row['share']:.1%}", units.text(mean_s, "s")
 
 
 def _short(path: str) -> str:

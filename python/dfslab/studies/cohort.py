@@ -56,7 +56,8 @@ def _steps(roots: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     while open_nodes:
         node, path = open_nodes.pop()
         count, total_s, sd_s = node["count"], node["total_s"], node.get("sd_s", 0.0)
-        if count:
+        # Of a server's own counts nobody knows the spread, so they cannot be tested.
+        if count and sd_s is not None:
             mean = total_s / count
             held = sums.setdefault(path, [0.0, 0.0, 0.0])
             held[0] += count

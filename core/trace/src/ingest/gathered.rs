@@ -54,6 +54,14 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
+    /// Numbers the spans, each a tree of its own.
+    pub fn number(&mut self) {
+        for (number, span) in (self.numbered + 1..).zip(&mut self.store.spans) {
+            (span.span_id, span.parent_id) = (number, 0);
+        }
+        self.numbered += self.store.spans.len() as u64;
+    }
+
     /// Moves everything into the store of all files, with trace identities if there were none.
     pub fn move_into(&mut self, store: &mut SpanStore, without_traces: bool) {
         if without_traces {

@@ -7,6 +7,8 @@ use super::source::{Failure, Source};
 use crate::error::Place;
 use crate::span::{Span, SpanStore};
 
+const FIRST_LINES: usize = 8;
+
 /// A format of lines, told by the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -27,18 +29,18 @@ struct Call<'a> {
 }
 
 impl Form {
-    /// The format of a text whose first line is one of these.
+    /// The format of a text that has one of these among its first lines; a log may begin in the
+    /// middle of one.
     pub fn recognise(bytes: &[u8]) -> Option<Form> {
-        let end = bytes
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .unwrap_or(bytes.len());
-        let line = std::str::from_utf8(&bytes[..end.min(4096)]).ok()?;
-        if juicefs(line).is_some() {
-            return Some(Form::JuiceFs);
-        }
-        let (_, _, rest) = strace_head(line)?;
-        rest.contains('(').then_some(Form::Strace)
+        let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
+        lines.into_iter().find_map(|line| {
+            let line = String::from_utf8_lossy(&line[..line.len().min(4096)]);
+            if juicefs(&line).is_some() {
+                return Some(Form::JuiceFs);
+            }
+            let (_, _, rest) = strace_head(&line)?;
+            rest.contains('(').then_some(Form::Strace)
+        })
     }
 }
 
@@ -83,7 +85,8 @@ impl LineReader {
             };
             let line = String::from_utf8_lossy(&source.rest()[..length]);
             self.durations |= line.contains('<');
-            if !line.trim().is_empty() {
+            // JuiceFS writes "#" where there was nothing to tell for a second.
+            if !matches!(line.trim(), "" | "#") {
                 self.take(line.trim_end_matches(['\r', '\n']));
             }
             source.consume(length);
@@ -96,7 +99,11 @@ impl LineReader {
     }
 
     fn settle(&mut self, store: &mut SpanStore) {
-        self.found.nest();
+        match self.form {
+            Form::Strace => self.found.nest(),
+            // A mount's calls are never inside one another, though a program's threads overlap.
+            Form::JuiceFs => self.found.number(),
+        }
         self.found.move_into(store, true);
     }
 
@@ -203,17 +210,29 @@ fn strace<'a>(line: &'a str, begun: &mut HashMap<u64, (u64, String)>) -> Option<
     })
 }
 
-/// "2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>"
+/// "2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>",
+/// or as versions since 1.2 write it "… read (3,4096,0,9): (6) - OK <0.000344>".
 fn juicefs(line: &str) -> Option<Call<'_>> {
     let (date, rest) = line.split_once(' ')?;
     let (time, rest) = rest.split_once(' ')?;
     let (ids, rest) = rest.strip_prefix('[')?.split_once("] ")?;
     let (name, rest) = rest.split_once(' ')?;
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
-    let (arguments, answer) = rest.strip_prefix('(')?.split_once("): ")?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
+    let told = rest.strip_prefix('(')?;
+    // A file's name may hold anything, so the last such mark is the one before the status.
+    let marks = [") - ", "] - ", "): - "];
+    let newer = marks.iter().filter_map(|mark| told.rfind(mark).map(|at| at + mark.len()));
+    let answer = match newer.max() {
+        Some(at) => &told[at..],
+        None => told.split_once("): ")?.1,
+    };
+    let arguments = told.split(')').next().unwrap_or_default();
+    let asked = || arguments.split(',').nth(1)?.trim().parse().ok();
+    let moved = || told.split_once("): (")?.1.split(')').next()?.parse().ok();
     let bytes = match name {
-        "read" | "write" => arguments.split(',').nth(1)?.trim().parse().unwrap_or(0),
+        "read" => moved().or_else(asked).unwrap_or(0),
+        "write" => asked().unwrap_or(0),
         _ => 0,
     };
     Some(Call {

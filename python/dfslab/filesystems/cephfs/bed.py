@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 
 DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
 OSD_LIMIT_S = 90.0
+MOST_OPERATIONS = 20_000
 LEAST_BLOCK_BYTES = 3 << 30
 MEMORY_TARGET_BYTES = 939524096
 
@@ -69,6 +73,37 @@ class Bed(MountedBed):
             return ""
         said = ", ".join(f"{count} {state}" for state, count in states.items())
         return f"placement groups: {said or 'unknown'}"
+
+    def counters(self) -> dict[str, str]:
+        """Object stores and metadata server: all their perf counters since they started."""
+        return {name: self._told(host, name, "perf", "dump")
+                for name, host in self._answering.items()}  # fmt: skip
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """OpTracker keeps more operations than its usual twenty, and they are written at the end.
+
+        Newer operations push out older ones, so of a long command they are the last.
+        """
+        for name, host in self._answering.items():
+            kind = name.partition(".")[0]
+            self._told(host, name, "config", "set", f"{kind}_op_history_size", str(MOST_OPERATIONS))
+        began = datetime.now(UTC).isoformat()
+        yield
+        for name, host in self._answering.items():
+            told = json.loads(self._told(host, name, "dump_historic_ops"))
+            told["ops"] = [one for one in told["ops"] if one["initiated_at"] >= began]
+            if told["ops"]:
+                (folder / f"{name}.trace").write_text(json.dumps(told), encoding="utf-8")
+
+    @property
+    def _answering(self) -> dict[str, Host]:
+        """The daemons that answer at their sockets, by Ceph's names."""
+        stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
+        return {**stores, "mds.a": self._master}
+
+    def _told(self, host: Host, name: str, *words: str) -> str:
+        return host.run("ceph", "daemon", f"/run/ceph/ceph-{name}.asok", *words)
 
     @property
     def _master(self) -> Host:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,19 @@ class Bed(MountedBed):
             return {}
         said = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
         return profile(said)
+
+    def counters(self) -> dict[str, str]:
+        """Every brick's calls since its volume began, without ending the running interval."""
+        if not self.parameters["profile"]:
+            return {}
+        return {"bricks": self._gluster("volume", "profile", VOLUME, "info", "peek", "--xml")}
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Bricks count from here on, so that the extremes are those of what is traced."""
+        if self.parameters["profile"]:
+            self._gluster("volume", "profile", VOLUME, "info", "clear")
+        yield
 
     def _start_glusterd(self, host: Host) -> None:
         library, log, none = (host.folder / name for name in ("glusterd", "gluster-log", "gsyncd"))

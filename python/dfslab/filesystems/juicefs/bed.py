@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
@@ -13,6 +21,7 @@ from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 VOLUME = "dfslab"
 PORT = 6379
 HAND_OVER = "/tmp/fuse_fd_comm."
+MARK_LIMIT_S = 30.0
 
 
 class Bed(MountedBed):
@@ -71,6 +80,15 @@ class Bed(MountedBed):
                 if HAND_OVER in line:
                     host.run("rm", "-f", line[line.index(HAND_OVER) :])
 
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Every client's access log: each call between two that only mark beginning and end."""
+        logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
+        with ExitStack() as stack:
+            for log in logs:
+                stack.enter_context(log.following())
+            yield
+
     @property
     def _database(self) -> str:
         return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
@@ -81,6 +99,57 @@ class Bed(MountedBed):
                  "--maxmemory-policy", "noeviction", "--databases", "16"]  # fmt: skip
         self.run_in(host, name, words, lambda: host.tries(
             "redis-cli", "-h", host.address, "ping"), 0)  # fmt: skip
+
+
+class _AccessLog:
+    """The log of one client's mount while it is followed."""
+
+    def __init__(self, host: Host, mount: Path, folder: Path) -> None:
+        self.host, self.mount = host, mount
+        self.path = folder / f"{host.name}.trace"
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """The calls of this while are in the file, whole lines, when it is over."""
+        raw = self.path.with_suffix(".log")
+        marks = [f".dfslab-{uuid.uuid4().hex}" for _ in range(2)]
+        with raw.open("wb") as out:
+            reader = _reader(self.host.command(["cat", f"{self.mount}/.accesslog"]), out)
+        try:
+            self._mark(raw, marks[0])
+            yield
+            self._mark(raw, marks[1])
+        finally:
+            _end(reader)
+        lines = raw.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        # What is asked for a mark is answered in several lines.
+        first = max(at for at, line in enumerate(lines) if marks[0] in line) + 1
+        last = min(at for at, line in enumerate(lines) if marks[1] in line)
+        calls = [line for line in lines[first:last] if not line.startswith("#")]
+        self.path.write_text("".join(calls), encoding="utf-8")
+        raw.unlink()
+
+    def _mark(self, raw: Path, name: str) -> None:
+        """Ask for a name that nobody has until the log shows it: all before it is there then."""
+        deadline = time.monotonic() + MARK_LIMIT_S
+        while name.encode() not in raw.read_bytes():
+            if time.monotonic() > deadline:
+                raise BedError("not_ready", f"the access log of {self.host.name}", "stays silent")
+            self.host.tries("test", "-e", f"{self.mount}/{name}")
+            time.sleep(0.05)
+
+
+def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
+    """A process that copies to a file, in a group of its own."""
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
+                            stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+
+
+def _end(process: subprocess.Popen) -> None:
+    """End a process and those that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _juicefs() -> str:

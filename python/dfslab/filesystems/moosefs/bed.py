@@ -84,6 +84,10 @@ class Bed(MountedBed):
         parts = [f"{away} chunkservers"] if away else []
         return ", ".join(parts + [f"{n} chunks {kind}" for kind, n in short.items() if n])
 
+    def counters(self) -> dict[str, str]:
+        """Every client's calls since it mounted."""
+        return {host.name: host.run("cat", f"{self.mount_point}/.stats") for host in self.clients}
+
     def _launch(self, host: Host, command: str, name: str, data: Path, settings: dict[str, Any],
                 stage: int) -> None:  # fmt: skip
         common = {"WORKING_USER": "root", "WORKING_GROUP": "root", "DATA_PATH": data,

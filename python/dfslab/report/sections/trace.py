@@ -79,8 +79,7 @@ def _signed_seconds(ahead_ns: int) -> str:
 
 def _steps(ranking: list[dict[str, Any]]) -> Markup:
     rows = [
-        [row["path"], f"{row['count']:,}", seconds(row["self_s"]), share(row["share"]),
-         seconds(row["total_s"] / max(1, row["count"])),
+        [row["path"], f"{row['count']:,}", *_times(row),
          units.text(row["bytes"], "B") if row["bytes"] else ""]
         for row in ranking[:MOST_ROWS]
     ]  # fmt: skip
@@ -88,6 +87,14 @@ def _steps(ranking: list[dict[str, Any]]) -> Markup:
     rest = len(ranking) - len(rows)
     more = note(f"{rest} more steps spend less time than these.") if rest > 0 else Markup("")
     return table(head, rows) + more
+
+
+def _times(row: Mapping[str, Any]) -> list[Any]:
+    """Own time, share and mean; where calls were only counted, nothing is known of them."""
+    if row.get("timed", row["count"]) == 0:
+        return ["-", "-", "-"]
+    mean_s = row["total_s"] / row.get("timed", row["count"])
+    return [seconds(row["self_s"]), share(row["share"]), seconds(mean_s)]
 
 
 def _gains(savings: Mapping[str, Any] | None) -> Markup:
@@ -145,7 +152,11 @@ def _changes(compared: Mapping[str, Any]) -> Markup:
 
 def _compression(profile: Mapping[str, Any]) -> Markup:
     """How many spans and trees there were, what is left of them, what was lost on the way."""
-    text = Markup("{:,} spans in {:,} call trees, merged into <strong>{}</strong>").format(
+    told = "{:,} spans in {:,} call trees, merged into <strong>{}</strong>"
+    if profile.get("counted"):
+        told = ("{:,} calls as servers counted them, {:,} of them outermost, in "
+                "<strong>{}</strong>; of sums no single call and no quantile is known")  # fmt: skip
+    text = Markup(told).format(
         profile["spans"], profile["trees"],
         "1 shape" if profile["shapes"] == 1 else f"{profile['shapes']:,} shapes",
     )  # fmt: skip

@@ -1,0 +1,92 @@
+"""What Ceph's daemons count: `ceph daemon NAME perf dump`, of object stores and metadata servers.
+
+A perf counter that averages times dumps its `avgcount`, `sum` (seconds) and `avgtime`; one that
+averages sizes has no `avgtime`. The counters overlap, so the ones known to be parts of another are
+hung below it and what is not known is shown as detail, outside the ranking.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.spec.counters import Counted, Counters, Kind, NotUnderstood
+
+WHAT = "ceph daemon NAME perf dump"
+# Section and counter -> the one above, what kind of time it is, and where its bytes are counted.
+Known = tuple[str, Kind, tuple[str, ...]]
+KNOWN: dict[str, Known] = {
+    "osd.op_before_queue_op_lat": ("", "service", ()),
+    "osd.op_before_dequeue_op_lat": ("", "queue", ()),
+    "osd.op_r_latency": ("", "service", ("op_r_out_bytes",)),
+    "osd.op_r_prepare_latency": ("osd.op_r_latency", "service", ()),
+    "osd.op_w_latency": ("", "service", ("op_w_in_bytes",)),
+    "osd.op_w_prepare_latency": ("osd.op_w_latency", "service", ()),
+    "osd.op_rw_latency": ("", "service", ("op_rw_in_bytes", "op_rw_out_bytes")),
+    "osd.op_rw_prepare_latency": ("osd.op_rw_latency", "service", ()),
+    "osd.subop_w_latency": ("", "service", ("subop_w_in_bytes",)),
+    "osd.subop_pull_latency": ("", "service", ()),
+    "osd.subop_push_latency": ("", "service", ("subop_push_in_bytes",)),
+    "bluestore.commit_lat": ("", "service", ()),
+    "bluestore.state_prepare_lat": ("bluestore.commit_lat", "service", ()),
+    "bluestore.state_aio_wait_lat": ("bluestore.commit_lat", "disk", ()),
+    "bluestore.state_io_done_lat": ("bluestore.commit_lat", "queue", ()),
+    "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
+    "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
+    "bluestore.read_lat": ("", "service", ()),
+    # Metadata of objects is waited for here as well, outside of reads.
+    "bluestore.read_wait_aio_lat": ("", "disk", ()),
+    "mds_log.jlat": ("", "disk", ()),
+}
+# Every kind of request has a counter of its own.
+REQUEST = ("mds_server.req_", "_latency")
+SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
+# A sum of seconds or a count beyond these is no measurement.
+MOST_S, MOST_CALLS = 1e9, 1 << 62
+
+
+def recognise(head: bytes) -> bool:
+    """Whether a file that begins so is one: sections of counters, many of them averages."""
+    return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
+
+
+def read(text: str, name: str) -> list[Counters]:
+    """The times of one daemon since it started; which one it is only its file's name says."""
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NotUnderstood(f"is no JSON: {error}") from error
+    rows: list[Counted] = []
+    if not isinstance(table, dict):
+        raise NotUnderstood("is no object of sections")
+    for section, counters in table.items():
+        for counter, told in counters.items() if isinstance(counters, dict) else ():
+            if isinstance(told, dict) and "avgtime" in told:
+                rows += _counted(f"{section}.{counter}", told, counters)
+    found = {row.step for row in rows}
+    order = {step: place for place, step in enumerate(KNOWN)}
+    rows.sort(key=lambda row: order.get(row.step, len(order)))
+    service = next((SERVICES[key] for key in SERVICES if key in table), "ceph")
+    known = tuple(row for row in rows if not row.above or row.above in found)
+    return [Counters(service, name, known)] if known else []
+
+
+def _counted(step: str, told: Mapping[str, Any], counters: Mapping[str, Any]) -> list[Counted]:
+    count, sum_s = _number(step, told, "avgcount"), _number(step, told, "sum")
+    if not count:
+        return []
+    above, kind, sizes = KNOWN.get(step, ("", "detail", ()))
+    if step.startswith(REQUEST[0]) and step.endswith(REQUEST[1]):
+        kind = "service"
+    moved = sum(int(_number(step, counters, size)) for size in sizes if size in counters)
+    return [Counted(step, int(count), above, kind, bytes=moved, total_ns=round(sum_s * 1e9))]
+
+
+def _number(step: str, told: Mapping[str, Any], key: str) -> float:
+    value = told.get(key)
+    most = MOST_S if key == "sum" else MOST_CALLS
+    if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value < most:
+        raise NotUnderstood(f"{step}: {key} is {str(value)[:40]}, no sum of calls or seconds")
+    return value

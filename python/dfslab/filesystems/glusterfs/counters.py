@@ -1,0 +1,76 @@
+"""What GlusterFS' bricks count: `gluster volume profile VOLUME info --xml` (io-stats)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from dfslab.spec.counters import Counted, Counters, NotUnderstood
+
+WHAT = "gluster volume profile VOLUME info --xml"
+SERVICE = "brick"
+# A brick waits here for another client's lock, not for its disk.
+LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
+MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
+
+
+def recognise(head: bytes) -> bool:
+    """Whether a file that begins so is one."""
+    return b"<volProfile>" in head
+
+
+def read(text: str, name: str) -> list[Counters]:
+    """Every brick's calls since counting began: by operation, reads and writes by size."""
+    try:
+        table = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise NotUnderstood(f"is no XML: {error}") from error
+    bricks = []
+    for brick in table.iter("brick"):
+        stats = brick.find("cumulativeStats")
+        if stats is None:
+            stats = brick.find("intervalStats")
+        told = brick.findtext("brickName", "")
+        if stats is not None and told:
+            rows = tuple(row for fop in stats.iter("fop") for row in _operation(fop, stats))
+            bricks.append(Counters(SERVICE, told, rows))
+    return bricks
+
+
+def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator[Counted]:
+    name, calls = fop.findtext("name", ""), _whole(fop, "hits")
+    least, most = (_number(fop, key) for key in ("minLatency", "maxLatency"))
+    # Forget, release and releasedir are told to a brick, which counts them and takes no time.
+    timed = most is not None and most > 0
+    total = (_number(fop, "avgLatency") or 0) * calls
+    moved, by_size = MOVED.get(name, ("", ""))
+    yield Counted(
+        name, calls, kind="lock" if name in LOCKS else "service",
+        bytes=_whole(stats, moved) if moved else 0,
+        total_ns=round(total) if timed else None,
+        min_ns=round(least) if timed and least is not None else None,
+        max_ns=round(most) if timed and most is not None else None,
+    )  # fmt: skip
+    for block in stats.iter("block") if by_size else ():
+        if count := _whole(block, by_size):
+            size = _whole(block, "size")
+            step = f"{by_size} of {size} to {2 * size - 1} B"
+            yield Counted(step, count, above=name, kind="detail")
+
+
+def _number(element: ElementTree.Element, key: str) -> float | None:
+    text = element.findtext(key)
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    # A sum of nanoseconds beyond this (29 years) is no measurement.
+    if not 0 <= value < 1e18:
+        raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
+    return value
+
+
+def _whole(element: ElementTree.Element, key: str) -> int:
+    return int(_number(element, key) or 0)

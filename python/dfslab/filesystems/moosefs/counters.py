@@ -1,0 +1,45 @@
+"""What a MooseFS client counts: the `.stats` of its mount, calls by kind without their times."""
+
+from __future__ import annotations
+
+import re
+
+from dfslab.spec.counters import Counted, Counters, NotUnderstood
+
+WHAT = "MOUNT/.stats"
+# "fuse_ops.lookup.master.error: 3"; a value in brackets is a level, not a count.
+LINE = re.compile(r"([a-z_]+)((?:\.[\w#+-]+)*): (\[)?(-?\d+)\]?")
+CALLS = "fuse_ops"
+MOST = 1 << 62
+
+
+def recognise(head: bytes) -> bool:
+    """Whether a file that begins so is one."""
+    return head.startswith(b"fuse_ops: ")
+
+
+def read(text: str, name: str) -> list[Counters]:
+    """One client's calls; which client it is only its file's name says."""
+    counts: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        told = LINE.fullmatch(line.strip())
+        if told is None or not 0 <= int(told[4]) < MOST:
+            raise NotUnderstood(f"line {number} is no name and count: {line[:60]!r}")
+        if told[3] is None:
+            counts[told[1] + told[2]] = int(told[4])
+    rows = []
+    for key, count in counts.items():
+        parent, _, _ = key.rpartition(".")
+        if key == CALLS or not key.startswith(f"{CALLS}.") or not count:
+            continue
+        step = key.removeprefix(f"{CALLS}.")
+        above = "" if parent == CALLS else parent.removeprefix(f"{CALLS}.")
+        errors = counts.get(f"{key}.error", 0)
+        rows.append(Counted(step, count, above if counts.get(parent) else "",
+                            "detail" if above else "service", errors=errors))  # fmt: skip
+    rows += [
+        Counted(f"packets {way} (master)", packets, kind="detail",
+                bytes=counts.get(f"master.bytes_{way}", 0))
+        for way in ("sent", "received") if (packets := counts.get(f"master.packets_{way}", 0))
+    ]  # fmt: skip
+    return [Counters("client", name, tuple(rows))] if rows else []

@@ -1,0 +1,136 @@
+"""What servers counted themselves, in the shape of call profiles: sums by kind of call.
+
+Nothing is invented: a counter has no single calls, so it has no spans, no quantiles, and extremes
+or times only where the server keeps them.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dfslab import discover
+from dfslab.instruments import callprofile
+from dfslab.instruments.callprofile import File, Row
+from dfslab.spec.counters import Counters, NotUnderstood
+from dfslab.spec.model import InputError
+
+# What servers dump is kilobytes; nobody's counters are larger than this.
+MOST_BYTES = 64 << 20
+HEAD_BYTES = 1 << 18
+
+
+def formats() -> dict[str, ModuleType]:
+    """File system -> its `counters.py`, of all that have one."""
+    folders = discover.members("filesystems", folders=True)
+    return {name: discover.load(folder / "counters.py") for name, folder in folders.items()
+            if (folder / "counters.py").is_file()}  # fmt: skip
+
+
+def recognise(path: Path) -> str:
+    """The file system whose counters a file holds; empty if it holds none."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return next((name for name, one in formats().items() if one.recognise(head)), "")
+
+
+def read(path: Path) -> list[tuple[str, File]]:
+    """(name, profile) of every process in a file. InputError says what is wrong with it."""
+    if path.stat().st_size > MOST_BYTES:
+        raise InputError("trace", str(path), f"counters of more than {MOST_BYTES >> 20} MiB")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return [(str(path), file) for file in understood(recognise(path), text, path.name)]
+
+
+def understood(system: str, text: str, name: str, empty: bool = False) -> list[File]:
+    """The processes whose counters a text of that file system holds; `name` is what it is called.
+
+    InputError when it is not what it should be, or holds no call and may not be `empty`.
+    """
+    module = formats()[system]
+    try:
+        found = module.read(text, name)
+    except NotUnderstood as error:
+        raise InputError("trace", name, f"{module.WHAT}: {error}") from error
+    files = [_file(f"{system}-{one.service}", one) for one in found]
+    if not empty and not any(row.count for file in files for row in file.nodes):
+        raise InputError("trace", name, f"{module.WHAT}: holds no call")
+    return files
+
+
+def _file(service: str, told: Counters) -> File:
+    """One process."""
+    places = {row.step: place for place, row in enumerate(told.rows)}
+    rows = [
+        Row(above=places[row.above] if row.above else -1, step=row.step, kind=row.kind,
+            count=row.count, errors=row.errors, bytes=row.bytes, timed=row.total_ns is not None,
+            total_ns=row.total_ns or 0, min_ns=row.min_ns, max_ns=row.max_ns)
+        for row in told.rows
+    ]  # fmt: skip
+    return _with_own_times(File(
+        format=callprofile.FORMAT, service=service, instance=told.instance, pid=0,
+        started_unix_ns=0, written_unix_ns=0, last=True, trees=0, open_calls=0,
+        counted=True, losses=callprofile.Losses(), points=[], nodes=rows,
+    ))  # fmt: skip
+
+
+def _with_own_times(file: File) -> File:
+    """The same, each row's own time being what the rows below it do not account for."""
+    below = [0] * len(file.nodes)
+    for row in file.nodes:
+        if row.above >= 0 and row.kind != "detail":
+            below[row.above] += row.total_ns
+    rows = [row.model_copy(update={"self_ns": max(0, row.total_ns - part)})
+            for row, part in zip(file.nodes, below, strict=True)]  # fmt: skip
+    return file.model_copy(update={"nodes": rows})
+
+
+def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
+    """What each process counted between two readings; all of one that counted anew meanwhile."""
+    before = {(file.service, file.instance): file for file in earlier}
+    found = []
+    for file in later:
+        was = before.get((file.service, file.instance))
+        told = callprofile.since(was, file) if was else file
+        anew = any(row.count < 0 or row.total_ns < 0 for row in told.nodes)
+        found.append(file if anew else _with_own_times(told))
+    return found
+
+
+def record(bed: Any, system: str, command: Sequence[str], folder: Path) -> int:
+    """Run a command in a client host of a mounted bed, beside its mount; the command's status.
+
+    `folder` gets what the servers counted meanwhile as a profile each, and the traces of single
+    calls that the system keeps.
+    """
+    host = bed.clients[0]
+    script = f'cd {shlex.quote(str(bed.mount_point))} && exec "$@"'
+    with bed.tracing(folder):
+        before = _counted(bed, system)
+        # Standard output is for the profile.
+        done = subprocess.run(host.command(["sh", "-c", script, "sh", *command]),
+                              env=dict(host.env), stdout=sys.stderr)  # fmt: skip
+        after = _counted(bed, system)
+    for number, file in enumerate(between(before, after), 1):
+        if any(row.count for row in file.nodes):
+            path = folder / f"{file.service}-{number}{callprofile.SUFFIX}"
+            path.write_text(written(file), encoding="utf-8")
+    return done.returncode
+
+
+def _counted(bed: Any, system: str) -> list[File]:
+    texts = bed.counters().items()
+    return [file for name, text in texts for file in understood(system, text, name, empty=True)]
+
+
+def written(file: File) -> str:
+    """A profile as the text of a file."""
+    return json.dumps(
+        {"format": file.format, **file.model_dump(mode="json")}, separators=(",", ":")
+    )

@@ -1,0 +1,39 @@
+"""Calls that a server counted itself: sums by kind of call, where no single call is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Calls of one kind; what is None the server does not say, which is not the same as zero.
+
+    `above` names the earlier row that these calls are a part of. Times in nanoseconds.
+    """
+
+    step: str
+    count: int
+    above: str = ""
+    kind: Kind = "service"
+    errors: int = 0
+    bytes: int = 0
+    total_ns: int | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What one process of a file system counted: a role (`service`) and which one (`instance`)."""
+
+    service: str
+    instance: str
+    rows: tuple[Counted, ...]
+
+
+class NotUnderstood(Exception):
+    """A text that was recognised is not what it should be; the message says where."""

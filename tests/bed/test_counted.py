@@ -1,0 +1,26 @@
+"""Commands recorded on real file systems whose servers count: every byte and call is there."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.cli import trace_work
+from dfslab.instruments import counters
+
+pytestmark = pytest.mark.bed
+WRITES, SIZE_BYTES = 20, 4096
+COMMAND = ["dd", "if=/dev/zero", "of=written", f"bs={SIZE_BYTES}", f"count={WRITES}", "oflag=sync"]
+
+
+@pytest.mark.parametrize("system", ["glusterfs", "juicefs"])
+def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
+    folder = tmp_path / "traced"
+    found = trace_work.record_command(system, {}, COMMAND, folder, lambda text: None)
+    named = {row["name"].rpartition(":")[2].lower(): row for row in found["ranking_by_name"]}
+    # Each write is synchronous, so none can be put together with another on its way.
+    assert named["write"]["bytes"] == WRITES * SIZE_BYTES
+    assert named["write"]["count"] == WRITES
+    assert named["create"]["count"] >= 1
+    assert 0 < named["write"]["total_s"] < 60
+    assert found.get("counted", False) is (system in counters.formats())
+    if system == "juicefs":
+        assert not any(found["losses"].values())

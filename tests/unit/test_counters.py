@@ -1,0 +1,154 @@
+"""What servers counted themselves: recorded outputs understood, differences, damage refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from dfslab.cli import trace_work
+from dfslab.instruments import callprofile, counters
+from dfslab.spec.model import InputError
+
+RECORDED = Path(__file__).parent.parent / "recorded"
+FILES = {
+    "glusterfs": RECORDED / "glusterfs-profile.xml",
+    "cephfs": RECORDED / "ceph-osd.0-perf.json",
+    "moosefs": RECORDED / "moosefs.stats",
+}
+
+
+def places(path):
+    """Every place of one file's tree, by its path."""
+    top = callprofile.merge(counters.read(path))
+    return dict(callprofile.walk(top))
+
+
+def test_each_is_recognised_by_its_content(tmp_path):
+    for system, path in FILES.items():
+        other = tmp_path / "unnamed"
+        other.write_bytes(path.read_bytes())
+        assert counters.recognise(other) == system
+    nothing = tmp_path / "nothing"
+    nothing.write_text('{"resourceSpans": []}')
+    assert counters.recognise(nothing) == ""
+
+
+def test_every_call_of_every_brick_of_glusterfs():
+    found = places(FILES["glusterfs"])
+    table = ElementTree.parse(FILES["glusterfs"])
+    stats = list(table.iter("cumulativeStats"))
+    for name in {one.text for one in table.iter("name")}:
+        told = [fop for part in stats for fop in part.iter("fop") if fop.findtext("name") == name]
+        calls = [int(fop.findtext("hits")) for fop in told]
+        total = sum(
+            float(fop.findtext("avgLatency")) * n for fop, n in zip(told, calls, strict=True)
+        )
+        node = found[f"glusterfs-brick:{name}"]
+        assert node.count == sum(calls)
+        assert node.total_ns == pytest.approx(total, abs=len(told)), name
+        assert not node.durations
+    writes = found["glusterfs-brick:WRITE"]
+    assert writes.bytes == sum(int(part.findtext("totalWrite")) for part in stats)
+    assert len(writes.of) == 3, "three bricks"
+    by_size = [
+        node.count for path, node in found.items() if path.startswith("glusterfs-brick:WRITE/")
+    ]
+    assert sum(by_size) == writes.count
+
+
+def test_known_parts_of_ceph_are_hung_below_the_whole():
+    found = places(FILES["cephfs"])
+    told = json.loads(FILES["cephfs"].read_text())
+    whole = found["cephfs-osd:osd.op_w_latency"]
+    part = whole.children["osd.op_w_prepare_latency"]
+    assert whole.count == told["osd"]["op_w_latency"]["avgcount"]
+    assert whole.total_ns == round(told["osd"]["op_w_latency"]["sum"] * 1e9)
+    assert whole.self_ns == whole.total_ns - part.total_ns
+    assert whole.bytes == told["osd"]["op_w_in_bytes"]
+    assert found["cephfs-osd:rocksdb.submit_latency"].kind == "detail"
+    requests = places(RECORDED / "ceph-mds.a-perf.json")
+    assert requests["cephfs-mds:mds_server.req_create_latency"].count == 7
+
+
+def test_what_is_not_known_is_not_invented():
+    counted = trace_work.profile([FILES["moosefs"]])
+    row = next(row for row in counted["ranking"] if row["name"] == "moosefs-client:write")
+    assert (row["count"], row["timed"], row["mean_s"]) == (206, 0, None)
+    summed = trace_work.profile([FILES["glusterfs"]])
+    assert summed["counted"]
+    assert "savings" not in summed
+    node = next(root for root in summed["roots"] if root["name"] == "glusterfs-brick:WRITE")
+    assert (node["p50_s"], node["p99_s"], node["sd_s"]) == (None, None, None)
+    assert 0 < node["min_s"] < node["total_s"] / node["count"] < node["max_s"]
+    ceph = trace_work.profile([FILES["cephfs"]])
+    node = next(root for root in ceph["roots"] if root["name"] == "cephfs-osd:osd.op_w_latency")
+    assert node["min_s"] is None
+    assert node["total_s"] > 0
+
+
+def test_the_difference_of_two_readings_is_what_came_between():
+    text = FILES["moosefs"].read_text()
+    more = text.replace("fuse_ops.write: 206", "fuse_ops.write: 306")
+    before, after = (counters.understood("moosefs", one, "c") for one in (text, more))
+    (told,) = counters.between(before, after)
+    assert {row.step: row.count for row in told.nodes if row.count} == {"write": 100}
+    # A client that mounted anew began at nothing.
+    (told,) = counters.between(after, before)
+    assert {row.step: row.count for row in told.nodes}["write"] == 206
+
+
+def test_a_written_difference_is_read_as_a_profile(tmp_path):
+    for system, path in FILES.items():
+        for number, (_, file) in enumerate(counters.read(path)):
+            one = tmp_path / f"{system}-{number}{callprofile.SUFFIX}"
+            one.write_text(counters.written(file))
+            assert callprofile.is_profile(one)
+            assert callprofile.read(one) == file
+    found = trace_work.profile([tmp_path])
+    apart = [trace_work.profile([path])["spans"] for path in FILES.values()]
+    assert found["spans"] == sum(apart)
+
+
+@pytest.mark.parametrize("system", FILES)
+def test_damage_is_refused_in_one_line_or_read(system, tmp_path):
+    seed = 20181015
+    whole, draw = FILES[system].read_bytes(), random.Random(seed)
+    path, read = tmp_path / "evil", 0
+    for turn in range(150):
+        bad = bytearray(whole[: draw.randrange(1, len(whole))] if turn % 2 else whole)
+        for _ in range(draw.randrange(4)):
+            at = draw.randrange(len(bad))
+            bad[at : at + 1] = draw.choice((b"\xff", b"9" * 40, b"-", b"[", b"", b"nan", b"\x00"))
+        path.write_bytes(bad)
+        found, refusal = outcome(path)
+        assert "\n" not in refusal, seed
+        read += not refusal
+        assert refusal or found["roots"], seed
+        json.dumps(found, allow_nan=False)
+    assert read, f"seed {seed}: nothing was borne"
+
+
+def outcome(path):
+    """The profile of a file, or why there is none."""
+    try:
+        return trace_work.profile([path]), ""
+    except InputError as error:
+        return {}, str(error)
+
+
+def test_hostile_documents_are_refused(tmp_path):
+    deep = '{"osd": {"op_latency": {"avgcount": 1, "sum": ' + "[" * 100_000
+    bomb = ('<!DOCTYPE a [<!ENTITY a "' + "ha" * 1000 + '"><!ENTITY b "' + "&a;" * 1000 + '">'
+            '<!ENTITY c "' + "&b;" * 1000 + '">]><volProfile>&c;</volProfile>')  # fmt: skip
+    huge = '{"osd": {"op_latency": {"avgcount": 1, "sum": 1e300, "avgtime": 1}}}'
+    for text in (deep, bomb, huge, "fuse_ops: 1\nfuse_ops.read: 99999999999999999999\n",
+                 "fuse_ops: 0\n", '{"osd": {"a": {"avgcount": 0, "sum": 0}}}'):  # fmt: skip
+        path = tmp_path / "evil"
+        path.write_text(text)
+        with pytest.raises(InputError) as refused:
+            trace_work.profile([path])
+        assert "\n" not in str(refused.value)
+        assert "evil" in str(refused.value)
