@@ -40,15 +40,20 @@ def example(seed: int) -> Net:
     chance = random.Random(seed)
     net = Net(f"example{seed}")
     hue = net.enum("hue", "red", "green")
-    job = net.colour("job", id=int, size=float, hot=bool, h=hue)
+    job = net.colour("job", id=int, size=float, hot=bool, h=hue, seen=[int], hues=[hue])
     net.constant("limit", 3)
-    rows = [(at, at / 2, at % 2 == 0, "red" if at % 3 else "green") for at in range(4)]
+    rows = [(at, at / 2, at % 2 == 0, "red" if at % 3 else "green", [at, -2][:at], ["red"])
+            for at in range(4)]  # fmt: skip
     queue, done = net.place("queue", job, rows), net.place("done", job)
     idle, count = net.place("idle", initial=[()] * chance.randint(1, 2)), net.place("count")
     guards = ["j.id >= 0 && j.h == hue.red", "!j.hot || j.id % 2 == 0", "j.size <= 1.5",
-              "if(j.hot, j.id, 1) < limit", "-j.id <= 0 && j.id // 2 < 9"]  # fmt: skip
+              "if(j.hot, j.id, 1) < limit", "-j.id <= 0 && j.id // 2 < 9",
+              "j.seen == [] || contains([0, 3, at(j.seen, 0)], head(j.seen))"]  # fmt: skip
+    seen = ["append(j.seen, j.id)", "cons(j.id, j.seen)", "concat(reverse(j.seen), [7])",
+            "if(length(j.seen) > 3, tail(j.seen), [1, 2])"]  # fmt: skip
     net.transition("serve", [Take(queue, "j"), idle],
-                   [Put(done, ["j.id + 1", "j.size * 2", "!j.hot", "green"], delay="0.5"),
+                   [Put(done, ["j.id + 1", "j.size * 2", "!j.hot", "green",
+                               seen[seed % len(seen)], "cons(hue.green, j.hues)"], delay="0.5"),
                     Put(idle), Put(count)],
                    guard=guards[seed % len(guards)], delay=1.5, priority=seed % 3)  # fmt: skip
     inhibit, reset = ([count] if seed % 2 else []), ([count] if seed % 3 else [])
@@ -85,7 +90,10 @@ def test_what_cpn_tools_has_no_words_for_is_refused(spoil, words):
 WRONG = [
     ("<workspaceElements>", "<workspaceElement>", "is no XML"),
     ("</cpnet>", "</cpnet><cpnet/>", "must hold exactly one cpnet"),
-    ("<string/>", "<list><id>NO</id></list>", "this kind of colour set is not read"),
+    ("<string/>", "<subset><id>NO</id></subset>", "this kind of colour set is not read"),
+    ("<string/>", "<list><id>PACKET</id></list>", "PACKET'?: is no colour set"),
+    ("<string/>", "<list/>", "is no colour set"),
+    ("<string/>", "<list><id>NO</id></list>", "is no value of list int"),
     ("<string/>", "<union/>", "this kind of colour set is not read"),
     ("<string/>", "", "is no colour set of the subset"),
     ("<id>NO</id><id>DATA</id>", "<id>NO</id><id>DATE</id>", "DATE'?: is no colour set"),
@@ -175,8 +183,63 @@ def refusal(text: str) -> str:
     return ""
 
 
+QUEUE = """<workspaceElements><cpnet><globbox>
+  <color id="c1"><id>NO</id><int/></color>
+  <color id="c2"><id>QUEUE</id><list><id>NO</id></list></color>
+  <var id="v1"><type><id>NO</id></type><id>n</id></var>
+  <var id="v2"><type><id>QUEUE</id></type><id>q</id></var>
+</globbox><page id="page"><pageattr name="top"/>
+  <place id="p1"><text>queue</text><type><text>QUEUE</text></type>
+    <initmark><text>1`[1,2,3]</text></initmark></place>
+  <place id="p2"><text>done</text><type><text>NO</text></type></place>
+  <trans id="t1"><text>serve</text><cond><text>[n &gt; 0, not (mem q n)]</text></cond></trans>
+  <arc id="a1" orientation="PtoT"><transend idref="t1"/><placeend idref="p1"/>
+    <annot><text>n::q</text></annot></arc>
+  <arc id="a2" orientation="TtoP"><transend idref="t1"/><placeend idref="p1"/>
+    <annot><text>q^^[0 - n]</text></annot></arc>
+  <arc id="a3" orientation="TtoP"><transend idref="t1"/><placeend idref="p2"/>
+    <annot><text>n + length q</text></annot></arc>
+</page></cpnet></workspaceElements>"""
+
+
+def test_a_queue_as_a_list_is_taken_apart_as_drawn():
+    game = engine.Game(cpn.read(QUEUE))
+    while game.enabled():
+        game.step()
+    # Each of 1, 2, 3 goes to the end with its sign turned; then the first is no longer above 0.
+    assert game.state["marking"] == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("n::q<", "n^^q<", "takes lists apart by ::"),
+        ("n::q<", "n::n<", "'q'?: is bound by no input arc"),
+        ("n::q<", "(n+1)::q<", "takes names and values, not expressions"),
+        ("n::q<", "[n,q]<", "contains\\(\\) takes a list, not int"),
+        ("1`[1,2,3]", "1`[1,true]", "is no value of int"),
+        ("1`[1,2,3]", "1`[1,2", "is expected before"),
+        ("1`[1,2,3]", "1`3", "is no value of list int"),
+        ("q^^[0 - n]", "q^^[0.5]", r"concat\(\) takes a list of int here, not a list of real"),
+        ("q^^[0 - n]", "n^^[0]", r"concat\(\) takes a list, not int"),
+        ("q^^[0 - n]", "hd q", "the value is int, expected a list of int"),
+        ("n + length q", "n + q", "takes two numbers, not int and a list of int"),
+        ("n + length q", "n + length", "ends too soon"),
+        ("mem q n", "mem q", "'\\)' is not read"),
+        ("mem q n", "foldl f n q", "is expected before 'f'"),
+    ],
+)
+def test_lists_that_do_not_fit_name_the_inscription(old, new, words):
+    assert old in QUEUE
+    with pytest.raises(InputError, match=words) as caught:
+        engine.check(cpn.read(QUEUE.replace(old, new, 1)))
+    assert "\n" not in str(caught.value)
+
+
 def test_precedence_is_that_of_ml():
     assert parse("1+2*3", "t") == parse("1+(2*3)", "t")
     assert parse("a=1 andalso b=2 orelse c", "t") == parse("((a=1) andalso (b=2)) orelse c", "t")
+    assert parse("a::b^^c = d", "t") == parse("(a::(b^^c)) = d", "t")
+    assert parse("length q + 1", "t") == parse("(length q) + 1", "t")
     assert parse("2`x++y", "t").kind == "sum"
     assert len(conjuncts("[a, b andalso c]", "t")) == 2

@@ -84,6 +84,8 @@ def test_fusion_makes_one_place_of_several():
         (lambda net, page, place: net.colour("unit"), "is declared twice"),
         (lambda net, page, place: net.enum("e", "a") and net.enum("e", "b"), "declared twice"),
         (lambda net, page, place: net.colour("d", n=complex), "a type is int, float, bool"),
+        (lambda net, page, place: net.colour("d", n=[int, int]), "a list holds one type"),
+        (lambda net, page, place: net.colour("d", n=[[int]]), "a list holds one type"),
         (lambda net, page, place: net.transition("t", [Take(place, count=0)]), "at least one"),
         (lambda net, page, place: net.transition("t", [Take(place, "v", 2)]), "one token"),
         (lambda net, page, place: net.transition("t", [Net("o").place("far")]), "no place of"),
@@ -108,6 +110,45 @@ def test_wrong_buildings_give_one_line(spoil, words):
         build()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_queue_of_lists_is_fired_and_explored():
+    net = Net("lists")
+    hue = net.enum("hue", "red", "blue")
+    queue = net.colour("queue", ids=[int])
+    seen = net.colour("seen", id=int, hues=[hue], left=[int])
+    waiting, done = net.place("waiting", queue, [[3, 1, 3]]), net.place("done", seen)
+    net.transition("serve", [Take(waiting, "q")],
+                   [Put(waiting, ["tail(q.ids)"]),
+                    Put(done, ["head(q.ids)", "if(contains(tail(q.ids), 3), [hue.red], [])",
+                               "reverse(q.ids)"])],
+                   guard="length(q.ids) > 0", delay=1)  # fmt: skip
+    (report,) = run(net)
+    assert (report["end_time_ns"], report["firings"]) == (3_000_000_000, 3)
+    game = Game(net)
+    while game.enabled():
+        game.step()
+    assert game.state["marking"] == {
+        "waiting": [[[]]],
+        "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
+    }
+    # Equal lists are one marking: from [3, 1, 3] there is one way down to [].
+    found = state_space(net)
+    assert (found["markings"], found["arcs"]) == (4, 3)
+    assert "reverse(q.ids)" in draw.mermaid(net, game.state["marking"])
+
+
+def test_lists_that_are_dropped_make_room():
+    """A ring of numbers turned for long: every turn makes new lists, memory holds a few."""
+    net = Net("ring")
+    ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
+    net.transition("turn", [Take(ring, "r")],
+                   [Put(ring, ["append(tail(r.ids), r.turn)", "r.turn + 1"])], delay=1)  # fmt: skip
+    log = {"kind": "log", "transition": "turn", "when": "r.turn % 50000 == 3",
+           "fields": ["at(r.ids, 0)", "at(r.ids, 2)"]}  # fmt: skip
+    (report,) = run(net, max_firings=150_000, monitors=[log])
+    rows = [row[1:] for row in report["monitors"][0]["rows"]]
+    assert rows == [[0, 2], [50_000, 50_002], [100_000, 100_002]]
 
 
 def test_enumerations_and_records_within_records():

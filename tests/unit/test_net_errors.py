@@ -72,6 +72,17 @@ def without(net: dict, key: str) -> dict:
     return net
 
 
+def listed(initial=(), discipline="fifo", guard="a.q != []", token="a") -> dict:
+    return {
+        "name": "lists", "enums": {"hue": ["red", "blue"]},
+        "colours": {"item": [["q", "list int"], ["h", "list hue"]]},
+        "places": [{"name": "p", "colour": "item", "initial": list(initial),
+                    "discipline": discipline}],
+        "transitions": [{"name": "turn", "in": [{"place": "p", "var": "a"}], "guard": guard,
+                         "out": [{"place": "p", "token": token, "delay": 1}]}],
+    }  # fmt: skip
+
+
 SPLIT = "page client, transition split"
 MALFORMED = [
     (without(good(), "name"), "missing field `name`"),
@@ -79,7 +90,7 @@ MALFORMED = [
     (good(wheels=4), "unknown field `wheels`"),
     (good(places={}), "expected a sequence"),
     (good(colours={"unit": [], "job": [["id", "text"]]}),
-     "colour job, field id: unknown type 'text' (known: bool, int, real)"),
+     "colour job, field id: unknown type 'text' (known: bool, int, real, and"),
     (good(colours={"unit": [], "job": [["id", "int"], ["id", "int"]]}), "'id' is given twice"),
     (good(colours={"unit": [], "job": [["a b", "int"]]}), "'a b' is no field name"),
     (good(constants={"two words": 1}), "constant two words"),
@@ -126,7 +137,7 @@ MALFORMED = [
     (first_field("a.size"), f"{SPLIT}, output arc 1 to half, field id: the value is real"),
     (first_field("a"), "'a' is a whole token; name one field"),
     (first_field("speed"), "unknown constant 'speed' (known: rate, two)"),
-    (first_field("a.id %"), "expected a number, a name or '('"),
+    (first_field("a.id %"), "expected a number, a name, '(' or '['"),
     (first_field("a.size % 2"), "'%' takes two ints, not real and int"),
     (first_field("median(1, 2)"), "unknown function 'median'"),
     (first_field("max(1)"), "max() takes 2 arguments, not 1"),
@@ -143,6 +154,33 @@ MALFORMED = [
     (with_transition(delay="later"), f"{SPLIT}, delay: unknown constant 'later'"),
     (with_transition(guard="a.size > b.size", **{"in": [
         {"place": "chance", "var": "a"}, {"place": "start", "var": "b"}]}), "random discipline"),
+    (good(colours={"unit": [], "job": [["id", "list"]]}), "field id: unknown type 'list'"),
+    (good(colours={"unit": [], "job": [["id", "list text"]]}), "unknown type 'list text'"),
+    (good(colours={"unit": [], "job": [["id", "list list int"]]}), "and lists of these"),
+    (listed(initial=[[[1, True], []]]), "field q is int, but the value is [1,true]"),
+    (listed(initial=[[1, []]]), "field q is a list of int, but the value is 1"),
+    (listed(initial=[[[], [1]]]), "field h is of hue, but the value is [1] (known: blue, red)"),
+    (listed(discipline="min:q"), "discipline 'min:q' names a list, which has no order"),
+    (listed(guard="a.q > []"), "'>' takes two numbers, not a list of int and an empty list"),
+    (listed(guard="a.q == a.h"), "not a list of int and a list of an enumeration"),
+    (listed(guard="a.q"), "a guard is a bool, not a list of int"),
+    (listed(guard="contains(a.q, red)"), "contains() takes int here, not an enumeration"),
+    (listed(guard="length(1) == 1"), "length() takes a list, not int"),
+    (listed(guard="length() == 1"), "length() takes 1 argument, not 0"),
+    (listed(guard="at(a.q, 0.5) == 1"), "at() takes int here, not real"),
+    (listed(guard="head([]) == 1"), "head() of the empty list has no value"),
+    (listed(guard="[1, true] == []"), "a list holds one type, not int and bool"),
+    (listed(guard="[a.q] == []"), "a list cannot hold lists"),
+    (listed(guard="[1, 2 == []"), "expected ']'"),
+    (listed(guard="[1,] == a.q"), "expected a number, a name, '(' or '['"),
+    (listed(guard="a.q[0] == 1"), "found '[', expected an operator or the end"),
+    (listed(token=["cons(a.q, 1)", "a.h"]), "cons() takes a list, not int"),
+    (listed(token=["append(a.q, 1.5)", "a.h"]), "append() takes int here, not real"),
+    (listed(token=["concat(a.q, a.h)", "a.h"]), "concat() takes a list of int here"),
+    (listed(token=["[0.5]", "a.h"]), "the value is a list of real, expected a list of int"),
+    (listed(token=["head(a.q)", "a.h"]), "the value is int, expected a list of int"),
+    (listed(token=[[1], "a.h"]), "found [1], expected an expression or a number"),
+    (listed(token=["if(a.q == [], a.q, a.h)", "a.h"]), "if() has a list of int in one branch"),
 ]  # fmt: skip
 
 
@@ -190,6 +228,8 @@ def test_no_net_at_all(text):
         ({"monitors": [{"kind": "marking", "place": "x"}]}, "unknown place 'x'"),
         ({"monitors": [{"kind": "marking", "place": "end", "n": 1}]}, "unknown field `n`"),
         ({"monitors": [{"kind": "log", "transition": "split", "fields": ["b.id"]}]}, "'b'"),
+        ({"monitors": [{"kind": "log", "transition": "split", "fields": ["[1]"]}]},
+         "a log holds single values, not a list of int"),
         ({"monitors": [{"kind": "sojourn", "from": "split", "to": "join", "key": "a.size"}]},
          "the value is real, expected int"),
         ({"until": {"monitor": 0, "count": 1}}, "until.monitor is 0, but there are 0 monitors"),
@@ -234,6 +274,13 @@ def out(delay="0.5", token="a.n") -> list[dict]:
         (loop(out=out() + [{"place": "q", "token": "a"}]), {"max_tokens": 1000},
          "more than 1000 tokens, most of them in place q"),
         (loop(out=out("8e9")), {}, "the clock left its range"),
+        (listed([[[1], []]], token=["tail(tail(a.q))", "a.h"]), {},
+         "field q, at 0 s: tail() of an empty list"),
+        (listed([[[1], []]], token=["[at(a.q, 3)]", "a.h"]), {},
+         "at(): a list of 1 has no element 3"),
+        (listed([[[], []]], guard="head(a.q) == 1"), {}, "guard, at 0 s: head() of an empty list"),
+        (listed([[[1], []]], token=["concat(a.q, a.q)", "a.h"]), {},
+         "a list grew beyond 100000 elements"),
     ],
 )  # fmt: skip
 def test_runs_that_go_wrong(net, options, words):

@@ -2,6 +2,7 @@
 
 use crate::definition::FieldType;
 use crate::expression::{BinaryOperator, Code, Instruction, Table, Value};
+use crate::lists::Lists;
 
 /// The most fields that one join may compare; a join of more scans for the rest.
 pub(crate) const KEY_FIELDS_MAX: usize = 3;
@@ -17,6 +18,10 @@ pub struct Net {
     pub(crate) transitions: Vec<Transition>,
     pub(crate) views: Vec<View>,
     pub(crate) tables: Vec<Table>,
+    /// The lists of the first tokens; every run begins with them.
+    pub(crate) lists: Lists,
+    /// Whether a colour has lists, so that a run has to look after them.
+    pub(crate) has_lists: bool,
     /// Words from one row to the next: the widest colour.
     pub(crate) stride: usize,
     pub(crate) definition: crate::definition::NetDefinition,

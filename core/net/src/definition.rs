@@ -68,6 +68,47 @@ pub enum FieldType {
     Bool,
     /// A value of the enumeration with that index.
     Enum(u16),
+    /// Any number of elements of one type.
+    List(Element),
+}
+
+/// The type of a list's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// Of `[]`, which fits every list; no colour has it.
+    Nothing,
+    /// Signed 64-bit integer.
+    Int,
+    /// 64-bit floating point.
+    Real,
+    /// true or false.
+    Bool,
+    /// A value of the enumeration with that index.
+    Enum(u16),
+}
+
+impl Element {
+    /// The element type for a field's type; lists hold no lists.
+    pub(crate) fn of(kind: FieldType) -> Option<Self> {
+        match kind {
+            FieldType::Int => Some(Element::Int),
+            FieldType::Real => Some(Element::Real),
+            FieldType::Bool => Some(Element::Bool),
+            FieldType::Enum(at) => Some(Element::Enum(at)),
+            FieldType::List(_) => None,
+        }
+    }
+
+    /// The type of an element that is taken out; none where there can be no element.
+    pub(crate) fn field_type(self) -> Option<FieldType> {
+        match self {
+            Element::Nothing => None,
+            Element::Int => Some(FieldType::Int),
+            Element::Real => Some(FieldType::Real),
+            Element::Bool => Some(FieldType::Bool),
+            Element::Enum(at) => Some(FieldType::Enum(at)),
+        }
+    }
 }
 
 impl TryFrom<Written> for NetDefinition {
@@ -75,7 +116,7 @@ impl TryFrom<Written> for NetDefinition {
 
     fn try_from(written: Written) -> std::result::Result<Self, String> {
         let enums: Vec<(String, Vec<String>)> = written.enums.into_iter().collect();
-        let kind = |name: &str| match name {
+        let single = |name: &str| match name {
             "int" => Some(FieldType::Int),
             "real" => Some(FieldType::Real),
             "bool" => Some(FieldType::Bool),
@@ -83,6 +124,10 @@ impl TryFrom<Written> for NetDefinition {
                 let at = enums.iter().position(|entry| entry.0 == other)?;
                 Some(FieldType::Enum(at as u16))
             }
+        };
+        let kind = |name: &str| match name.strip_prefix("list ") {
+            Some(element) => single(element).and_then(Element::of).map(FieldType::List),
+            None => single(name),
         };
         let mut colours = BTreeMap::new();
         for (colour, fields) in written.colours {
@@ -92,7 +137,8 @@ impl TryFrom<Written> for NetDefinition {
                     let names = enums.iter().map(|entry| entry.0.as_str());
                     let names = known(names.chain(["int", "real", "bool"]));
                     return Err(format!(
-                        "colour {colour}, field {field}: unknown type '{name}' ({names})"
+                        "colour {colour}, field {field}: unknown type '{name}' ({names}, and \
+                         lists of these, as in 'list int')"
                     ));
                 };
                 typed.push((field, kind));
@@ -125,6 +171,11 @@ impl fmt::Display for FieldType {
             FieldType::Real => "real",
             FieldType::Bool => "bool",
             FieldType::Enum(_) => "an enumeration",
+            FieldType::List(Element::Nothing) => "an empty list",
+            FieldType::List(Element::Int) => "a list of int",
+            FieldType::List(Element::Real) => "a list of real",
+            FieldType::List(Element::Bool) => "a list of bool",
+            FieldType::List(Element::Enum(_)) => "a list of an enumeration",
         })
     }
 }

@@ -142,6 +142,9 @@ impl<'n> Engine<'n> {
             transition = self.choose_by_weight(transition);
         }
         self.fire(transition)?;
+        if self.net.has_lists {
+            self.marking.sweep_lists();
+        }
         Ok(Some(transition))
     }
 

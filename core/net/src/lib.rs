@@ -22,6 +22,7 @@ mod expression;
 mod guard;
 mod law;
 mod lint;
+mod lists;
 mod marking;
 mod monitor;
 mod options;

@@ -10,6 +10,7 @@ use crate::compiled::Net;
 use crate::definition::FieldType;
 use crate::error::{known, NetError, Result};
 use crate::expression::{compile, convert, parse, Binding, Fault, Scope, Value, Variable};
+use crate::lists::Lists;
 use crate::marking::Area;
 use crate::options::MonitorDefinition;
 use crate::stream::Stream;
@@ -102,6 +103,7 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
             let when = condition(when, transition)?;
             let fields = names.iter().map(|text| typed(text, transition, None));
             let fields = fields.collect::<Result<Vec<_>>>()?;
+            refuse_lists(&fields, context)?;
             let names = names.clone();
             PlanKind::Log {
                 transition,
@@ -134,6 +136,20 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
         kind,
         warm_up_count: monitor.warm_up_count(),
     })
+}
+
+/// A log outlives the lists of its run.
+fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
+    match fields
+        .iter()
+        .find(|entry| matches!(entry.1, FieldType::List(_)))
+    {
+        Some((_, kind)) => Err(NetError::input(
+            context,
+            format!("a log holds single values, not {kind}; as in length(…)"),
+        )),
+        None => Ok(()),
+    }
 }
 
 fn transition_of(net: &Net, name: &str, context: &str) -> Result<usize> {
@@ -386,16 +402,24 @@ fn row_json(net: &Net, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
     let values = row[1..]
         .iter()
         .zip(fields)
-        .map(|(&word, (_, kind))| word_json(net, word, *kind));
+        .map(|(&word, (_, kind))| word_json(net, None, word, *kind));
     Json::Array(std::iter::once(json!(row[0])).chain(values).collect())
 }
 
-/// A field's value as JSON; a real that is no number becomes null.
-pub(crate) fn word_json(net: &Net, word: u64, kind: FieldType) -> Json {
+/// A field's value as JSON; a real that is no number becomes null. Only lists need `lists`.
+pub(crate) fn word_json(net: &Net, lists: Option<&Lists>, word: u64, kind: FieldType) -> Json {
     match kind {
         FieldType::Int => json!(word as i64),
         FieldType::Real => json!(f64::from_bits(word)),
         FieldType::Bool => json!(word != 0),
         FieldType::Enum(at) => json!(net.definition.enums[at as usize].1[word as usize]),
+        FieldType::List(element) => {
+            let lists = lists.expect("who shows rows has their lists");
+            let one = |word| {
+                let kind = element.field_type().expect("an element has a type");
+                word_json(net, None, word, kind)
+            };
+            Json::Array(lists.elements(word).map(one).collect())
+        }
     }
 }

@@ -33,7 +33,8 @@ impl Maker {
         json!({
             "name": "random",
             "enums": {"hue": ["red", "green", "blue"]},
-            "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"], ["h", "hue"]]},
+            "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"], ["h", "hue"],
+                                ["q", "list int"], ["r", "list hue"]]},
             "tables": {"steps": {"edges": [0.0, 1e-6, 3e-6], "weights": [1, 2]}},
             "constants": {"two": 2, "half": 0.5},
             "places": places,
@@ -50,7 +51,16 @@ impl Maker {
             .map(|_| {
                 let key = [0, 1, 2, 5_000, -1][self.below(5)];
                 let hue = self.one_of(&["red", "green", "blue"]);
-                json!([key, self.below(4), self.below(8) as f64 / 4.0, hue])
+                let queue: Vec<usize> = (0..self.below(4)).map(|_| self.below(3)).collect();
+                let hues = &["red", "green"][..self.below(3)];
+                json!([
+                    key,
+                    self.below(4),
+                    self.below(8) as f64 / 4.0,
+                    hue,
+                    queue,
+                    hues
+                ])
             })
             .collect();
         json!({"name": format!("p{at}"), "colour": "item", "discipline": discipline,
@@ -108,6 +118,9 @@ impl Maker {
             "!(a.k == 2)",
             "a.k != 0",
             "a.h == red || a.n == 1",
+            "length(a.q) > 0 && head(a.q) == 1",
+            "a.q == [] || contains(a.q, a.n)",
+            "contains([red, blue], a.h) || a.r != []",
         ];
         let two = [
             "a.k == b.k",
@@ -120,6 +133,9 @@ impl Maker {
             "b.n == 1",
             "a.h == b.h",
             "a.h == hue.green && b.h != green",
+            "a.q == b.q",
+            "a.r == b.r && length(a.q) <= length(b.q)",
+            "contains(a.q, b.n)",
         ];
         let three = [
             "a.k == b.k && b.k == c.k",
@@ -160,11 +176,14 @@ impl Maker {
                     1 => format!("{variable}.h"),
                     _ => format!("if({variable}.n > 1, red, {variable}.h)"),
                 };
+                let real = format!("{variable}.x / 2 + {}", self.below(3));
                 json!([
                     key,
                     number,
-                    format!("{variable}.x / 2 + {}", self.below(3)),
-                    hue
+                    real,
+                    hue,
+                    self.queue(variable),
+                    self.hues(variable)
                 ])
             }
         };
@@ -173,6 +192,29 @@ impl Maker {
             output["delay"] = json!(self.delay(variable));
         }
         output
+    }
+
+    /// A list of ints, cut where it would grow for ever.
+    fn queue(&mut self, v: &str) -> String {
+        let made = match self.below(8) {
+            0 => format!("cons({v}.n, {v}.q)"),
+            1 => format!("append({v}.q, {v}.k)"),
+            2 => format!("if({v}.q == [], [1, {v}.n], tail({v}.q))"),
+            3 => format!("concat([{v}.n], reverse({v}.q))"),
+            4 => format!("[length({v}.q), if({v}.q != [], at({v}.q, length({v}.q) - 1), 0)]"),
+            5 => "[]".to_owned(),
+            6 => format!("concat({v}.q, {v}.q)"),
+            _ => format!("{v}.q"),
+        };
+        format!("if(length({v}.q) > 6, [], {made})")
+    }
+
+    fn hues(&mut self, v: &str) -> String {
+        match self.below(4) {
+            0 => format!("if(contains({v}.r, {v}.h), {v}.r, cons({v}.h, {v}.r))"),
+            1 => format!("if(length({v}.r) > 1, tail({v}.r), [hue.green, {v}.h])"),
+            _ => format!("{v}.r"),
+        }
     }
 
     fn delay(&mut self, variable: &str) -> String {
@@ -244,8 +286,8 @@ fn engine_and_reference_fire_alike() {
 /// The harness must be able to fail: an engine with one rule broken has to be caught.
 #[test]
 fn broken_engines_are_caught() {
-    let swapped = |net: &Json| {
-        let text = net.to_string().replace("\"fifo\"", "\"lifo\"");
+    let swapped = |net: &Json, old: &str, new: &str| {
+        let text = net.to_string().replace(old, new);
         serde_json::from_str::<Json>(&text).expect("still JSON")
     };
     let without = |net: &Json, key: &str| {
@@ -255,11 +297,12 @@ fn broken_engines_are_caught() {
         }
         net
     };
-    let mut caught = [0; 6];
+    let mut caught = [0; 7];
     for seed in 0..100 {
         let net = Maker(Stream::new(seed, 0, 0)).net();
         let broken = [
-            swapped(&net),
+            swapped(&net, "\"fifo\"", "\"lifo\""),
+            swapped(&net, "reverse(", "("),
             without(&net, "priority"),
             without(&net, "inhibit"),
             without(&net, "weight"),

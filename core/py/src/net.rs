@@ -1,7 +1,7 @@
 //! Petri nets across the border: JSON in, JSON out, no Python while a net fires.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{mpsc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use dfslab_net::{
@@ -86,26 +86,33 @@ fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyRes
     Ok(report.map_err(to_python)?.to_string())
 }
 
-/// A net played step by step.
+/// A net played step by step; one thread at a time.
 #[pyclass]
-struct NetGame(Game);
+struct NetGame(Mutex<Game>);
+
+impl NetGame {
+    fn game(&self) -> MutexGuard<'_, Game> {
+        self.0.lock().expect("a game that panicked is over")
+    }
+}
 
 #[pymethods]
 impl NetGame {
     #[new]
     #[pyo3(signature = (net_json, seed=0))]
     fn new(net_json: &str, seed: u64) -> PyResult<Self> {
-        Ok(Self(Game::new(net_of(net_json)?, seed).map_err(to_python)?))
+        let game = Game::new(net_of(net_json)?, seed).map_err(to_python)?;
+        Ok(Self(Mutex::new(game)))
     }
 
     /// Time, marking, tokens on their way and the enabled bindings, as JSON.
     fn state(&self) -> String {
-        self.0.state().to_string()
+        self.game().state().to_string()
     }
 
     /// Fires one of the enabled bindings.
-    fn fire(&mut self, choice: usize) -> PyResult<()> {
-        self.0.fire(choice).map_err(to_python)
+    fn fire(&self, choice: usize) -> PyResult<()> {
+        self.game().fire(choice).map_err(to_python)
     }
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 from dfslab.spec.model import InputError
 
 PLAIN = {int: "int", float: "real", bool: "bool"}
+LIST = "list "
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,18 @@ class Colour:
     fields: tuple[tuple[str, str], ...] = ()
 
     def row(self, token: Any) -> list[Any]:
-        """A token as a row: a value, a sequence in the order of the fields, or a mapping."""
+        """A token as a row: a value, a sequence in the order of the fields, or a mapping.
+
+        Where the only field is a list, a Python list of single values is that field.
+        """
         names = [name for name, _ in self.fields]
         if isinstance(token, Mapping):
             if sorted(token) != sorted(names):
                 raise InputError(f"colour {self.name}", dict(token), f"fields are {names}")
             return [token[name] for name in names]
+        lone = len(self.fields) == 1 and self.fields[0][1].startswith(LIST)
+        if lone and isinstance(token, list) and not any(isinstance(one, list) for one in token):
+            return [token]
         if isinstance(token, Sequence) and not isinstance(token, str):
             return list(token)
         return [token]
@@ -40,22 +47,34 @@ class Colour:
 
 UNIT = Colour("unit")
 
-FieldKind = type | str | Enumeration | Colour
+FieldKind = type | str | Enumeration | Colour | list[Any]
 
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
-    """Fields with the names of their types; a record within a record is laid out in place."""
+    """Fields with the names of their types; a record within a record is laid out in place.
+
+    `[int]` is a list of whole numbers, `[hue]` one of an enumeration's values.
+    """
     flat: list[tuple[str, str]] = []
     for name, kind in fields.items():
         if isinstance(kind, Colour):
             flat += [(f"{name}_{inner}", word) for inner, word in kind.fields]
-        elif isinstance(kind, Enumeration):
-            flat.append((name, kind.name))
-        elif isinstance(kind, type) and kind in PLAIN:
-            flat.append((name, PLAIN[kind]))
-        elif isinstance(kind, str):
-            flat.append((name, kind))
+        elif isinstance(kind, list):
+            if len(kind) != 1 or isinstance(kind[0], list):
+                raise InputError(f"field {name}", kind, "a list holds one type, as in [int]")
+            flat.append((name, LIST + _single(name, kind[0])))
         else:
-            raise InputError(f"field {name}", kind, "a type is int, float, bool, an enumeration "
-                             "or a colour")  # fmt: skip
+            flat.append((name, _single(name, kind)))
     return tuple(flat)
+
+
+def _single(name: str, kind: Any) -> str:
+    """The name of a type of one value."""
+    if isinstance(kind, Enumeration):
+        return kind.name
+    if isinstance(kind, type) and kind in PLAIN:
+        return PLAIN[kind]
+    if isinstance(kind, str):
+        return kind
+    raise InputError(f"field {name}", kind, "a type is int, float, bool, an enumeration, a colour, "
+                     "or a list of one that is no colour")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Nets of CPN Tools (`.cpn`) as flat documents: the subset described in docs/cpn.md.
+"""Nets of CPN Tools (`.cpn`) as flat documents: the subset described in docs/nets.md.
 
 What is not in the subset is refused in one line that names the page, the node and the inscription.
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dfslab.nets.colour import LIST
 from dfslab.nets.cpn_ml import EMPTY, Tree, parse
 from dfslab.spec.model import InputError
 
@@ -73,6 +74,11 @@ class Colours:
             values = [(one.text or "").strip() for one in kind.findall("id")]
             self.enums[name] = values
             self.sets[name] = ColourSet(name, (("value", name),), True)
+        elif kind.tag == "list":
+            inner = self.sets[self.known((kind.findtext("id") or "").strip(), context)]
+            if not inner.scalar or inner.fields[0][1].startswith(LIST):
+                raise InputError(context, inner.name, "lists of the subset hold single values")
+            self.sets[name] = ColourSet(name, (("value", LIST + inner.fields[0][1]),), True)
         elif kind.tag == "product":
             parts = [(str(at + 1), one) for at, one in enumerate(kind.findall("id"))]
             self.compound(name, [(f"f{at}", one) for at, one in parts], context)
@@ -85,8 +91,8 @@ class Colours:
                 parts.append(((ids[0].text or "").strip(), ids[1]))
             self.compound(name, parts, context)
         else:
-            raise InputError(context, kind.tag, "this kind of colour set is not read (lists, "
-                             "unions and subsets have no fixed size)")  # fmt: skip
+            raise InputError(context, kind.tag, "this kind of colour set is not read (unions, "
+                             "subsets)")  # fmt: skip
 
     def compound(self, name: str, parts: list[tuple[str, ET.Element]], context: str) -> None:
         fields = []
@@ -197,6 +203,9 @@ class Colours:
     def literal(self, tree: Tree, kind: str, colour: str, context: str) -> Any:
         if tree.kind == "call" and tree.word == self.sets[colour].index and len(tree.parts) == 1:
             tree = tree.parts[0]
+        if tree.kind == "list" and kind.startswith(LIST):
+            inner = kind.removeprefix(LIST)
+            return [self.literal(one, inner, colour, context) for one in tree.parts]
         if tree.kind == "int" and kind in ("int", "real"):
             return int(tree.word)
         if tree.kind == "real" and kind == "real":

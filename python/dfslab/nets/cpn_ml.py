@@ -1,8 +1,9 @@
 """The subset of CPN ML that inscriptions are read in: text to a tree, a tree to our expressions.
 
 Read: whole and real numbers (`~` negates), strings, `true`, `false`, `()`, names, tuples, records,
-`#field v`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`, `if then else`,
-multisets with `` ` ``, `++` and `+++`, `empty`, `@+ delay`, and calls of the functions below.
+lists, `::`, `^^`, `#field v`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`,
+`if then else`, multisets with `` ` ``, `++` and `+++`, `empty`, `@+ delay`, and calls of the
+functions below.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dfslab.spec.model import InputError
 TOKEN = re.compile(
     r"\s*(?:(?P<real>~?\d+\.\d+(?:[eE]~?\d+)?)|(?P<int>~?\d+)|(?P<str>\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<name>[A-Za-z][A-Za-z0-9_']*(?:\.[A-Za-z][A-Za-z0-9_']*)*)"
-    r"|(?P<op>\+\+\+|\+\+|@\+|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|]))"
+    r"|(?P<op>\+\+\+|\+\+|@\+|::|\^\^|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|]))"
 )
 COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 CHARACTERS_MOST, DEPTH_MOST, OPERATORS_MOST = 100_000, 150, 150
@@ -25,9 +26,11 @@ LEVELS: tuple[Mapping[str, str], ...] = (
     {"orelse": "||"},
     {"andalso": "&&"},
     COMPARED,
+    {"::": "cons({0}, {1})", "^^": "concat({0}, {1})"},
     {"+": "+", "-": "-"},
     {"*": "*", "/": "/", "div": "//", "mod": "%"},
 )
+LISTED, ADDED = 3, 4
 RESERVED = {"if", "then", "else", "andalso", "orelse", "not", "div", "mod", "true", "false",
             "empty", "let", "in", "end", "fn", "fun", "case", "of", "val"}  # fmt: skip
 # CPN Tools' functions: how many arguments, and the same in our language.
@@ -47,10 +50,19 @@ FUNCTIONS: Mapping[str, tuple[int, str]] = {
     "Int.max": (2, "max({0}, {1})"),
     "Real.min": (2, "min({0}, {1})"),
     "Real.max": (2, "max({0}, {1})"),
+    "length": (1, "length({0})"),
+    "hd": (1, "head({0})"),
+    "tl": (1, "tail({0})"),
+    "rev": (1, "reverse({0})"),
+    "null": (1, "({0} == [])"),
+    "mem": (2, "contains({0}, {1})"),
+    "List.nth": (2, "at({0}, {1})"),
     "Math.ln": (1, "ln({0})"),
     "Math.exp": (1, "exp({0})"),
     "Math.sqrt": (1, "sqrt({0})"),
 }
+# Functions written before their arguments without parentheses, as ML allows; how many follow.
+APPLIED = {"length": 1, "hd": 1, "tl": 1, "rev": 1, "null": 1, "mem": 2}
 
 
 @dataclass(frozen=True)
@@ -119,8 +131,8 @@ class _Parser:
     def timed(self) -> Tree:
         value = self.level(0)
         if self.take("@+"):
-            return Tree("at", "", (value, self.level(3)))
-        if self.take("@") and self.level(3) != Tree("int", "0"):
+            return Tree("at", "", (value, self.level(ADDED)))
+        if self.take("@") and self.level(ADDED) != Tree("int", "0"):
             raise self.wrong("a time stamp other than @0 is not read")
         return value
 
@@ -136,7 +148,9 @@ class _Parser:
                 word = LEVELS[at][self.peek()]
                 self.operators += 1
                 self.at += 1
-                tree = Tree("op", word, (tree, self.level(at + 1)))
+                # Lists grow at their front, so their operators take all that follows.
+                kind, after = ("list op", at) if at == LISTED else ("op", at + 1)
+                tree = Tree(kind, word, (tree, self.level(after)))
         self.depth -= 1
         return tree
 
@@ -177,11 +191,18 @@ class _Parser:
             return Tree("bool", word)
         if word == "empty":
             return EMPTY
+        if word == "[":
+            return self.listed()
+        if word == "nil":
+            return Tree("list")
         if kind == "name" and word not in RESERVED:
             return self.called(word)
         raise self.wrong(f"'{word}' is not read")
 
     def called(self, name: str) -> Tree:
+        name = name.removeprefix("List.") if name.removeprefix("List.") in APPLIED else name
+        if name in APPLIED:
+            return Tree("call", name, tuple(self.tight() for _ in range(APPLIED[name])))
         if self.peek() != "(":
             return Tree("name", name)
         self.at += 1
@@ -197,6 +218,15 @@ class _Parser:
             parts.append(self.multiset())
         self.need(")")
         return parts[0] if len(parts) == 1 else Tree("tuple", "", tuple(parts))
+
+    def listed(self) -> Tree:
+        parts: list[Tree] = []
+        if self.take("]"):
+            return Tree("list")
+        while not parts or self.take(","):
+            parts.append(self.multiset())
+        self.need("]")
+        return Tree("list", "", tuple(parts))
 
     def record(self) -> Tree:
         parts = []
@@ -230,7 +260,7 @@ def conjuncts(text: str, context: str) -> list[Tree]:
 
 
 def expression(tree: Tree, name: Callable[[Tree], str], context: str) -> str:
-    """A tree of scalar type in our language; `name` resolves names, fields and strings."""
+    """A tree of one value in our language; `name` resolves names, fields and strings."""
     inner = lambda one: expression(one, name, context)  # noqa: E731
     if tree.kind in ("int", "real", "bool"):
         return f"({tree.word})" if tree.word.startswith("-") else tree.word
@@ -239,6 +269,10 @@ def expression(tree: Tree, name: Callable[[Tree], str], context: str) -> str:
     if tree.kind == "op":
         left, right = (inner(one) for one in tree.parts)
         return f"({left} {tree.word} {right})"
+    if tree.kind == "list":
+        return f"[{', '.join(inner(one) for one in tree.parts)}]"
+    if tree.kind == "list op":
+        return tree.word.format(*(inner(one) for one in tree.parts))
     if tree.kind == "not":
         return f"!({inner(tree.parts[0])})"
     if tree.kind == "negative":

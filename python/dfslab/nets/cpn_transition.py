@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dfslab.nets.colour import LIST
 from dfslab.nets.cpn_colours import Colours
-from dfslab.nets.cpn_ml import EMPTY, Tree, conjuncts, expression, parse
+from dfslab.nets.cpn_ml import EMPTY, LEVELS, LISTED, Tree, conjuncts, expression, parse
 from dfslab.spec.model import InputError
 
 WEIGHT_MOST = 1_000
@@ -110,6 +111,9 @@ class Transition:
                 self.conditions.append(f"{here} == {self.scalars[part.word]}")
             self.scalars.setdefault(part.word, here)
             return
+        if kind.startswith(LIST) and part.kind in ("list", "list op"):
+            self.match_list(part, kind, here, arc)
+            return
         if part.kind not in ("int", "real", "bool", "str", "name", "call"):
             raise InputError(arc.context, arc.text[:60], "an input arc takes names and values, "
                              "not expressions")  # fmt: skip
@@ -117,6 +121,22 @@ class Transition:
         written = str(value).lower() if isinstance(value, bool) else str(value)
         word = f"{kind}.{written}" if kind in self.colours.enums else written
         self.conditions.append(f"{here} == {word}")
+
+    def match_list(self, part: Tree, kind: str, here: str, arc: Arc) -> None:
+        """`x::rest` is a list with a first element, `[x, y]` one of two."""
+        inner = kind.removeprefix(LIST)
+        if part.kind == "list":
+            count = len(part.parts)
+            self.conditions.append(f"length({here}) == {count}" if count else f"{here} == []")
+            for at, one in enumerate(part.parts):
+                self.match(one, inner, f"at({here}, {at})", arc)
+            return
+        if part.word != LEVELS[LISTED]["::"]:
+            raise InputError(arc.context, arc.text[:60], "an input arc takes lists apart by ::")
+        # First, so that nobody asks an empty list for its head.
+        self.conditions.append(f"{here} != []")
+        self.match(part.parts[0], inner, f"head({here})", arc)
+        self.match(part.parts[1], kind, f"tail({here})", arc)
 
     def scalar(self, tree: Tree, context: str) -> str:
         return expression(tree, lambda one: self.word(one, context), context)

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dfslab.nets.build import Document, Net, document_of
+from dfslab.nets.colour import LIST
 from dfslab.spec.model import InputError
 
 SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL"}
 NORMAL = 1000
 TOKEN = re.compile(r"\s*(\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+|[A-Za-z_]\w*"
-                   r"|\|\||&&|==|!=|<=|>=|//|[-+*/%<>!(),.])")  # fmt: skip
+                   r"|\|\||&&|==|!=|<=|>=|//|[-+*/%<>!(),.\[\]])")  # fmt: skip
 LEVELS: tuple[Mapping[str, str], ...] = (
     {"||": "orelse"}, {"&&": "andalso"}, {"==": "=", "!=": "<>"},
     {"<": "<", "<=": "<=", ">": ">", ">=": ">="},
@@ -26,6 +27,9 @@ CALLS = {
     "min": "Int.min({0}, {1})", "max": "Int.max({0}, {1})", "if": "(if {0} then {1} else {2})",
     "ln": "Math.ln({0})", "exp": "Math.exp({0})", "sqrt": "Math.sqrt({0})",
     "deterministic": "({0})",
+    "length": "length({0})", "head": "hd({0})", "tail": "tl({0})", "reverse": "rev({0})",
+    "cons": "({0}::{1})", "append": "({0}^^[{1}])", "concat": "({0}^^{1})",
+    "contains": "(mem ({0}) ({1}))", "at": "List.nth({0}, {1})",
 }  # fmt: skip
 
 
@@ -67,6 +71,11 @@ class _Expression:
             inner = self.level()
             self.next()
             return inner
+        if word == "[":
+            parts = [] if self.peek() == "]" else [self.level()]
+            while self.next() == ",":
+                parts.append(self.level())
+            return "[" + ",".join(parts) + "]"
         if self.peek() == "(":
             return self.call(word)
         if self.peek() == ".":
@@ -127,6 +136,7 @@ class _Writer:
         taken = {*SORTS.values(), *self.document.get("enums", {})}
         self.sets = {name: f"{name}_set" if name in taken else name
                      for name in self.document["colours"]}  # fmt: skip
+        self.declare_lists(taken | set(self.sets.values()))
         for name, fields in self.document["colours"].items():
             made = ET.SubElement(self.block, "color", id=self.key())
             ET.SubElement(made, "id").text = self.sets[name]
@@ -135,11 +145,25 @@ class _Writer:
             for label, sort in fields:
                 one = ET.SubElement(kind, "recordfield")
                 ET.SubElement(one, "id").text = label
-                ET.SubElement(one, "id").text = SORTS.get(sort, sort)
+                ET.SubElement(one, "id").text = self.lists.get(sort) or SORTS.get(sort, sort)
         for name, value in self.document.get("constants", {}).items():
             text = str(value).replace("-", "~")
             ET.SubElement(self.block, "ml", id=self.key()).text = f"val {name} = {text};"
         self.variables: dict[str, str] = {}
+
+    def declare_lists(self, taken: set[str]) -> None:
+        """A colour set for every kind of list, with a name that is free."""
+        self.lists: dict[str, str] = {}
+        for sort in {sort: None for fields in self.document["colours"].values()
+                     for _, sort in fields if sort.startswith(LIST)}:  # fmt: skip
+            inner = SORTS.get(sort.removeprefix(LIST), sort.removeprefix(LIST))
+            name = f"{inner}_list"
+            while name in taken:
+                name += "_"
+            self.lists[sort] = name
+            made = ET.SubElement(self.block, "color", id=self.key())
+            ET.SubElement(made, "id").text = name
+            ET.SubElement(ET.SubElement(made, "list"), "id").text = inner
 
     def variable(self, name: str, colour: str, context: str) -> str:
         """A variable of the file has one type; a second use of a name with another gets its own."""
@@ -171,6 +195,8 @@ class _Writer:
 
     def row(self, fields: Sequence[Sequence[str]], row: Sequence[Any]) -> str:
         def cell(value: Any, sort: str) -> str:
+            if isinstance(value, list):
+                return "[" + ",".join(cell(one, sort.removeprefix(LIST)) for one in value) + "]"
             text = str(float(value) if sort == "real" else value)
             return text.lower() if isinstance(value, bool) else text.replace("-", "~")
 

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::Value as Json;
 
 use crate::compiled::{Discipline, Net, Place, Transition};
-use crate::definition::{FieldType, NetDefinition, PlaceDefinition, TableDefinition};
+use crate::definition::{Element, FieldType, NetDefinition, PlaceDefinition, TableDefinition};
 use crate::error::{known, NetError, Result};
 use crate::expression::Table;
+use crate::lists::{Lists, EMPTY};
 use transition::Builder;
 
 /// Keeps rows short and field numbers small.
@@ -20,8 +21,9 @@ const FIELDS_MAX: usize = 64;
 pub fn compile(definition: NetDefinition) -> Result<Net> {
     check_names(&definition)?;
     let mut places = Vec::with_capacity(definition.places.len());
+    let mut lists = Lists::default();
     for place in &definition.places {
-        places.push(compile_place(place, &definition)?);
+        places.push(compile_place(place, &definition, &mut lists)?);
     }
     let disciplines = disciplines_of(&definition, &places)?;
     let levels: BTreeMap<i64, u32> = {
@@ -50,6 +52,8 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         .max()
         .unwrap_or(0)
         .max(1);
+    let is_list = |field: &(String, FieldType)| matches!(field.1, FieldType::List(_));
+    let has_lists = definition.colours.values().flatten().any(is_list);
     let name = definition.name.clone();
     Ok(Net {
         name,
@@ -57,6 +61,8 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         transitions,
         views,
         tables,
+        lists,
+        has_lists,
         stride,
         definition,
     })
@@ -154,7 +160,11 @@ fn tables_of(definition: &NetDefinition) -> Result<Vec<Table>> {
     definition.tables.iter().map(one).collect()
 }
 
-fn compile_place(place: &PlaceDefinition, definition: &NetDefinition) -> Result<Place> {
+fn compile_place(
+    place: &PlaceDefinition,
+    definition: &NetDefinition,
+    lists: &mut Lists,
+) -> Result<Place> {
     let context = format!("place {}", place.name);
     let Some(fields) = definition.colours.get(&place.colour) else {
         let names = known(definition.colours.keys().map(String::as_str));
@@ -163,7 +173,7 @@ fn compile_place(place: &PlaceDefinition, definition: &NetDefinition) -> Result<
     };
     let mut initial = Vec::with_capacity(place.initial.len());
     for (index, row) in place.initial.iter().enumerate() {
-        let words = row_words(row, fields, place, definition).map_err(|reason| {
+        let words = row_words(row, fields, place, definition, lists).map_err(|reason| {
             NetError::input(format!("{context}, initial token {}", index + 1), reason)
         })?;
         initial.push(words);
@@ -184,6 +194,7 @@ fn row_words(
     fields: &[(String, FieldType)],
     place: &PlaceDefinition,
     definition: &NetDefinition,
+    lists: &mut Lists,
 ) -> std::result::Result<Vec<u64>, String> {
     let colour = &place.colour;
     if row.len() != fields.len() {
@@ -193,26 +204,56 @@ fn row_words(
         ));
     }
     let words = row.iter().zip(fields).map(|(value, (field, kind))| {
-        if let FieldType::Enum(at) = *kind {
-            let (name, values) = &definition.enums[at as usize];
-            let found = values.iter().position(|one| value.as_str() == Some(one));
-            let names = || known(values.iter().map(String::as_str));
-            return found.map(|word| word as u64).ok_or_else(|| {
-                format!(
-                    "field {field} is of {name}, but the value is {value} ({})",
-                    names()
-                )
-            });
-        }
-        let word = match (kind, value) {
-            (FieldType::Bool, Json::Bool(truth)) => Some(u64::from(*truth)),
-            (FieldType::Int, Json::Number(number)) => number.as_i64().map(|whole| whole as u64),
-            (FieldType::Real, Json::Number(number)) => number.as_f64().map(f64::to_bits),
-            _ => None,
-        };
-        word.ok_or_else(|| format!("field {field} is {kind}, but the value is {value}"))
+        word(value, *kind, definition, lists).map_err(|wanted| match wanted {
+            Wanted::Type(kind) => format!("field {field} is {kind}, but the value is {value}"),
+            Wanted::Enum(at) => {
+                let (name, values) = &definition.enums[at as usize];
+                let names = known(values.iter().map(String::as_str));
+                format!("field {field} is of {name}, but the value is {value} ({names})")
+            }
+        })
     });
     words.collect()
+}
+
+/// What a value should have been.
+enum Wanted {
+    Type(FieldType),
+    Enum(u16),
+}
+
+/// A value of a first token as a word.
+fn word(
+    value: &Json,
+    kind: FieldType,
+    definition: &NetDefinition,
+    lists: &mut Lists,
+) -> std::result::Result<u64, Wanted> {
+    let found = match (kind, value) {
+        (FieldType::Bool, Json::Bool(truth)) => Some(u64::from(*truth)),
+        (FieldType::Int, Json::Number(number)) => number.as_i64().map(|whole| whole as u64),
+        (FieldType::Real, Json::Number(number)) => number.as_f64().map(f64::to_bits),
+        (FieldType::Enum(at), value) => {
+            let mut values = definition.enums[at as usize].1.iter();
+            let found = values.position(|one| value.as_str() == Some(one));
+            return found.map(|word| word as u64).ok_or(Wanted::Enum(at));
+        }
+        (FieldType::List(element), Json::Array(values)) => {
+            let mut list = EMPTY;
+            for value in values.iter().rev() {
+                let one = Element::field_type(element).ok_or(Wanted::Type(kind))?;
+                let mut head = word(value, one, definition, lists)?;
+                if one == FieldType::Real {
+                    // Minus zero is zero in a list, so that equal lists are one.
+                    head = (f64::from_bits(head) + 0.0).to_bits();
+                }
+                list = lists.prepend(head, list).map_err(|_| Wanted::Type(kind))?;
+            }
+            Some(list)
+        }
+        _ => None,
+    };
+    found.ok_or(Wanted::Type(kind))
 }
 
 fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Discipline>> {
@@ -230,14 +271,19 @@ fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Di
                     return Err(NetError::input(context, reason));
                 };
                 let found = compiled.fields.iter().position(|field| field.0 == name);
-                let index = found.ok_or_else(|| {
+                let Some(index) = found else {
                     let names = known(compiled.fields.iter().map(|field| field.0.as_str()));
                     let reason = format!("discipline '{other}' names no field ({names})");
-                    NetError::input(context, reason)
-                })?;
+                    return Err(NetError::input(context, reason));
+                };
+                let kind = compiled.fields[index].1;
+                if let FieldType::List(_) = kind {
+                    let reason = format!("discipline '{other}' names a list, which has no order");
+                    return Err(NetError::input(context, reason));
+                }
                 Ok(Discipline::Least {
                     field: index as u16,
-                    kind: compiled.fields[index].1,
+                    kind,
                 })
             }
         }

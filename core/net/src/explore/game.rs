@@ -1,17 +1,23 @@
 //! The token game: one step at a time, each chosen by the player.
 
+use std::cell::RefCell;
+
 use serde_json::{json, Value as Json};
 
-use super::{choice_json, choices, first_places, marking_json, row_json, take, Choice, Places};
+use super::{
+    choice_json, choices, first_places, marking_json, row_json, take, Choice, Ground, Places,
+};
 use crate::clock::{nanoseconds, seconds};
 use crate::compiled::Net;
 use crate::error::{NetError, Result};
+use crate::lists::Lists;
 use crate::stream::Stream;
 
 /// A net at one moment of a game.
 #[derive(Debug)]
 pub struct Game {
     net: Net,
+    lists: RefCell<Lists>,
     places: Places,
     /// Tokens on their way, in order of making.
     pending: Vec<Pending>,
@@ -39,25 +45,33 @@ impl Game {
             now_ns: 0,
             steps: 0,
             choices: Vec::new(),
+            lists: RefCell::new(net.lists.clone()),
             net,
         };
         game.settle()?;
         Ok(game)
     }
 
+    fn ground(&self) -> Ground<'_> {
+        Ground {
+            net: &self.net,
+            lists: &self.lists,
+        }
+    }
+
     /// Where the game stands: time, steps, marking, tokens on their way, and what may fire.
     pub fn state(&self) -> Json {
         let coming = self.pending.iter().map(|token| {
-            let row = row_json(&self.net, token.place, &token.row);
+            let row = row_json(self.ground(), token.place, &token.row);
             let name = &self.net.places[token.place].name;
             json!({"place": name, "token": row, "time_s": seconds(token.time_ns)})
         });
         let enabled = self.choices.iter();
-        let enabled = enabled.map(|choice| choice_json(&self.net, &self.places, choice));
+        let enabled = enabled.map(|choice| choice_json(self.ground(), &self.places, choice));
         json!({
             "time_s": seconds(self.now_ns),
             "steps": self.steps,
-            "marking": marking_json(&self.net, &self.places),
+            "marking": marking_json(self.ground(), &self.places),
             "coming": coming.collect::<Vec<_>>(),
             "enabled": enabled.collect::<Vec<_>>(),
         })
@@ -71,7 +85,11 @@ impl Game {
         };
         let stream = &mut self.streams[choice.transition];
         let mut places = self.places.clone();
-        let made = take(&self.net, &mut places, &choice, stream)?;
+        let ground = Ground {
+            net: &self.net,
+            lists: &self.lists,
+        };
+        let made = take(ground, &mut places, &choice, stream)?;
         for (place, row, delay_s) in made {
             let time_ns = nanoseconds(delay_s).and_then(|delay| self.now_ns.checked_add(delay));
             let time_ns = time_ns.ok_or_else(|| {
@@ -95,7 +113,7 @@ impl Game {
     /// Moves time forward until something can fire, or nothing is on its way any more.
     fn settle(&mut self) -> Result<()> {
         loop {
-            self.choices = choices(&self.net, &self.places)?;
+            self.choices = choices(self.ground(), &self.places)?;
             let next = self.pending.iter().map(|token| token.time_ns).min();
             let Some(time_ns) = next.filter(|_| self.choices.is_empty()) else {
                 return Ok(());

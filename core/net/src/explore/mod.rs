@@ -6,11 +6,15 @@
 mod game;
 mod space;
 
+use std::cell::RefCell;
+use std::ops::Deref;
+
 use serde_json::{json, Map, Value as Json};
 
 use crate::compiled::Net;
 use crate::error::{NetError, Result};
 use crate::expression::{evaluate, Binding, Fault, Instruction, Value};
+use crate::lists::Lists;
 use crate::monitor::word_json;
 use crate::stream::Stream;
 
@@ -18,6 +22,21 @@ pub use game::Game;
 pub use space::state_space;
 
 type Row = Vec<u64>;
+
+/// A net with the lists that its tokens have; read like the net.
+#[derive(Clone, Copy)]
+struct Ground<'a> {
+    net: &'a Net,
+    lists: &'a RefCell<Lists>,
+}
+
+impl Deref for Ground<'_> {
+    type Target = Net;
+
+    fn deref(&self) -> &Net {
+        self.net
+    }
+}
 
 /// The available tokens of every place, in order of arrival.
 type Places = Vec<Vec<Row>>;
@@ -33,7 +52,7 @@ pub(crate) struct Choice {
 const CHOICES_MAX: usize = 100_000;
 
 /// All bindings of the transitions of the highest priority that has any.
-fn choices(net: &Net, places: &Places) -> Result<Vec<Choice>> {
+fn choices(net: Ground<'_>, places: &Places) -> Result<Vec<Choice>> {
     let mut found: Vec<Choice> = Vec::new();
     let mut best = u32::MAX;
     for (index, transition) in net.transitions.iter().enumerate() {
@@ -53,7 +72,7 @@ fn choices(net: &Net, places: &Places) -> Result<Vec<Choice>> {
 
 /// Completes a partial binding in every way.
 fn extend(
-    net: &Net,
+    net: Ground<'_>,
     places: &Places,
     transition: usize,
     chosen: &mut Vec<usize>,
@@ -96,7 +115,7 @@ fn extend(
 }
 
 /// The rows of a choice, one after another, and the number of each.
-fn bound(net: &Net, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
+fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
     let mut rows = Vec::with_capacity(chosen.len() * net.stride);
     for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {
         rows.extend(&places[input.place as usize][at]);
@@ -108,16 +127,17 @@ fn bound(net: &Net, places: &Places, transition: usize, chosen: &[usize]) -> (Ro
     (rows, (0..chosen.len() as u32).collect())
 }
 
-fn binding<'a>(net: &'a Net, rows: &'a [u64], tokens: &'a [u32]) -> Binding<'a> {
+fn binding<'a>(net: Ground<'a>, rows: &'a [u64], tokens: &'a [u32]) -> Binding<'a> {
     Binding {
         rows,
         stride: net.stride,
         tokens,
-        tables: &net.tables,
+        tables: &net.net.tables,
+        lists: net.lists,
     }
 }
 
-fn holds(net: &Net, places: &Places, transition: usize, chosen: &[usize]) -> Result<bool> {
+fn holds(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> Result<bool> {
     let Some(guard) = &net.transitions[transition].guard else {
         return Ok(true);
     };
@@ -129,7 +149,7 @@ fn holds(net: &Net, places: &Places, transition: usize, chosen: &[usize]) -> Res
     );
     answer
         .map(|word| word != 0)
-        .map_err(|fault| in_transition(net, transition, "guard", fault))
+        .map_err(|fault| in_transition(&net, transition, "guard", fault))
 }
 
 fn in_transition(net: &Net, transition: usize, part: &str, fault: Fault) -> NetError {
@@ -141,13 +161,18 @@ fn in_transition(net: &Net, transition: usize, part: &str, fault: Fault) -> NetE
 type Made = Vec<(usize, Row, f64)>;
 
 /// Takes a choice's tokens, empties what is reset, and returns the tokens made.
-fn take(net: &Net, places: &mut Places, choice: &Choice, stream: &mut Stream) -> Result<Made> {
+fn take(
+    net: Ground<'_>,
+    places: &mut Places,
+    choice: &Choice,
+    stream: &mut Stream,
+) -> Result<Made> {
     let transition = &net.transitions[choice.transition];
     let (rows, tokens) = bound(net, places, choice.transition, &choice.positions);
     let mut value = |value: &Value, part: &str| {
         value
             .of(binding(net, &rows, &tokens), stream)
-            .map_err(|fault| in_transition(net, choice.transition, part, fault))
+            .map_err(|fault| in_transition(&net, choice.transition, part, fault))
     };
     let mut delay_s = |delay: &Option<Value>| match delay {
         None => Ok(0.0),
@@ -201,17 +226,18 @@ fn draws(value: &Value) -> bool {
     }
 }
 
-fn row_json(net: &Net, place: usize, row: &[u64]) -> Json {
+fn row_json(net: Ground<'_>, place: usize, row: &[u64]) -> Json {
     let cells = row.iter().zip(&net.places[place].fields);
+    let lists = net.lists.borrow();
     Json::Array(
         cells
-            .map(|(&word, field)| word_json(net, word, field.1))
+            .map(|(&word, field)| word_json(net.net, Some(&lists), word, field.1))
             .collect(),
     )
 }
 
 /// Place names to rows; empty places are left out.
-fn marking_json(net: &Net, places: &Places) -> Json {
+fn marking_json(net: Ground<'_>, places: &Places) -> Json {
     let mut marking = Map::new();
     for (place, rows) in places
         .iter()
@@ -225,7 +251,7 @@ fn marking_json(net: &Net, places: &Places) -> Json {
 }
 
 /// The transition of a choice, and what its variables stand for.
-fn choice_json(net: &Net, places: &Places, choice: &Choice) -> Json {
+fn choice_json(net: Ground<'_>, places: &Places, choice: &Choice) -> Json {
     let transition = &net.transitions[choice.transition];
     let mut variables = Map::new();
     for (input, &at) in transition.inputs.iter().zip(&choice.positions) {

@@ -1,5 +1,6 @@
 //! The state space: every marking that can be reached, time left out, and what follows from it.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use petgraph::algo::kosaraju_scc;
@@ -7,7 +8,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 use serde_json::{json, Map, Value as Json};
 
-use super::{choices, draws, first_places, marking_json, take, Places, Row};
+use super::{choices, draws, first_places, marking_json, take, Ground, Places, Row};
 use crate::compiled::Net;
 use crate::error::{NetError, Result};
 use crate::stream::Stream;
@@ -26,7 +27,9 @@ struct Space {
 /// every order of firings that any delays could bring is in it; priorities count.
 pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
     refuse_draws(net)?;
-    let space = explore(net, markings_max)?;
+    let lists = RefCell::new(net.lists.clone());
+    let ground = Ground { net, lists: &lists };
+    let space = explore(ground, markings_max)?;
     let mut report = json!({
         "net": net.name(),
         "complete": space.complete,
@@ -36,7 +39,7 @@ pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
     });
     if space.complete {
         let entries = report.as_object_mut().expect("an object");
-        properties(net, &space, entries);
+        properties(ground, &space, entries);
     }
     Ok(report)
 }
@@ -55,14 +58,14 @@ fn refuse_draws(net: &Net) -> Result<()> {
     Ok(())
 }
 
-fn explore(net: &Net, markings_max: usize) -> Result<Space> {
+fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
     let mut space = Space {
         markings: Vec::new(),
         graph: DiGraph::new(),
         complete: true,
     };
     let mut known: HashMap<Vec<u64>, NodeIndex> = HashMap::new();
-    let mut first = first_places(net);
+    let mut first = first_places(&net);
     first.iter_mut().for_each(|rows| rows.sort_unstable());
     known.insert(code_of(&first), space.graph.add_node(()));
     space.markings.push(first);
@@ -120,7 +123,7 @@ fn bounds(net: &Net, space: &Space) -> Json {
 }
 
 /// What only a complete space can tell.
-fn properties(net: &Net, space: &Space, report: &mut Map<String, Json>) {
+fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
     let graph = &space.graph;
     let dead: Vec<usize> = graph
         .node_indices()

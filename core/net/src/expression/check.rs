@@ -1,8 +1,11 @@
 //! Types: an expression tree against the names in scope becomes flat code or one clear line.
 
+use std::cell::RefCell;
+
 use serde_json::Number;
 
 use super::function::{Function, Pure, FUNCTIONS};
+use super::list::{common, LIST_FUNCTIONS};
 use super::parse::{BinaryOperator, Expression, UnaryOperator};
 use super::program::{evaluate, Binding, Instruction, Value, STACK_MAX};
 use crate::definition::{FieldType, NetDefinition};
@@ -89,6 +92,7 @@ pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> 
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),
         (FieldType::Int, FieldType::Real) => Ok(fold(typed.into_real())),
+        (found, wanted) if common(found, wanted) == Some(wanted) => Ok(typed),
         (found, wanted) => Err(format!("the value is {found}, expected {wanted}")),
     }
 }
@@ -119,9 +123,11 @@ fn stack_needed(code: &[Instruction]) -> usize {
             Instruction::Integer(_) | Instruction::Real(_) | Instruction::SkipUnless(_) => {
                 depth - 1
             }
-            Instruction::PureInteger(Pure::Min | Pure::Max)
-            | Instruction::PureReal(Pure::Min | Pure::Max) => depth - 1,
+            Instruction::PureInteger(function) | Instruction::PureReal(function) => {
+                depth + 1 - function.arguments()
+            }
             Instruction::Draw(draw) => depth + 1 - draw.arguments(),
+            Instruction::List(function) => depth + 1 - function.arguments(),
             _ => depth,
         };
         // A function of one argument reads the cell above it too, so that cell must exist.
@@ -135,7 +141,11 @@ fn fold(typed: Typed) -> Typed {
     let varies = typed.code.iter().any(|instruction| {
         matches!(
             instruction,
-            Instruction::Load { .. } | Instruction::Draw(_) | Instruction::Empirical(_)
+            Instruction::Load { .. }
+                | Instruction::Draw(_)
+                | Instruction::Empirical(_)
+                // A list lies among those of a run, of which there is none yet.
+                | Instruction::List(_)
         )
     });
     if varies || typed.code.len() == 1 || stack_needed(&typed.code) > STACK_MAX {
@@ -146,6 +156,7 @@ fn fold(typed: Typed) -> Typed {
         stride: 0,
         tokens: &[],
         tables: &[],
+        lists: &RefCell::default(),
     };
     match evaluate(&typed.code, nothing, &mut Stream::new(0, 0, 0)) {
         Ok(word) => Typed::new(vec![Instruction::Push(word)], typed.kind),
@@ -154,7 +165,7 @@ fn fold(typed: Typed) -> Typed {
 }
 
 impl Scope<'_> {
-    fn compile(&self, expression: &Expression) -> Result<Typed, String> {
+    pub(super) fn compile(&self, expression: &Expression) -> Result<Typed, String> {
         let typed = match expression {
             Expression::Integer(whole) => {
                 Typed::new(vec![Instruction::Push(*whole as u64)], FieldType::Int)
@@ -170,6 +181,7 @@ impl Scope<'_> {
             Expression::Unary(operator, inner) => self.unary(*operator, inner)?,
             Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
             Expression::Call(name, arguments) => self.call(name, arguments)?,
+            Expression::List(elements) => self.list(elements)?,
         };
         Ok(fold(typed))
     }
@@ -264,9 +276,12 @@ impl Scope<'_> {
                     _ => choose(left, truth(1), right),
                 }
             }
-            BinaryOperator::Equal | BinaryOperator::Unequal if a == b && !a.is_number() => Ok(
-                join(left, right, Instruction::Integer(operator), FieldType::Bool),
-            ),
+            BinaryOperator::Equal | BinaryOperator::Unequal
+                if common(a, b).is_some() && !a.is_number() =>
+            {
+                let instruction = Instruction::Integer(operator);
+                Ok(join(left, right, instruction, FieldType::Bool))
+            }
             _ if !(a.is_number() && b.is_number()) => {
                 Err(format!("'{spelling}' takes two numbers, not {a} and {b}"))
             }
@@ -328,17 +343,18 @@ impl Scope<'_> {
         if name == "empirical" {
             return self.empirical(arguments);
         }
+        if let Some(&(_, function, wanted)) = LIST_FUNCTIONS.iter().find(|entry| entry.0 == name) {
+            counted(name, arguments, wanted)?;
+            return self.list_call(name, function, arguments);
+        }
         let Some(&(_, function, wanted)) = FUNCTIONS.iter().find(|entry| entry.0 == name) else {
             let names = FUNCTIONS.map(|entry| entry.0).join(", ");
+            let of_lists = LIST_FUNCTIONS.map(|entry| entry.0).join(", ");
             return Err(format!(
-                "unknown function '{name}' (known: {names}, empirical)"
+                "unknown function '{name}' (known: {names}, empirical; of lists: {of_lists})"
             ));
         };
-        if arguments.len() != wanted {
-            let found = arguments.len();
-            let noun = if wanted == 1 { "argument" } else { "arguments" };
-            return Err(format!("{name}() takes {wanted} {noun}, not {found}"));
-        }
+        counted(name, arguments, wanted)?;
         let mut typed = Vec::with_capacity(wanted);
         for argument in arguments {
             typed.push(self.compile(argument)?);
@@ -379,6 +395,15 @@ impl Scope<'_> {
             Function::Pure(function) => Ok(one_argument(function, number(name, next())?)),
         }
     }
+}
+
+fn counted(name: &str, arguments: &[Expression], wanted: usize) -> Result<(), String> {
+    let found = arguments.len();
+    if found == wanted {
+        return Ok(());
+    }
+    let noun = if wanted == 1 { "argument" } else { "arguments" };
+    Err(format!("{name}() takes {wanted} {noun}, not {found}"))
 }
 
 fn one_argument(function: Pure, argument: Typed) -> Typed {
@@ -424,7 +449,7 @@ fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
         return Err(format!("if() takes a bool first, not {}", condition.kind));
     }
     let (yes, no) = match (yes.kind, no.kind) {
-        (a, b) if a == b => (yes, no),
+        (a, b) if common(a, b).is_some() => (yes, no),
         (a, b) if !(a.is_number() && b.is_number()) => {
             return Err(format!("if() has {a} in one branch and {b} in the other"));
         }
@@ -433,7 +458,7 @@ fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
     let distance = |code: &[Instruction]| {
         u16::try_from(code.len() + 1).map_err(|_| "the expression is too long".to_owned())
     };
-    let kind = yes.kind;
+    let kind = common(yes.kind, no.kind).expect("both branches have one type by now");
     let mut code = condition.code;
     code.push(Instruction::SkipUnless(distance(&yes.code)?));
     let skip = Instruction::Skip(distance(&no.code)? - 1);

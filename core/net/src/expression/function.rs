@@ -69,6 +69,14 @@ pub(crate) const FUNCTIONS: [(&str, Function, usize); 19] = [
     ("if", Function::If, 3),
 ];
 
+impl Pure {
+    /// How many arguments it takes.
+    #[inline]
+    pub(crate) fn arguments(self) -> usize {
+        1 + usize::from(matches!(self, Pure::Min | Pure::Max))
+    }
+}
+
 impl Draw {
     /// The name in the language.
     pub(crate) fn name(self) -> &'static str {

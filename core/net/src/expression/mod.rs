@@ -3,6 +3,7 @@
 mod check;
 mod distribution;
 mod function;
+mod list;
 mod parse;
 mod program;
 

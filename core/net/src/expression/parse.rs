@@ -13,6 +13,8 @@ pub(crate) enum Expression {
     Unary(UnaryOperator, Box<Expression>),
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
     Call(String, Vec<Expression>),
+    /// `[a, b]`
+    List(Vec<Expression>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,10 +200,13 @@ impl Parser<'_> {
             self.expect(")")?;
             return Ok(inner);
         }
+        if self.take("[") {
+            return Ok(Expression::List(self.separated("]")?));
+        }
         match self.rest().chars().next() {
             Some(letter) if letter.is_ascii_digit() || letter == '.' => self.number(),
             Some(letter) if letter.is_ascii_alphabetic() || letter == '_' => self.named(),
-            _ => Err(self.unexpected("a number, a name or '('")),
+            _ => Err(self.unexpected("a number, a name, '(' or '['")),
         }
     }
 
@@ -256,15 +261,20 @@ impl Parser<'_> {
         if !self.take("(") {
             return Ok(Expression::Name(word));
         }
-        let mut arguments = Vec::new();
-        if self.take(")") {
-            return Ok(Expression::Call(word, arguments));
+        Ok(Expression::Call(word, self.separated(")")?))
+    }
+
+    /// Expressions with commas between them, up to and with what closes them.
+    fn separated(&mut self, close: &str) -> Result<Vec<Expression>, String> {
+        let mut found = Vec::new();
+        if self.take(close) {
+            return Ok(found);
         }
         loop {
-            arguments.push(self.nested(|parser| parser.binary(1))?);
+            found.push(self.nested(|parser| parser.binary(1))?);
             if !self.take(",") {
-                self.expect(")")?;
-                return Ok(Expression::Call(word, arguments));
+                self.expect(close)?;
+                return Ok(found);
             }
         }
     }
@@ -280,7 +290,7 @@ impl Expression {
                 left.visit_fields(visit);
                 right.visit_fields(visit);
             }
-            Expression::Call(_, arguments) => {
+            Expression::Call(_, arguments) | Expression::List(arguments) => {
                 arguments
                     .iter()
                     .for_each(|argument| argument.visit_fields(visit));

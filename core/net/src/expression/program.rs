@@ -1,11 +1,15 @@
 //! Flat code: what an inscription becomes, and the stack machine that runs it.
 //!
 //! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so that rows and the stack
-//! are plain arrays. Nothing here allocates or recurses.
+//! are plain arrays. Nothing here recurses, and nothing but the functions of lists allocates.
+
+use std::cell::RefCell;
 
 use super::distribution::{draw, exponential, Table};
 use super::function::{Draw, Pure};
+use super::list::ListFunction;
 use super::parse::BinaryOperator;
+use crate::lists::{Lists, LENGTH_MAX};
 use crate::stream::Stream;
 
 /// How deep the stack of a program may grow; longer expressions are refused at build time.
@@ -35,6 +39,8 @@ pub(crate) enum Instruction {
     Draw(Draw),
     /// A draw from the table with that index.
     Empirical(u16),
+    /// A function of a list, and of the word above it where it takes two.
+    List(ListFunction),
     /// Pops a bool and jumps that many instructions forward when it is false.
     SkipUnless(u16),
     Skip(u16),
@@ -77,6 +83,17 @@ pub(crate) enum Fault {
         draw: Draw,
         value: f64,
     },
+    /// The first element of none was asked for.
+    EmptyList {
+        name: &'static str,
+    },
+    /// An element behind the end of a list was asked for.
+    NoElement {
+        index: i64,
+        length: u64,
+    },
+    /// A list grew without bound.
+    LongList,
 }
 
 impl std::fmt::Display for Fault {
@@ -88,6 +105,13 @@ impl std::fmt::Display for Fault {
             Fault::Parameter { draw, value } => {
                 let name = draw.name();
                 write!(formatter, "{name}(): the parameter {value} is out of range")
+            }
+            Fault::EmptyList { name } => write!(formatter, "{name}() of an empty list"),
+            Fault::NoElement { index, length } => {
+                write!(formatter, "at(): a list of {length} has no element {index}")
+            }
+            Fault::LongList => {
+                write!(formatter, "a list grew beyond {LENGTH_MAX} elements")
             }
         }
     }
@@ -101,6 +125,8 @@ pub(crate) struct Binding<'a> {
     pub(crate) tokens: &'a [u32],
     /// The histograms of the net.
     pub(crate) tables: &'a [Table],
+    /// The lists of the run; making a value may add to them.
+    pub(crate) lists: &'a RefCell<Lists>,
 }
 
 impl Binding<'_> {
@@ -176,22 +202,22 @@ pub(crate) fn evaluate(
                 stack[top] = binding.tables[usize::from(table)].draw(stream).to_bits();
                 top += 1;
             }
+            Instruction::List(function) => {
+                top -= function.arguments() - 1;
+                stack[top - 1] = function.of([stack[top - 1], stack[top]], binding.lists)?;
+            }
             Instruction::Draw(kind) => {
                 top -= kind.arguments() - 1;
                 let first = f64::from_bits(stack[top - 1]);
                 stack[top - 1] = draw(kind, first, f64::from_bits(stack[top]), stream)?;
             }
             Instruction::PureInteger(function) => {
-                if matches!(function, Pure::Min | Pure::Max) {
-                    top -= 1;
-                }
+                top -= function.arguments() - 1;
                 let first = stack[top - 1] as i64;
                 stack[top - 1] = pure_integer(function, first, stack[top] as i64)?;
             }
             Instruction::PureReal(function) => {
-                if matches!(function, Pure::Min | Pure::Max) {
-                    top -= 1;
-                }
+                top -= function.arguments() - 1;
                 let first = f64::from_bits(stack[top - 1]);
                 stack[top - 1] = pure(function, first, f64::from_bits(stack[top]))?;
             }

@@ -8,11 +8,14 @@
 mod integral;
 mod join;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
 use crate::compiled::{Discipline, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX};
+use crate::definition::FieldType;
 use crate::expression::{evaluate, Binding, Fault, Instruction};
+use crate::lists::Lists;
 use crate::ranked::Rank;
 use crate::stream::Stream;
 pub(crate) use integral::Area;
@@ -42,6 +45,7 @@ pub(crate) struct Marking<'n> {
     net: &'n Net,
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
+    pub(crate) lists: RefCell<Lists>,
     pub(crate) tokens: Vec<Token>,
     free_token: u32,
     /// Tokens in places and on their way.
@@ -79,6 +83,7 @@ impl<'n> Marking<'n> {
             net,
             now_ns: 0,
             rows: Vec::new(),
+            lists: RefCell::new(net.lists.clone()),
             tokens: Vec::new(),
             free_token: NONE,
             live: 0,
@@ -155,6 +160,7 @@ impl<'n> Marking<'n> {
             stride: self.net.stride,
             tokens,
             tables: &self.net.tables,
+            lists: &self.lists,
         }
     }
 
@@ -290,6 +296,7 @@ impl<'n> Marking<'n> {
             stride: self.net.stride,
             tokens: &tokens,
             tables: &self.net.tables,
+            lists: &self.lists,
         };
         Ok(evaluate(code, binding, &mut self.unused_stream)? != 0)
     }
@@ -379,16 +386,46 @@ impl<'n> Marking<'n> {
         &self.nodes
     }
 
-    /// The rows of the tokens available in a place, in order of arrival.
+    /// Frees lists that no token has, when there are many.
+    #[cold]
+    pub(crate) fn sweep_lists(&mut self) {
+        if !self.lists.get_mut().is_full() {
+            return;
+        }
+        let mut roots = Vec::new();
+        for token in self.living(|_| true) {
+            let place = self.tokens[token as usize].place as usize;
+            for (word, field) in self.row(token).iter().zip(&self.net.places[place].fields) {
+                if let FieldType::List(_) = field.1 {
+                    roots.push(*word);
+                }
+            }
+        }
+        self.lists.get_mut().sweep(roots.into_iter());
+    }
+
+    /// The rows of the tokens available in a place, in order of arrival; a list is its length and
+    /// its elements.
     pub(crate) fn rows_of(&self, place: usize) -> Vec<Vec<u64>> {
-        let width = self.net.places[place].fields.len();
+        let fields = &self.net.places[place].fields;
+        let lists = self.lists.borrow();
         let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
         for token in self.available() {
             let Token {
                 arrival, place: at, ..
             } = self.tokens[token as usize];
             if at as usize == place {
-                found.push((arrival, self.row(token)[..width].to_vec()));
+                let mut words = Vec::with_capacity(fields.len());
+                for (&word, field) in self.row(token).iter().zip(fields) {
+                    match field.1 {
+                        FieldType::List(_) => {
+                            words.push(lists.length(word));
+                            words.extend(lists.elements(word));
+                        }
+                        _ => words.push(word),
+                    }
+                }
+                found.push((arrival, words));
             }
         }
         found.sort_unstable();
@@ -397,7 +434,12 @@ impl<'n> Marking<'n> {
 
     /// The tokens that are in a place: those with an arrival that are not released.
     fn available(&self) -> impl Iterator<Item = u32> {
-        let mut used: Vec<bool> = self.tokens.iter().map(|token| token.arrival > 0).collect();
+        self.living(|token| token.arrival > 0)
+    }
+
+    /// The tokens that are not released and of which something holds.
+    fn living(&self, holds: impl Fn(&Token) -> bool) -> impl Iterator<Item = u32> {
+        let mut used: Vec<bool> = self.tokens.iter().map(holds).collect();
         let mut free = self.free_token;
         while free != NONE {
             used[free as usize] = false;

@@ -8,7 +8,7 @@ mod scalar;
 use std::collections::HashMap;
 
 use crate::clock::nanoseconds;
-use crate::definition::{FieldType, NetDefinition, TransitionDefinition};
+use crate::definition::{Element, FieldType, NetDefinition, TransitionDefinition};
 use crate::expression::{parse, BinaryOperator, Expression, Table, UnaryOperator};
 use crate::stream::Stream;
 use crate::Firing;
@@ -47,6 +47,21 @@ fn enumerated(values: &[String], name: &str) -> Option<Scalar> {
     Some(Scalar::Int(at as i64))
 }
 
+/// A value of a first token.
+fn first_value(net: &NetDefinition, json: &serde_json::Value, kind: FieldType) -> Scalar {
+    match (json, kind) {
+        (_, FieldType::Enum(at)) => {
+            let value = json.as_str().expect("a value of an enumeration");
+            enumerated(&net.enums[at as usize].1, value).expect("checked")
+        }
+        (serde_json::Value::Array(values), FieldType::List(Element::Enum(at))) => {
+            let one = |json| first_value(net, json, FieldType::Enum(at));
+            Scalar::List(values.iter().map(one).collect())
+        }
+        _ => Scalar::of_json(json, kind),
+    }
+}
+
 /// A binding: for each arc its place and the position of the token in it.
 type Bound = Vec<(usize, usize)>;
 
@@ -70,16 +85,8 @@ impl Reference {
             let fields = &net.colours[&definition.colour];
             for row in &definition.initial {
                 let cells = row.iter().zip(fields);
-                let row = cells
-                    .map(|(json, field)| match field.1 {
-                        FieldType::Enum(at) => {
-                            let value = json.as_str().expect("a value of an enumeration");
-                            enumerated(&net.enums[at as usize].1, value).expect("checked")
-                        }
-                        kind => Scalar::of_json(json, kind),
-                    })
-                    .collect();
-                reference.arrive(place, row);
+                let row = cells.map(|(json, field)| first_value(net, json, field.1));
+                reference.arrive(place, row.collect());
             }
         }
         reference
@@ -116,7 +123,7 @@ impl Reference {
         tokens.sort_by_key(|token| token.arrival);
         tokens
             .iter()
-            .map(|token| token.row.iter().map(|cell| cell.word()).collect())
+            .map(|token| token.row.iter().flat_map(Scalar::words).collect())
             .collect()
     }
 
@@ -400,6 +407,7 @@ impl Reference {
                 let whole = number.as_i64().map(Scalar::Int);
                 whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
             }
+            Expression::List(elements) => Scalar::List(elements.iter().map(value).collect()),
             Expression::Field(variable, field) => self.field(variable, field, definition, bound),
             Expression::Unary(UnaryOperator::Not, inner) => Scalar::Bool(!value(inner).truth()),
             Expression::Unary(UnaryOperator::Negate, inner) => match value(inner) {
@@ -457,6 +465,6 @@ impl Reference {
             .iter()
             .position(|entry| entry.0 == *field)
             .expect("a field");
-        self.places[place][at].row[index]
+        self.places[place][at].row[index].clone()
     }
 }

@@ -1,49 +1,67 @@
-//! Values of the reference engine: tagged scalars, computed in the obvious way.
+//! Values of the reference engine: tagged scalars and lists of them, computed in the obvious way.
 
-use crate::definition::FieldType;
+use crate::definition::{Element, FieldType};
 use crate::expression::{draw, BinaryOperator, Draw};
 use crate::stream::Stream;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Int(i64),
     Real(f64),
     Bool(bool),
+    List(Vec<Scalar>),
 }
 
 impl Scalar {
-    pub(crate) fn real(self) -> f64 {
+    pub(crate) fn real(&self) -> f64 {
         match self {
-            Scalar::Int(whole) => whole as f64,
-            Scalar::Real(real) => real,
-            Scalar::Bool(_) => panic!("a bool is no number"),
+            Scalar::Int(whole) => *whole as f64,
+            Scalar::Real(real) => *real,
+            other => panic!("{other:?} is no number"),
         }
     }
 
-    pub(crate) fn truth(self) -> bool {
+    pub(crate) fn truth(&self) -> bool {
         match self {
-            Scalar::Bool(truth) => truth,
+            Scalar::Bool(truth) => *truth,
             other => panic!("{other:?} is no bool"),
         }
     }
 
-    pub(crate) fn word(self) -> u64 {
+    /// The word of a single value; a list is its length and its elements.
+    pub(crate) fn words(&self) -> Vec<u64> {
         match self {
-            Scalar::Int(whole) => whole as u64,
-            Scalar::Real(real) => real.to_bits(),
-            Scalar::Bool(truth) => u64::from(truth),
+            Scalar::Int(whole) => vec![*whole as u64],
+            Scalar::Real(real) => vec![real.to_bits()],
+            Scalar::Bool(truth) => vec![u64::from(*truth)],
+            Scalar::List(elements) => {
+                let words = elements.iter().flat_map(Scalar::words);
+                std::iter::once(elements.len() as u64)
+                    .chain(words)
+                    .collect()
+            }
         }
     }
 
     pub(crate) fn of_type(self, kind: FieldType) -> Self {
         match (self, kind) {
             (Scalar::Int(whole), FieldType::Real) => Scalar::Real(whole as f64),
+            (Scalar::List(elements), FieldType::List(kind)) if !elements.is_empty() => {
+                let kind = Element::field_type(kind).expect("lists with elements have a type");
+                let typed = elements.into_iter().map(|one| one.of_type(kind));
+                Scalar::List(typed.collect())
+            }
             (value, _) => value,
         }
     }
 
     pub(crate) fn of_json(json: &serde_json::Value, kind: FieldType) -> Self {
         match (json, kind) {
+            (serde_json::Value::Array(values), FieldType::List(element)) => {
+                let kind = element.field_type().expect("colours have lists of a type");
+                let elements = values.iter().map(|one| Scalar::of_json(one, kind));
+                Scalar::List(elements.collect())
+            }
             (serde_json::Value::Bool(truth), _) => Scalar::Bool(*truth),
             (json, FieldType::Int) => Scalar::Int(json.as_i64().expect("an int")),
             (json, _) => Scalar::Real(json.as_f64().expect("a number")),
@@ -52,7 +70,10 @@ impl Scalar {
 }
 
 pub(crate) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> Scalar {
-    if let (Scalar::Int(left), Scalar::Int(right)) = (left, right) {
+    if let (Scalar::List(left), Scalar::List(right)) = (&left, &right) {
+        return Scalar::Bool((left == right) == (operator == BinaryOperator::Equal));
+    }
+    if let (&Scalar::Int(left), &Scalar::Int(right)) = (&left, &right) {
         let whole = match operator {
             BinaryOperator::Add => Some(left + right),
             BinaryOperator::Subtract => Some(left - right),
@@ -67,7 +88,7 @@ pub(crate) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> S
             return Scalar::Int(whole);
         }
     }
-    if let (Scalar::Bool(left), Scalar::Bool(right)) = (left, right) {
+    if let (Scalar::Bool(left), Scalar::Bool(right)) = (&left, &right) {
         return Scalar::Bool((left == right) == (operator == BinaryOperator::Equal));
     }
     let (left, right) = (left.real(), right.real());
@@ -86,7 +107,31 @@ pub(crate) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> S
     }
 }
 
+/// A function of lists; none when the name is no such function.
+fn of_lists(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
+    let list = |at: usize| match arguments.get(at) {
+        Some(Scalar::List(elements)) => elements.clone(),
+        other => panic!("{other:?} is no list"),
+    };
+    let made = match name {
+        "length" => return Some(Scalar::Int(list(0).len() as i64)),
+        "head" => return list(0).first().cloned(),
+        "at" => return list(0).get(arguments[1].real() as usize).cloned(),
+        "contains" => return Some(Scalar::Bool(list(0).contains(&arguments[1]))),
+        "tail" => list(0)[1..].to_vec(),
+        "reverse" => list(0).into_iter().rev().collect(),
+        "cons" => [vec![arguments[0].clone()], list(1)].concat(),
+        "append" => [list(0), vec![arguments[1].clone()]].concat(),
+        "concat" => [list(0), list(1)].concat(),
+        _ => return None,
+    };
+    Some(Scalar::List(made))
+}
+
 pub(crate) fn call(name: &str, arguments: &[Scalar], stream: &mut Stream) -> Scalar {
+    if let Some(made) = of_lists(name, arguments) {
+        return made;
+    }
     let first = arguments[0].real();
     let second = arguments.get(1).map_or(0.0, |argument| argument.real());
     let draws = [

@@ -1,0 +1,221 @@
+//! The functions of lists: their names, their types and what they do on the stack.
+
+use std::cell::RefCell;
+
+use super::check::{convert, Scope, Typed};
+use super::parse::{BinaryOperator, Expression};
+use super::program::{Fault, Instruction};
+use crate::definition::{Element, FieldType};
+use crate::lists::{Lists, EMPTY};
+
+/// What may be done with a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListFunction {
+    /// `length(list)`
+    Length,
+    /// `head(list)`: the first element.
+    Head,
+    /// `tail(list)`: all but the first.
+    Tail,
+    /// `reverse(list)`
+    Reverse,
+    /// `cons(element, list)`: the element in front.
+    Cons,
+    /// `append(list, element)`: the element at the end.
+    Append,
+    /// `concat(list, list)`
+    Concat,
+    /// `contains(list, element)`
+    Contains,
+    /// `at(list, index)`: the first has index 0.
+    At,
+}
+
+/// Name, function, number of arguments.
+pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 9] = [
+    ("length", ListFunction::Length, 1),
+    ("head", ListFunction::Head, 1),
+    ("tail", ListFunction::Tail, 1),
+    ("reverse", ListFunction::Reverse, 1),
+    ("cons", ListFunction::Cons, 2),
+    ("append", ListFunction::Append, 2),
+    ("concat", ListFunction::Concat, 2),
+    ("contains", ListFunction::Contains, 2),
+    ("at", ListFunction::At, 2),
+];
+
+impl ListFunction {
+    /// How many words it takes off the stack; it leaves one.
+    pub(crate) fn arguments(self) -> usize {
+        let found = LIST_FUNCTIONS.iter().find(|entry| entry.1 == self);
+        found.expect("every function is in the table").2
+    }
+
+    /// The word for one or two words; `cons` finds its list first, so that lists as written need
+    /// no deeper stack than their elements.
+    pub(crate) fn of(self, words: [u64; 2], lists: &RefCell<Lists>) -> Result<u64, Fault> {
+        let [list, second] = words;
+        let mut lists = lists.borrow_mut();
+        let empty = |name| Fault::EmptyList { name };
+        match self {
+            ListFunction::Length => Ok(lists.length(list)),
+            ListFunction::Head => lists.head(list).ok_or(empty("head")),
+            ListFunction::Tail => lists.tail(list).ok_or(empty("tail")),
+            ListFunction::Reverse => lists.reverse(list),
+            ListFunction::Cons => lists.prepend(second, list),
+            ListFunction::Append => {
+                let last = lists.prepend(second, EMPTY)?;
+                lists.concat(list, last)
+            }
+            ListFunction::Concat => lists.concat(list, second),
+            ListFunction::Contains => {
+                let found = lists.elements(list).any(|element| element == second);
+                Ok(u64::from(found))
+            }
+            ListFunction::At => {
+                let index = second as i64;
+                let found = usize::try_from(index).ok();
+                let found = found.and_then(|index| lists.elements(list).nth(index));
+                let length = lists.length(list);
+                found.ok_or(Fault::NoElement { index, length })
+            }
+        }
+    }
+}
+
+/// Whether two types are lists of one kind; the empty list is one of every kind.
+pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
+    match (a, b) {
+        (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(b),
+        (FieldType::List(_), FieldType::List(Element::Nothing)) => Some(a),
+        _ if a == b => Some(a),
+        _ => None,
+    }
+}
+
+/// An element as it lies in a list: minus zero is zero there, so that equal lists are one.
+fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
+    let mut typed = convert(typed, wanted)?;
+    if wanted == FieldType::Real {
+        let zero = Instruction::Push(0f64.to_bits());
+        typed.code.push(zero);
+        typed.code.push(Instruction::Real(BinaryOperator::Add));
+    }
+    Ok(typed)
+}
+
+/// One code after another and the function on what they leave.
+fn joined(parts: [Typed; 2], function: ListFunction, kind: FieldType) -> Typed {
+    let mut code: Vec<Instruction> = parts.into_iter().flat_map(|part| part.code).collect();
+    code.push(Instruction::List(function));
+    Typed { code, kind }
+}
+
+impl Scope<'_> {
+    /// `[a, b, c]`: elements of one type, ints among reals being reals.
+    pub(super) fn list(&self, written: &[Expression]) -> Result<Typed, String> {
+        let mut elements = Vec::with_capacity(written.len());
+        for one in written {
+            elements.push(self.compile(one)?);
+        }
+        let kinds: Vec<FieldType> = elements.iter().map(|typed| typed.kind).collect();
+        let kind = match kinds.first() {
+            None => Element::Nothing,
+            Some(_) if kinds.iter().all(|kind| kind.is_number()) => {
+                match kinds.contains(&FieldType::Real) {
+                    true => Element::Real,
+                    false => Element::Int,
+                }
+            }
+            Some(first) => Element::of(*first).ok_or("a list cannot hold lists")?,
+        };
+        let mut list = Typed {
+            code: vec![Instruction::Push(EMPTY)],
+            kind: FieldType::List(kind),
+        };
+        for typed in elements.into_iter().rev() {
+            let wanted = kind.field_type().expect("a list with elements has a type");
+            let typed = element(typed, wanted).map_err(|_| mixed(&kinds))?;
+            list = joined([list, typed], ListFunction::Cons, FieldType::List(kind));
+        }
+        Ok(list)
+    }
+
+    /// A function of lists; the number of arguments was checked.
+    pub(super) fn list_call(
+        &self,
+        name: &str,
+        function: ListFunction,
+        arguments: &[Expression],
+    ) -> Result<Typed, String> {
+        let mut typed = Vec::with_capacity(2);
+        for argument in arguments {
+            typed.push(self.compile(argument)?);
+        }
+        if function == ListFunction::Cons {
+            typed.reverse();
+        }
+        let mut typed = typed.into_iter();
+        let list = typed.next().expect("a list comes first");
+        let FieldType::List(kind) = list.kind else {
+            return Err(format!("{name}() takes a list, not {}", list.kind));
+        };
+        let Some(second) = typed.next() else {
+            return one_argument(name, function, list, kind);
+        };
+        let found = second.kind;
+        let wrong = |wanted: FieldType| format!("{name}() takes {wanted} here, not {found}");
+        let (second, made) = match function {
+            ListFunction::At => {
+                let held = held(name, kind)?;
+                let index = convert(second, FieldType::Int);
+                (index.map_err(|_| wrong(FieldType::Int))?, held)
+            }
+            ListFunction::Concat => {
+                let both = common(list.kind, found).ok_or_else(|| wrong(list.kind))?;
+                (second, both)
+            }
+            _ => {
+                let kind = match kind {
+                    Element::Nothing => Element::of(found).ok_or("a list cannot hold lists")?,
+                    kind => kind,
+                };
+                let wanted = kind.field_type().expect("its type is known by now");
+                let made = match function {
+                    ListFunction::Contains => FieldType::Bool,
+                    _ => FieldType::List(kind),
+                };
+                (element(second, wanted).map_err(|_| wrong(wanted))?, made)
+            }
+        };
+        Ok(joined([list, second], function, made))
+    }
+}
+
+fn one_argument(
+    name: &str,
+    function: ListFunction,
+    mut list: Typed,
+    kind: Element,
+) -> Result<Typed, String> {
+    list.code.push(Instruction::List(function));
+    list.kind = match function {
+        ListFunction::Length => FieldType::Int,
+        ListFunction::Head => held(name, kind)?,
+        _ => list.kind,
+    };
+    Ok(list)
+}
+
+/// The type of an element that is taken out.
+fn held(name: &str, kind: Element) -> Result<FieldType, String> {
+    kind.field_type()
+        .ok_or_else(|| format!("{name}() of the empty list has no value"))
+}
+
+/// The words for elements of different types.
+fn mixed(kinds: &[FieldType]) -> String {
+    let other = kinds.iter().find(|&&kind| kind != kinds[0]);
+    let other = other.expect("elements of one type fit");
+    format!("a list holds one type, not {} and {other}", kinds[0])
+}

@@ -1,0 +1,189 @@
+//! Lists as values: chains of cells, equal lists the same cell, so that one word says a whole list.
+//!
+//! A row holds the number of a list's first cell. Because every cell is made once, two lists are
+//! equal where their numbers are, and joins, guards and markings compare them like ints. Cells that
+//! no token leads to are found by a sweep when their number has doubled.
+
+use std::collections::HashMap;
+
+use crate::expression::Fault;
+
+/// The word of the empty list.
+pub(crate) const EMPTY: u64 = 0;
+
+/// Where a list stops growing: an error says so before memory ends.
+pub(crate) const LENGTH_MAX: u32 = 100_000;
+
+/// Cells made before anybody looks for those that can go; few in tests, so that they sweep too.
+const SWEEP_MIN: usize = if cfg!(test) { 16 } else { 1 << 16 };
+
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    head: u64,
+    tail: u32,
+    length: u32,
+}
+
+/// The cells of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Lists {
+    /// The first stands for the empty list.
+    cells: Vec<Cell>,
+    known: HashMap<(u64, u32), u32>,
+    free: Vec<u32>,
+    /// How many cells in use ask for a sweep.
+    sweep_at: usize,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        let (head, tail, length) = (0, 0, 0);
+        Self {
+            cells: vec![Cell { head, tail, length }],
+            known: HashMap::new(),
+            free: Vec::new(),
+            sweep_at: SWEEP_MIN,
+        }
+    }
+}
+
+impl Lists {
+    fn cell(&self, list: u64) -> Cell {
+        self.cells[list as usize]
+    }
+
+    /// How many elements a list has.
+    pub(crate) fn length(&self, list: u64) -> u64 {
+        u64::from(self.cell(list).length)
+    }
+
+    /// The elements, first to last.
+    pub(crate) fn elements(&self, list: u64) -> impl Iterator<Item = u64> + '_ {
+        let mut at = list;
+        std::iter::from_fn(move || {
+            let cell = (at != EMPTY).then(|| self.cell(at))?;
+            at = u64::from(cell.tail);
+            Some(cell.head)
+        })
+    }
+
+    /// The first element; none of an empty list.
+    pub(crate) fn head(&self, list: u64) -> Option<u64> {
+        (list != EMPTY).then(|| self.cell(list).head)
+    }
+
+    /// All but the first element; none of an empty list.
+    pub(crate) fn tail(&self, list: u64) -> Option<u64> {
+        (list != EMPTY).then(|| u64::from(self.cell(list).tail))
+    }
+
+    /// The list with one element more at its front.
+    pub(crate) fn prepend(&mut self, head: u64, list: u64) -> Result<u64, Fault> {
+        let (tail, length) = (list as u32, self.cell(list).length + 1);
+        if let Some(&known) = self.known.get(&(head, tail)) {
+            return Ok(u64::from(known));
+        }
+        if length > LENGTH_MAX {
+            return Err(Fault::LongList);
+        }
+        let cell = Cell { head, tail, length };
+        let made = match self.free.pop() {
+            Some(free) => {
+                self.cells[free as usize] = cell;
+                free
+            }
+            None => {
+                self.cells.push(cell);
+                u32::try_from(self.cells.len() - 1).expect("memory ends long before")
+            }
+        };
+        self.known.insert((head, tail), made);
+        Ok(u64::from(made))
+    }
+
+    /// Both lists as one; costs as many steps as the first is long.
+    pub(crate) fn concat(&mut self, first: u64, second: u64) -> Result<u64, Fault> {
+        let elements: Vec<u64> = self.elements(first).collect();
+        let mut prepended = elements.into_iter().rev();
+        prepended.try_fold(second, |list, element| self.prepend(element, list))
+    }
+
+    /// The list from last to first.
+    pub(crate) fn reverse(&mut self, list: u64) -> Result<u64, Fault> {
+        let elements: Vec<u64> = self.elements(list).collect();
+        let mut turned = EMPTY;
+        for element in elements {
+            turned = self.prepend(element, turned)?;
+        }
+        Ok(turned)
+    }
+
+    /// Whether it is time for a sweep.
+    pub(crate) fn is_full(&self) -> bool {
+        self.known.len() >= self.sweep_at
+    }
+
+    /// Frees every cell that no list of `roots` leads to.
+    pub(crate) fn sweep(&mut self, roots: impl Iterator<Item = u64>) {
+        let mut used = vec![false; self.cells.len()];
+        for root in roots {
+            let mut at = root;
+            // What follows a used cell was marked with it.
+            while at != EMPTY && !std::mem::replace(&mut used[at as usize], true) {
+                at = u64::from(self.cell(at).tail);
+            }
+        }
+        self.known.retain(|_, cell| used[*cell as usize]);
+        let cells = 1..self.cells.len() as u32;
+        self.free = cells.rev().filter(|&at| !used[at as usize]).collect();
+        self.sweep_at = SWEEP_MIN.max(2 * self.known.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(lists: &mut Lists, elements: &[u64]) -> u64 {
+        let prepended = elements.iter().rev();
+        prepended.fold(EMPTY, |list, &element| {
+            lists.prepend(element, list).expect("short")
+        })
+    }
+
+    #[test]
+    fn equal_lists_are_one() {
+        let mut lists = Lists::default();
+        let (one, two) = (list(&mut lists, &[1, 2]), list(&mut lists, &[3]));
+        let both = lists.concat(one, two).expect("short");
+        assert_eq!(both, list(&mut lists, &[1, 2, 3]));
+        assert_ne!(both, list(&mut lists, &[3, 2, 1]));
+        let turned = lists.reverse(both).expect("short");
+        assert_eq!(turned, list(&mut lists, &[3, 2, 1]));
+        assert_eq!((lists.length(both), lists.head(EMPTY)), (3, None));
+    }
+
+    #[test]
+    fn a_sweep_keeps_what_roots_lead_to_and_reuses_the_rest() {
+        let mut lists = Lists::default();
+        let kept = list(&mut lists, &[1, 2, 3]);
+        list(&mut lists, &[7, 8, 2, 3]);
+        let before = lists.cells.len();
+        lists.sweep([kept, EMPTY].into_iter());
+        assert_eq!(lists.elements(kept).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(lists.free.len(), 2, "7 and 8 led to cells that are kept");
+        list(&mut lists, &[5, 6]);
+        assert_eq!(lists.cells.len(), before);
+        assert_eq!(list(&mut lists, &[1, 2, 3]), kept);
+    }
+
+    #[test]
+    fn a_list_ends_at_its_bound() {
+        let mut lists = Lists::default();
+        let mut long = EMPTY;
+        for element in 0..u64::from(LENGTH_MAX) {
+            long = lists.prepend(element, long).expect("below the bound");
+        }
+        assert_eq!(lists.prepend(0, long), Err(Fault::LongList));
+    }
+}
