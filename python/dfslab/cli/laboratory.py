@@ -23,7 +23,16 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import crossval, expectations, operations, search, server_law, store, table
+from dfslab.studies import (
+    crossval,
+    expectations,
+    io500,
+    operations,
+    search,
+    server_law,
+    store,
+    table,
+)
 from dfslab.studies import design as designs
 from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
@@ -72,6 +81,8 @@ class Done:
             "page": str(self.page) if self.page.exists() else None,
             "notes": self.notes,
         }
+        if whole := [one for one in io500.scores(self.results) if one.score is not None]:
+            found["io500"] = [one.model_dump() for one in whole]
         if self.comparison is None:
             found["results"] = [result.model_dump(mode="json") for result in self.results]
         if self.server_law is not None:

@@ -1,0 +1,102 @@
+"""IO500's score: the geometric means of four bandwidths and of eight rates of names, multiplied.
+
+Its rules (io500.org, "Submission rules"): bandwidth of the four IOR phases in GiB/s, thousands of
+operations a second of seven mdtest phases and find; each mean is geometric, and the score is the
+root of their product. An entry of its list needs phases of 300 s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel
+
+from dfslab.result import Result
+
+GIB, THOUSAND = 2**30, 1000
+# Of each of its parts: our workload and phase.
+BANDWIDTHS = {
+    "ior-easy-write": ("ior_easy", "write"),
+    "ior-easy-read": ("ior_easy", "read"),
+    "ior-hard-write": ("ior_hard", "write"),
+    "ior-hard-read": ("ior_hard", "read"),
+}
+RATES = {
+    "mdtest-easy-write": ("mdtest_easy", "create"),
+    "mdtest-easy-stat": ("mdtest_easy", "stat"),
+    "mdtest-easy-delete": ("mdtest_easy", "remove"),
+    "mdtest-hard-write": ("mdtest_hard", "create"),
+    "mdtest-hard-stat": ("mdtest_hard", "stat"),
+    "mdtest-hard-read": ("mdtest_hard", "read"),
+    "mdtest-hard-delete": ("mdtest_hard", "remove"),
+}
+FIND = "find"
+PARTS = (*BANDWIDTHS, *RATES, FIND)
+
+
+class Score(BaseModel):
+    """One set of runs. `parts` are in GiB/s and in thousands a second; the score and its two means
+    are None while a part is missing. `shortest_s` is the shortest phase."""
+
+    labels: dict[str, str]
+    parts: dict[str, float]
+    missing: list[str]
+    bandwidth_gib_per_s: float | None
+    rate_kiops: float | None
+    score: float | None
+    shortest_s: float
+
+
+def scores(results: Sequence[Result]) -> list[Score]:
+    """A score for each configuration apart from its workload; repetitions by geometric means."""
+    groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
+    for result in results:
+        if result.method == "measure" and result.complete and _takes_part(result):
+            others = {key: str(value) for key, value in result.labels.items()
+                      if not key.startswith("workload.")}  # fmt: skip
+            groups.setdefault(tuple(others.items()), []).append(result)
+    return [_score(dict(labels), own) for labels, own in groups.items()]
+
+
+def _takes_part(result: Result) -> bool:
+    name = result.point.scenario.workload.name
+    return name == FIND or name in {one for one, _ in (*BANDWIDTHS.values(), *RATES.values())}
+
+
+def _score(labels: dict[str, str], results: Sequence[Result]) -> Score:
+    found: dict[str, list[float]] = {}
+    shortest_s = math.inf
+    for result in results:
+        phases = {phase["name"]: phase for phase in result.detail["phases"]}
+        shortest_s = min([shortest_s, *(p["window_s"] for p in phases.values() if p["count"])])
+        for part, value in _parts(result.point.scenario.workload.name, phases).items():
+            found.setdefault(part, []).append(value)
+    parts = {part: _mean(found[part]) for part in PARTS if part in found}
+    bandwidth = _mean_of(parts, tuple(BANDWIDTHS))
+    rate = _mean_of(parts, (*RATES, FIND))
+    return Score(
+        labels=labels, parts=parts, missing=[part for part in PARTS if part not in parts],
+        bandwidth_gib_per_s=bandwidth, rate_kiops=rate, shortest_s=shortest_s,
+        score=None if bandwidth is None or rate is None else math.sqrt(bandwidth * rate),
+    )  # fmt: skip
+
+
+def _parts(workload: str, phases: Mapping[str, Mapping]) -> dict[str, float]:
+    """What one run says: from its start to its last operation's end, as IO500 counts."""
+    if workload == FIND:
+        took_s = sum(phase["window_s"] for phase in phases.values())
+        return {FIND: phases["stat"]["count"] / took_s / THOUSAND} if took_s else {}
+    said = {part: phases[phase]["throughput_bytes_per_s"] / GIB
+            for part, (name, phase) in BANDWIDTHS.items() if name == workload}  # fmt: skip
+    said |= {part: phases[phase]["rate_per_s"] / THOUSAND
+             for part, (name, phase) in RATES.items() if name == workload}  # fmt: skip
+    return {part: value for part, value in said.items() if value > 0}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _mean_of(parts: Mapping[str, float], names: Sequence[str]) -> float | None:
+    return _mean([parts[name] for name in names]) if all(n in parts for n in names) else None

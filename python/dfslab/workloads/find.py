@@ -1,0 +1,52 @@
+"""IO500's find: every directory of a tree listed, and every file in it looked at.
+
+`find -newer STAMP -size 3901c -name *01*` reads each directory and asks for each file's attributes;
+its rate is files over the time of both.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dfslab.spec.units import Bytes, quantity
+from dfslab.spec.workload import FileParameters, phase
+
+TITLE = "find: directories listed, files looked at"
+
+
+class Parameters(FileParameters):
+    """The tree that is searched; its clients' parts are searched side by side."""
+
+    file_size: Annotated[Bytes, Field(ge=0)] = quantity("3901 B", description="Bytes of a file")
+    items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        1000, description="Files of each client"
+    )
+    depth: Annotated[int, Field(ge=0, le=32)] = Field(1, description="Levels of the tree")
+    branches: Annotated[int, Field(ge=1, le=1000)] = Field(
+        8, description="Directories in each directory"
+    )
+
+    @property
+    def directories(self) -> int:
+        """Of each client, its own with them."""
+        return sum(self.branches**level for level in range(self.depth + 1))
+
+    def operations(self) -> int:
+        """Of both phases."""
+        return self.directories + self.items
+
+
+def stream(parameters: Parameters) -> dict[str, Any]:
+    """Lists first, then looks; what is looked for was made before."""
+    return {
+        "phases": [
+            phase("list", parameters.directories, "list"),
+            phase("stat", parameters.items, "stat"),
+        ],
+        "layout": {"depth": parameters.depth, "branches": parameters.branches},
+        "file_size": {"fixed": int(parameters.file_size)},
+        "transfer_size_bytes": int(parameters.transfer_size),
+        "files_per_client": parameters.items,
+    }

@@ -1,0 +1,90 @@
+"""IO500's score: by hand from planted parts, and of its workloads really done."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import synthetic
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.report.page import ReportInput
+from dfslab.report.sections import io500 as section
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import io500
+
+SMALL = {
+    "ior_easy": {"file_size": "256 KiB", "transfer_size": "64 KiB"},
+    "ior_hard": {"file_size": "470080 B"},
+    "mdtest_easy": {"items": 20},
+    "mdtest_hard": {"items": 20},
+    "find": {"items": 30, "branches": 3},
+}
+
+
+def points(**more):
+    """One scenario for each of the workloads, small."""
+    for name, keys in SMALL.items():
+        yield from build(
+            Scenario,
+            {
+                "name": "io500",
+                "deployment": {"node": [{"name": "here", "roles": {"client": 1, "storage": 1}}]},
+                "file_system": {"name": "local"},
+                "workload": {"name": name, "clients": 2, **keys, **more},
+                "run": {"repetitions": 1},
+            },
+        ).points()
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """All five, once."""
+    with access.session():
+        return [Measure().run(point) for point in points()]
+
+
+def test_all_twelve_parts_are_measured_and_scored(measured):
+    (score,) = io500.scores(measured)
+    assert not score.missing
+    assert list(score.parts) == list(io500.PARTS)
+    four = [score.parts[name] for name in io500.BANDWIDTHS]
+    eight = [score.parts[name] for name in (*io500.RATES, io500.FIND)]
+    assert score.bandwidth_gib_per_s == pytest.approx(math.prod(four) ** (1 / 4))
+    assert score.rate_kiops == pytest.approx(math.prod(eight) ** (1 / 8))
+    assert score.score == pytest.approx(math.sqrt(score.bandwidth_gib_per_s * score.rate_kiops))
+    find = next(one for one in measured if one.point.scenario.workload.name == "find")
+    counts = {phase["name"]: phase["count"] for phase in find.detail["phases"]}
+    assert counts == {"list": 2 * 4, "stat": 2 * 30}
+    took_s = sum(phase["window_s"] for phase in find.detail["phases"])
+    assert score.parts["find"] == pytest.approx(60 / took_s / 1000)
+
+
+def test_a_part_that_is_missing_leaves_no_score(measured):
+    (score,) = io500.scores(measured[:-1])
+    assert score.missing == ["find"]
+    assert score.score is None
+    assert score.rate_kiops is None
+    assert score.bandwidth_gib_per_s is not None
+    assert section.render(ReportInput(synthetic.scenario(), measured[:-1])) is None
+
+
+def test_repetitions_count_by_their_geometric_mean(measured):
+    faster = []
+    for result in measured:
+        phases = [
+            {**phase, "rate_per_s": 4 * phase["rate_per_s"], "window_s": phase["window_s"] / 4,
+             "throughput_bytes_per_s": 4 * phase["throughput_bytes_per_s"]}
+            for phase in result.detail["phases"]
+        ]  # fmt: skip
+        faster.append(result.model_copy(update={"detail": {**result.detail, "phases": phases}}))
+    (once,), (both,) = io500.scores(measured), io500.scores([*measured, *faster])
+    assert both.score == pytest.approx(2 * once.score)
+
+
+def test_the_page_says_that_short_phases_are_no_entry(measured):
+    body = section.render(ReportInput(synthetic.scenario(), measured))
+    assert body is not None
+    assert "no entry of that list" in body
+    assert all(part in body for part in io500.PARTS)
