@@ -38,7 +38,8 @@ fn recorded(told: Told, probability: f64, seed: u64) -> (u64, u128, String) {
                 Told::TraceState => r#","traceState":"ot=th:c""#.to_owned(),
                 Told::Attribute => attributes(r#""sampling.probability""#, probability),
                 Told::FirstSpan if id == 1 => format!(
-                    r#","attributes":[{{"key":"sampler.param","value":{{"doubleValue":{probability}}}}},
+                    r#","attributes":[{{"key":"sampler.param",
+                    "value":{{"doubleValue":{probability}}}}},
                     {{"key":"sampler.type","value":{{"stringValue":"probabilistic"}}}}]"#
                 ),
                 Told::FirstSpan | Told::Nowhere => String::new(),
@@ -142,9 +143,11 @@ fn what_is_not_sampled_stays_exact_and_unmarked() {
 fn what_cannot_be_a_probability_is_not_believed() {
     for told in ["0", "-1", "2", "1e-300"] {
         let document = format!(
-            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{:032x}","spanId":"{:016x}",
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{:032x}",
+            "spanId":"{:016x}",
             "name":"a","startTimeUnixNano":"0","endTimeUnixNano":"5","traceState":"ot=p:63",
-            "attributes":[{{"key":"sampling.probability","value":{{"doubleValue":{told}}}}}]}}]}}]}}]}}"#,
+            "attributes":[{{"key":"sampling.probability",
+            "value":{{"doubleValue":{told}}}}}]}}]}}]}}]}}"#,
             1, 1
         );
         let report = report(&document, 1.0);
