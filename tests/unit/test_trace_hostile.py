@@ -1,9 +1,16 @@
 """Damaged, foreign and hostile traces from Python: one clear line, or losses counted by kind."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from dfslab import _core
+from dfslab.cli import trace_work
+from dfslab.studies import trace_store
+
+DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 
 TRACE = "0123456789abcdef0123456789abcdef"
 
@@ -96,11 +103,51 @@ def test_a_hundred_thousand_levels_of_calls(tmp_path):
     assert sum(entry["self_ns"] for entry in ranked) == 10**6 - 2
 
 
-def test_every_truncation_of_a_protobuf(tmp_path):
+def test_every_truncation_of_a_protobuf_keeps_what_is_whole(tmp_path):
     path = tmp_path / "whole"
     spans = [("call", 5, 9, number, number - 1, 1, 4096) for number in range(1, 6)]
     _core.trace_write(spans, "load", str(path), "protobuf")
     whole = path.read_bytes()
+    kept = []
     for length in range(8, len(whole)):
-        with pytest.raises(_core.InputError, match=r", byte \d+: truncated"):
-            profile(tmp_path, whole[:length])
+        try:
+            found = profile(tmp_path, whole[:length])
+        except _core.InputError:
+            kept.append(0)
+        else:
+            kept.append(found["spans"])
+            assert found["losses"]["truncated_files"] == 1
+            assert found["losses"]["missing_bytes"] == len(whole) - length
+            assert found["roots"]
+    assert kept == sorted(kept)
+    assert (kept[0], kept[-1]) == (0, 4)
+
+
+def test_what_was_lost_is_told_in_the_terminal_and_on_the_page(tmp_path):
+    path = tmp_path / "cut.json"
+    text = document(*(span(number) for number in range(1, 20)))
+    path.write_text(text[: len(text) // 2])
+    done = subprocess.run(
+        [DFSLAB, "trace", "report", str(path), "--page", str(tmp_path / "page.html")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = " ".join(done.stdout.split())
+    assert "Repaired or dropped: 1 truncated files" in told
+    assert "unread bytes" in told
+    assert "1 truncated files" in (tmp_path / "page.html").read_text()
+
+
+def test_a_rate_of_sampling_scales_counts_and_is_told(tmp_path):
+    path = tmp_path / "sampled.json"
+    path.write_text(document(*(span(number) for number in range(1, 20))))
+    words = [DFSLAB, "trace", "report", str(path), "--sampled"]
+    done = subprocess.run([*words, "0.01"], capture_output=True, text=True, check=True)
+    told = " ".join(done.stdout.split())
+    assert "about 1,900 spans, estimated from 19 that were kept with probability 0.01" in told
+    found = trace_work.profile([path], 0.01)
+    assert (found["ranking"][0]["count"], found["ranking"][0]["read"]) == (1900, 19)
+    rows = trace_store.tables(found, "t")["calls"]
+    assert [(row["count"], row["read"], row["estimated"]) for row in rows] == [(1900, 19, True)]
+    wrong = subprocess.run([*words, "1.5"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "--sampled = 1.5: must be above 0 and at most 1" in " ".join(wrong.stderr.split())

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
-    assign_trace_ids, folded, pprof, profile_files, savings_of_sample, summarise_files, write_file,
-    ErrorKind, Options, OutputFormat, Report, Span, SpanStore, Stream, Summary, TraceError, Window,
+    assign_trace_ids, folded, pprof, profile_files, savings_of_sample, sharing, summarise_files,
+    together, write_file, ErrorKind, Options, OutputFormat, Part, Report, Span, SpanStore, Stream,
+    Summary, TraceError, Window,
 };
 use pyo3::prelude::*;
 
@@ -17,6 +18,9 @@ type SpanTuple = (String, u64, u64, u64, u64, u64, u64);
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_write, module)?)?;
     module.add_function(wrap_pyfunction!(trace_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_part, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_sharing, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_together, module)?)?;
     module.add_function(wrap_pyfunction!(trace_folded, module)?)?;
     module.add_function(wrap_pyfunction!(trace_pprof, module)?)?;
     module.add_class::<TraceStream>()
@@ -84,8 +88,62 @@ fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyR
     let options: Options = serde_json::from_str(options_json)
         .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
     py.detach(|| {
-        let summary = summarise_files(&paths, Window::default()).map_err(to_python)?;
+        let summary =
+            summarise_files(&paths, Window::default(), options.sampled).map_err(to_python)?;
         report_json(&summary, &options)
+    })
+}
+
+fn options_of(options_json: &str) -> PyResult<Options> {
+    serde_json::from_str(options_json)
+        .map_err(|error| InputError::new_err(format!("trace options: {error}")))
+}
+
+fn part_of(bytes: &[u8]) -> PyResult<Part> {
+    Part::from_bytes(bytes).map_err(|error| RunError::new_err(format!("a part of traces: {error}")))
+}
+
+/// Reads trace files together, as a part of a larger profile; the bytes are for `trace_together`
+/// and `trace_sharing` of the same version.
+#[pyfunction]
+fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
+    let options = options_of(options_json)?;
+    py.detach(|| {
+        let summary =
+            summarise_files(&paths, Window::default(), options.sampled).map_err(to_python)?;
+        let name = paths
+            .first()
+            .expect("files were read")
+            .display()
+            .to_string();
+        Part::of(&name, &summary)
+            .to_bytes()
+            .map_err(|error| RunError::new_err(format!("a part of traces: {error}")))
+    })
+}
+
+/// Which parts share traces, by their places: groups of two and more.
+#[pyfunction]
+fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
+    py.detach(|| {
+        let parts: Vec<Part> = parts
+            .iter()
+            .map(|part| part_of(part))
+            .collect::<PyResult<_>>()?;
+        Ok(sharing(&parts))
+    })
+}
+
+/// Parts put together, in whatever order: the profile as `trace_profile` writes it.
+#[pyfunction]
+fn trace_together(py: Python<'_>, parts: Vec<Vec<u8>>, options_json: &str) -> PyResult<String> {
+    let options = options_of(options_json)?;
+    py.detach(|| {
+        let parts: Vec<Part> = parts
+            .iter()
+            .map(|part| part_of(part))
+            .collect::<PyResult<_>>()?;
+        report_json(&together(parts), &options)
     })
 }
 

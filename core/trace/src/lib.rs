@@ -10,12 +10,14 @@ mod error;
 mod identity;
 mod ingest;
 mod losses;
+mod parts;
 mod pattern;
 mod pprof;
 mod profile;
 mod rank;
 mod replay;
 mod report;
+mod sampling;
 mod shape;
 mod span;
 mod statistics;
@@ -28,11 +30,13 @@ pub use error::{ErrorKind, Place, Result, TraceError};
 pub use identity::assign_trace_ids;
 pub use ingest::{read_bytes, read_file, Reader};
 pub use losses::Losses;
+pub use parts::{sharing, together, Part};
 pub use pprof::pprof;
 pub use profile::{Node, Profile};
 pub use rank::{rank, Entry, Options, Rankings};
 pub use replay::{savings, savings_of_sample, Saving, Savings};
 pub use report::{folded, Report, TreeNode};
+pub use sampling::weight_of;
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
 pub use statistics::{Exemplar, Statistics};
 pub use stream::{Stream, Summary, Window};
@@ -43,12 +47,17 @@ use std::path::Path;
 
 /// Reads trace files, which may share traces, and compresses what they hold together.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
-    Ok(summarise_files(paths, Window::default())?.profile)
+    Ok(summarise_files(paths, Window::default(), 1.0)?.profile)
 }
 
 /// The same, with a sample of the call trees themselves; memory is bounded by the window. Where the
 /// clocks of hosts contradict causality, the files are read a second time with the clocks set.
-pub fn summarise_files<P: AsRef<Path>>(paths: &[P], window: Window) -> Result<Summary> {
+/// Calls that do not tell so themselves were `sampled` with this probability.
+pub fn summarise_files<P: AsRef<Path>>(
+    paths: &[P],
+    window: Window,
+    sampled: f64,
+) -> Result<Summary> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");
         return Err(TraceError::input(
@@ -58,12 +67,14 @@ pub fn summarise_files<P: AsRef<Path>>(paths: &[P], window: Window) -> Result<Su
         ));
     }
     let mut stream = Stream::new(window);
+    stream.assume_sampled(sampled);
     stream.read_files(paths)?;
     let mut summary = stream.finish();
     let clocks = clocks(&summary.sample);
     let again = paths.iter().all(|path| path.as_ref().is_file());
     if again && clocks.iter().any(|clock| clock.ahead_ns != 0) {
         let mut stream = Stream::new(window);
+        stream.assume_sampled(sampled);
         stream.align(&clocks);
         stream.read_files(paths)?;
         summary = stream.finish();

@@ -1,9 +1,9 @@
 //! What had to be repaired or dropped, counted by kind, so that nothing is lost silently.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Spans repaired or dropped, one counter for each kind of damage; two of them add up.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Losses {
     /// Dropped: the same span again, equal in every field.
     pub duplicates: u64,
@@ -47,11 +47,17 @@ pub struct Losses {
     pub merged_shapes: u64,
     /// Merged under one name, with every sum intact: more names than are kept apart.
     pub merged_names: u64,
+    /// Read as far as they go: files that end in the middle of something.
+    pub truncated_files: u64,
+    /// Dropped: bytes at the end of such files that make nothing whole.
+    pub unread_bytes: u64,
+    /// Not there: bytes that such files announce beyond their end; more may be missing.
+    pub missing_bytes: u64,
 }
 
 impl Losses {
     /// Every kind with its count, in the order of the fields.
-    pub fn by_kind(&self) -> [(&'static str, u64); 21] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 24] {
         [
             ("duplicates", self.duplicates),
             ("conflicting_duplicates", self.conflicting_duplicates),
@@ -74,6 +80,9 @@ impl Losses {
             ("late_resources", self.late_resources),
             ("merged_shapes", self.merged_shapes),
             ("merged_names", self.merged_names),
+            ("truncated_files", self.truncated_files),
+            ("unread_bytes", self.unread_bytes),
+            ("missing_bytes", self.missing_bytes),
         ]
     }
 
@@ -100,6 +109,9 @@ impl Losses {
         self.late_resources += other.late_resources;
         self.merged_shapes += other.merged_shapes;
         self.merged_names += other.merged_names;
+        self.truncated_files += other.truncated_files;
+        self.unread_bytes += other.unread_bytes;
+        self.missing_bytes = self.missing_bytes.saturating_add(other.missing_bytes);
     }
 
     /// The kinds that happened, as "3 zero_ids, 1 cycles", or "none".

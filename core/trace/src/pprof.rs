@@ -117,7 +117,8 @@ pub fn pprof(profile: &Profile) -> Vec<u8> {
             location_id.push(id);
         }
         let cut = |sum: u128| i64::try_from(sum).unwrap_or(i64::MAX);
-        let value = vec![cut(sums.count.into()), cut(sums.self_ns), cut(sums.bytes)];
+        let all = &sums.all;
+        let value = vec![cut(all.count), cut(all.self_ns), cut(all.bytes)];
         written.sample.push(Sample { location_id, value });
     }
     written.string_table = strings.texts;

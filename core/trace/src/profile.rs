@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::losses::Losses;
+use crate::sampling::ONE;
 use crate::shape::{Mixing, ShapeId, Shapes};
-use crate::span::Texts;
+use crate::span::{TextId, Texts};
 use crate::statistics::Statistics;
 use crate::tree::{Forest, NONE};
 
@@ -25,6 +28,48 @@ pub struct Node {
     pub statistics: Statistics,
 }
 
+/// How many recorded calls stand for more than themselves, and for how many at least and at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Sampled {
+    /// Recorded calls.
+    pub spans: u64,
+    /// In units of 2^-20.
+    pub least: u64,
+    /// In units of 2^-20.
+    pub most: u64,
+}
+
+impl Sampled {
+    fn take(&mut self, weight: u64) {
+        self.merge(&Sampled {
+            spans: 1,
+            least: weight,
+            most: weight,
+        });
+    }
+
+    fn merge(&mut self, other: &Sampled) {
+        if other.spans > 0 {
+            let least = if self.spans == 0 {
+                u64::MAX
+            } else {
+                self.least
+            };
+            self.least = least.min(other.least);
+            self.most = self.most.max(other.most);
+            self.spans += other.spans;
+        }
+    }
+}
+
+/// A profile's tables as plain rows: each shape's name and the shapes below it, which stand before
+/// it; each node's shape, the node above (before it, or `NONE`) and statistics.
+#[derive(Clone, Deserialize, Serialize)]
+pub struct Rows {
+    shapes: Vec<(TextId, Vec<ShapeId>)>,
+    nodes: Vec<(ShapeId, u32, Statistics)>,
+}
+
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
 ///
 /// The paper merges, from the bottom up, repeated same-structure subtrees inside each tree, and
@@ -39,6 +84,8 @@ pub struct Profile {
     pub trees: u64,
     /// What was repaired or dropped on the way.
     pub losses: Losses,
+    /// The recorded calls that stand for more than themselves.
+    pub sampled: Sampled,
     nodes: Vec<Node>,
     places: HashMap<(u32, ShapeId), u32, Mixing>,
     shapes: Shapes,
@@ -80,6 +127,11 @@ impl Profile {
             nodes[at] = node;
             let statistics = &mut self.nodes[node as usize].statistics;
             statistics.record(&forest.spans[at], forest.self_ns[at]);
+            let weight = texts.weight(forest.spans[at].sampling);
+            if weight != ONE {
+                statistics.weigh(&forest.spans[at], forest.self_ns[at], weight);
+                self.sampled.take(weight);
+            }
         }
     }
 
@@ -93,6 +145,7 @@ impl Profile {
         self.spans += other.spans;
         self.trees += other.trees;
         self.losses.merge(&other.losses);
+        self.sampled.merge(&other.sampled);
         let mut scratch = Vec::new();
         let mut shapes: Vec<ShapeId> = Vec::new();
         for shape in 0..other.shapes.count() {
@@ -123,6 +176,49 @@ impl Profile {
                 .merge(&node.statistics);
             nodes.push(place);
         }
+    }
+
+    /// The tables of shapes and nodes.
+    pub(crate) fn rows(&self) -> Rows {
+        let shape = |shape| {
+            (
+                self.shapes.name(shape),
+                self.shapes.children(shape).to_vec(),
+            )
+        };
+        let node = |node: &Node| (node.shape, node.parent, node.statistics.clone());
+        Rows {
+            shapes: (0..self.shapes.count()).map(shape).collect(),
+            nodes: self.nodes.iter().map(node).collect(),
+        }
+    }
+
+    /// A profile of such tables, whose names are in `texts`; only to be merged into another.
+    ///
+    /// # Panics
+    /// If the tables are not those of a profile.
+    pub(crate) fn from_rows(rows: &Rows, texts: Texts) -> Self {
+        let (mut profile, mut scratch) = (Self::default(), Vec::new());
+        let mut shapes: Vec<ShapeId> = Vec::new();
+        for (name, below) in &rows.shapes {
+            let known = below.iter().map(|&child| shapes[child as usize]);
+            let id = profile.shapes.intern(*name, known, &mut scratch, &texts);
+            shapes.push(id);
+        }
+        for (shape, parent, statistics) in &rows.nodes {
+            profile.nodes.push(Node {
+                shape: shapes[*shape as usize],
+                parent: *parent,
+                statistics: statistics.clone(),
+            });
+        }
+        profile.know(texts);
+        profile
+    }
+
+    /// The names.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
     }
 
     /// The nodes, each behind its parent.

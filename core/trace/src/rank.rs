@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::pattern;
 use crate::profile::Profile;
+use crate::sampling::weight_of;
+use crate::statistics::Sums;
 use crate::tree::NONE;
 
 /// What a caller may choose about a report.
@@ -19,6 +21,18 @@ pub struct Options {
     /// How many times faster each step is made to ask what that would gain; more than one.
     #[serde(deserialize_with = "above_one")]
     pub factor: f64,
+    /// The probability with which calls were kept, for those that do not tell it themselves.
+    #[serde(deserialize_with = "probability")]
+    pub sampled: f64,
+}
+
+fn probability<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let told = f64::deserialize(deserializer)?;
+    if weight_of(told).is_some() {
+        return Ok(told);
+    }
+    let line = format!("sampled {told}: must be above 0 and at most 1");
+    Err(serde::de::Error::custom(line))
 }
 
 fn above_one<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -37,6 +51,7 @@ impl Default for Options {
             wait_patterns: Vec::new(),
             ranking_limit: 1000,
             factor: 2.0,
+            sampled: 1.0,
         }
     }
 }
@@ -48,10 +63,12 @@ pub struct Entry {
     pub name: String,
     /// Every name from the root to this call, joined by "/"; by name, the name itself.
     pub path: String,
-    /// Calls.
-    pub count: u64,
+    /// Calls; where a recorder kept only some, an estimate of all, as are all sums.
+    pub count: u128,
+    /// Calls recorded.
+    pub read: u64,
     /// Calls that reported an error.
-    pub errors: u64,
+    pub errors: u128,
     /// Sum of durations, seconds. By name, a call inside a call of its own name counts twice.
     pub total_s: f64,
     /// Sum of self times, seconds.
@@ -81,42 +98,38 @@ pub struct Rankings {
     pub ranking_beyond_limit: u64,
 }
 
-/// Sums of one path or name.
+/// Sums of one path or name: of the recorded calls, and of all that they stand for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    pub count: u64,
-    pub errors: u64,
-    pub total_ns: u128,
-    pub self_ns: u128,
-    pub bytes: u128,
+pub(crate) struct PathSums {
+    pub read: u64,
+    pub all: Sums,
 }
 
-impl Sums {
-    fn add(&mut self, other: Sums) {
-        self.count += other.count;
-        self.errors += other.errors;
-        self.total_ns += other.total_ns;
-        self.self_ns += other.self_ns;
-        self.bytes += other.bytes;
+impl PathSums {
+    fn add(&mut self, other: PathSums) {
+        self.read += other.read;
+        self.all.add(other.all);
     }
 
     fn entry(&self, name: &str, path: String, all_ns: u128) -> Entry {
+        let all = &self.all;
         Entry {
             name: name.to_owned(),
             path,
-            count: self.count,
-            errors: self.errors,
-            total_s: seconds(self.total_ns),
-            self_s: seconds(self.self_ns),
-            mean_s: seconds(self.total_ns) / self.count as f64,
+            count: all.count,
+            read: self.read,
+            errors: all.errors,
+            total_s: seconds(all.total_ns),
+            self_s: seconds(all.self_ns),
+            mean_s: seconds(all.total_ns) / all.count as f64,
             share: if all_ns == 0 {
                 0.0
             } else {
-                self.self_ns as f64 / all_ns as f64
+                all.self_ns as f64 / all_ns as f64
             },
-            bytes: self.bytes,
-            total_ns: self.total_ns,
-            self_ns: self.self_ns,
+            bytes: all.bytes,
+            total_ns: all.total_ns,
+            self_ns: all.self_ns,
         }
     }
 }
@@ -129,12 +142,12 @@ pub(crate) fn seconds(nanoseconds: u128) -> f64 {
 /// A profile's nodes gathered by the names from the root: shapes of one path are one path here.
 pub(crate) struct Paths<'a> {
     /// (path above or `NONE`, name, sums), each behind the path above it.
-    paths: Vec<(u32, &'a str, Sums)>,
+    paths: Vec<(u32, &'a str, PathSums)>,
 }
 
 impl<'a> Paths<'a> {
     pub(crate) fn of(profile: &'a Profile) -> Self {
-        let mut paths: Vec<(u32, &str, Sums)> = Vec::new();
+        let mut paths: Vec<(u32, &str, PathSums)> = Vec::new();
         let mut known: HashMap<(u32, &str), u32> = HashMap::new();
         let mut path_of_node: Vec<u32> = Vec::new();
         for node in profile.nodes() {
@@ -145,16 +158,13 @@ impl<'a> Paths<'a> {
             };
             let name = profile.name(node);
             let path = *known.entry((above, name)).or_insert_with(|| {
-                paths.push((above, name, Sums::default()));
+                paths.push((above, name, PathSums::default()));
                 paths.len() as u32 - 1
             });
             let statistics = &node.statistics;
-            paths[path as usize].2.add(Sums {
-                count: statistics.count,
-                errors: statistics.errors,
-                total_ns: statistics.total_ns,
-                self_ns: statistics.self_ns,
-                bytes: statistics.bytes,
+            paths[path as usize].2.add(PathSums {
+                read: statistics.count,
+                all: statistics.estimated(),
             });
             path_of_node.push(path);
         }
@@ -162,7 +172,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Every path's number, own name and sums.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &Sums)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &PathSums)> {
         (0u32..)
             .zip(&self.paths)
             .map(|(path, (_, name, sums))| (path, *name, sums))
@@ -184,37 +194,37 @@ impl<'a> Paths<'a> {
 /// Ranks a profile's paths and names.
 pub fn rank(profile: &Profile, options: &Options) -> Rankings {
     let paths = Paths::of(profile);
-    let all_ns: u128 = paths.iter().map(|(_, _, sums)| sums.self_ns).sum();
+    let all_ns: u128 = paths.iter().map(|(_, _, sums)| sums.all.self_ns).sum();
     let waits = |name: &str| {
         options
             .wait_patterns
             .iter()
             .any(|pattern| pattern::matches(pattern, name))
     };
-    let mut by_name: HashMap<&str, (bool, Sums)> = HashMap::new();
+    let mut by_name: HashMap<&str, (bool, PathSums)> = HashMap::new();
     let (mut work, mut waiting) = (Vec::new(), Vec::new());
     for (path, name, sums) in paths.iter() {
         let (is_wait, named) = by_name
             .entry(name)
-            .or_insert_with(|| (waits(name), Sums::default()));
+            .or_insert_with(|| (waits(name), PathSums::default()));
         named.add(*sums);
         if *is_wait { &mut waiting } else { &mut work }.push((path, name, *sums));
     }
-    let mut names: Vec<(u32, &str, Sums)> = by_name
+    let mut names: Vec<(u32, &str, PathSums)> = by_name
         .into_iter()
         .filter(|(_, (is_wait, _))| !is_wait)
         .map(|(name, (_, sums))| (NONE, name, sums))
         .collect();
     let mut beyond = 0;
-    let mut list = |ranked: &mut Vec<(u32, &str, Sums)>| -> Vec<Entry> {
+    let mut list = |ranked: &mut Vec<(u32, &str, PathSums)>| -> Vec<Entry> {
         // A stable answer for equal times: the shorter path first, then by its names.
         ranked.sort_by(|left, right| {
             let ties = || (paths.names(left.0), left.1).cmp(&(paths.names(right.0), right.1));
-            right.2.self_ns.cmp(&left.2.self_ns).then_with(ties)
+            right.2.all.self_ns.cmp(&left.2.all.self_ns).then_with(ties)
         });
         beyond += ranked.len().saturating_sub(options.ranking_limit) as u64;
         let shown = ranked.iter().take(options.ranking_limit);
-        let entry = |(path, name, sums): &(u32, &str, Sums)| {
+        let entry = |(path, name, sums): &(u32, &str, PathSums)| {
             let whole = if *path == NONE {
                 vec![*name]
             } else {

@@ -7,6 +7,7 @@ use crate::losses::Losses;
 use crate::profile::{Node, Profile};
 use crate::rank::{rank, seconds, Options, Paths, Rankings};
 use crate::replay::Savings;
+use crate::sampling::ONE;
 use crate::statistics::Exemplar;
 use crate::tree::NONE;
 
@@ -23,6 +24,8 @@ pub struct Report {
     pub reduction: Reduction,
     /// What was repaired or dropped, by kind.
     pub losses: Losses,
+    /// How the recorder sampled, if it did: then counts and sums below are estimates.
+    pub sampling: Option<Sampling>,
     /// The compressed trees, the longest total first.
     pub roots: Vec<TreeNode>,
     /// The rankings.
@@ -32,6 +35,32 @@ pub struct Report {
     pub savings: Option<Savings>,
     /// The hosts' clocks, where calls between hosts tell.
     pub clocks: Vec<Clock>,
+}
+
+/// What is known of a recorder that kept only some calls.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sampling {
+    /// Spans that stand for more than themselves.
+    pub spans_weighted: u64,
+    /// All spans, as far as those recorded stand for them.
+    pub spans_estimated: u128,
+    /// The smallest probability with which one was kept.
+    pub probability_least: f64,
+    /// The largest.
+    pub probability_most: f64,
+}
+
+impl Sampling {
+    fn of(profile: &Profile) -> Option<Self> {
+        let sampled = &profile.sampled;
+        let all = profile.nodes().iter();
+        (sampled.spans > 0).then(|| Sampling {
+            spans_weighted: sampled.spans,
+            spans_estimated: all.map(|node| node.statistics.estimated().count).sum(),
+            probability_least: ONE as f64 / sampled.most as f64,
+            probability_most: ONE as f64 / sampled.least as f64,
+        })
+    }
 }
 
 /// Spans and trees before and after compression.
@@ -56,10 +85,12 @@ pub struct Reduction {
 pub struct TreeNode {
     /// What was called.
     pub name: String,
-    /// Calls merged here.
-    pub count: u64,
+    /// Calls merged here; where a recorder kept only some, an estimate of all, as are all sums.
+    pub count: u128,
+    /// Calls recorded.
+    pub read: u64,
     /// Calls that reported an error.
-    pub errors: u64,
+    pub errors: u128,
     /// Bytes moved.
     pub bytes: u128,
     /// Sum of durations, seconds.
@@ -116,6 +147,7 @@ impl Report {
                 trees_removed: removed(profile.trees, shapes),
             },
             losses: profile.losses.clone(),
+            sampling: Sampling::of(profile),
             roots: nested(profile),
             rankings: rank(profile, options),
             savings: None,
@@ -167,20 +199,22 @@ fn tree_node(profile: &Profile, node: &Node, children: Vec<TreeNode>) -> TreeNod
     };
     let mut exemplars = of_kind("slowest", statistics.slowest());
     exemplars.extend(of_kind("sampled", statistics.sampled()));
+    let all = statistics.estimated();
     TreeNode {
         name: profile.name(node).to_owned(),
-        count: statistics.count,
-        errors: statistics.errors,
-        bytes: statistics.bytes,
-        total_s: seconds(statistics.total_ns),
-        self_s: seconds(statistics.self_ns),
+        count: all.count,
+        read: statistics.count,
+        errors: all.errors,
+        bytes: all.bytes,
+        total_s: seconds(all.total_ns),
+        self_s: seconds(all.self_ns),
         min_s: seconds(statistics.min_ns.into()),
         max_s: seconds(statistics.max_ns.into()),
         p50_s: seconds(statistics.quantile_ns(0.5).into()),
         p99_s: seconds(statistics.quantile_ns(0.99).into()),
         sd_s: statistics.deviation_ns() / 1e9,
-        total_ns: statistics.total_ns,
-        self_ns: statistics.self_ns,
+        total_ns: all.total_ns,
+        self_ns: all.self_ns,
         exemplars,
         children,
     }
@@ -204,7 +238,7 @@ pub fn folded(profile: &Profile) -> String {
         .iter()
         .map(|(path, _, sums)| {
             let frames: Vec<String> = paths.names(path).into_iter().map(frame).collect();
-            format!("{} {}\n", frames.join(";"), sums.self_ns)
+            format!("{} {}\n", frames.join(";"), sums.all.self_ns)
         })
         .collect();
     lines.sort_unstable();

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::losses::Losses;
+use crate::sampling;
 
 /// An index into a store's table of texts.
 pub type TextId = u32;
@@ -16,7 +19,7 @@ const TEXTS_MAX: usize = 1 << 15;
 const OTHER_NAMES: &str = "(other names)";
 
 /// One timed call, as OpenTelemetry defines it; times are nanoseconds since 1970.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Span {
     /// The trace it belongs to; never zero in a store.
     pub trace_id: u128,
@@ -42,6 +45,8 @@ pub struct Span {
     pub status_error: bool,
     /// Whether the recorder says that the call only waited (attribute `dfslab.kind`).
     pub wait: bool,
+    /// Which of the texts' weights it has; zero where nothing tells.
+    pub sampling: u16,
 }
 
 impl Span {
@@ -58,7 +63,12 @@ pub struct Texts {
     texts: Vec<Arc<str>>,
     /// The latest text of each slot, since a trace repeats few names in quick alternation.
     recent: [TextId; RECENT_SLOTS],
+    /// How many calls a sampled one stands for: first of those that do not tell, then as met.
+    weights: Vec<u64>,
 }
+
+/// A recorder has few rates; of one that has endless many the rest are taken for the last.
+const WEIGHTS_MAX: usize = 1 << 12;
 
 const RECENT_SLOTS: usize = 64;
 
@@ -70,6 +80,7 @@ impl Default for Texts {
             ids,
             texts: vec![empty],
             recent: [0; RECENT_SLOTS],
+            weights: vec![sampling::ONE],
         }
     }
 }
@@ -99,6 +110,40 @@ impl Texts {
     pub fn recall(&self, text: &[u8]) -> Option<TextId> {
         let id = self.recent[slot(text)];
         (self.texts[id as usize].as_bytes() == text).then_some(id)
+    }
+
+    /// Every text in the order of its number.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.texts.iter().map(|text| text.to_string()).collect()
+    }
+
+    /// The number of a weight.
+    pub fn intern_weight(&mut self, weight: u64) -> u16 {
+        let known = self
+            .weights
+            .iter()
+            .skip(1)
+            .position(|&known| known == weight);
+        let place = known.map_or(self.weights.len(), |place| place + 1);
+        if place == self.weights.len() && place < WEIGHTS_MAX {
+            self.weights.push(weight);
+        }
+        place.min(WEIGHTS_MAX - 1) as u16
+    }
+
+    /// From now on a span that does not tell stands for so many calls (in units of 2^-20).
+    pub fn assume_weight(&mut self, weight: u64) {
+        self.weights[0] = weight;
+    }
+
+    /// How many calls a span stands for, in units of 2^-20.
+    pub fn weight(&self, number: u16) -> u64 {
+        self.weights[usize::from(number)]
+    }
+
+    /// Whether any span tells its weight.
+    pub(crate) fn has_weights(&self) -> bool {
+        self.weights.len() > 1
     }
 
     /// How many texts there are.

@@ -1,7 +1,9 @@
 //! What is kept of many merged calls: exact sums, a duration histogram and a few exemplars.
 
 use dfslab_stats::Histogram;
+use serde::{Deserialize, Serialize};
 
+use crate::sampling::ONE;
 use crate::shape::mix;
 use crate::span::Span;
 
@@ -17,7 +19,7 @@ const EXACT_MAX: usize = 24;
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
 /// One call that stands for those merged with it, and can be looked up in the trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Exemplar {
     /// Its trace.
     pub trace_id: u128,
@@ -41,7 +43,7 @@ impl Exemplar {
 }
 
 /// The durations of a node's calls: themselves while few, a log-linear histogram when many.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 enum Durations {
     Few(Vec<u64>),
     Many(Buckets),
@@ -49,14 +51,14 @@ enum Durations {
 
 /// The buckets of `Histogram` between the shortest and the longest call: a step's durations differ
 /// by some powers of ten, not by nineteen, and a profile has thousands of steps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct Buckets {
     first: usize,
     counts: Vec<u64>,
 }
 
 /// The merged record of all calls at one place of a profile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Statistics {
     /// Calls merged here.
     pub count: u64,
@@ -78,6 +80,41 @@ pub struct Statistics {
     durations: Durations,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
+    /// What calls stand for beyond themselves, where a recorder kept only some.
+    beyond: Option<Box<Sums>>,
+}
+
+/// Sums over calls. `Statistics::estimated` gives those of all calls that the recorded stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Sums {
+    /// Calls.
+    pub count: u128,
+    /// Calls that reported an error.
+    pub errors: u128,
+    /// Bytes moved.
+    pub bytes: u128,
+    /// Durations, nanoseconds.
+    pub total_ns: u128,
+    /// Self times, nanoseconds.
+    pub self_ns: u128,
+}
+
+impl Sums {
+    /// These with every value changed alike, beside another's.
+    fn with(self, other: Sums, change: impl Fn(u128, u128) -> u128) -> Sums {
+        Sums {
+            count: change(self.count, other.count),
+            errors: change(self.errors, other.errors),
+            bytes: change(self.bytes, other.bytes),
+            total_ns: change(self.total_ns, other.total_ns),
+            self_ns: change(self.self_ns, other.self_ns),
+        }
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: Sums) {
+        *self = self.with(other, u128::saturating_add);
+    }
 }
 
 impl Default for Statistics {
@@ -95,6 +132,7 @@ impl Default for Statistics {
             durations: Durations::Few(Vec::new()),
             slowest: Vec::new(),
             sampled: Vec::new(),
+            beyond: None,
         }
     }
 }
@@ -121,6 +159,39 @@ impl Statistics {
         });
     }
 
+    /// Says that a recorded call stands for so many (in units of 2^-20, at least one).
+    #[cold]
+    pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {
+        let more = u128::from(weight - ONE);
+        let call = Sums {
+            count: 1,
+            errors: span.status_error.into(),
+            bytes: span.bytes.into(),
+            total_ns: span.duration_ns().into(),
+            self_ns: self_ns.into(),
+        };
+        let beyond = call.with(call, |value, _| value.saturating_mul(more));
+        self.beyond.get_or_insert_default().add(beyond);
+    }
+
+    /// The sums of all calls that the recorded ones stand for; their own where all were recorded.
+    pub fn estimated(&self) -> Sums {
+        let recorded = Sums {
+            count: self.count.into(),
+            errors: self.errors.into(),
+            bytes: self.bytes,
+            total_ns: self.total_ns,
+            self_ns: self.self_ns,
+        };
+        let Some(beyond) = &self.beyond else {
+            return recorded;
+        };
+        let half = u128::from(ONE / 2);
+        recorded.with(**beyond, |own, more| {
+            own + more.saturating_add(half) / u128::from(ONE)
+        })
+    }
+
     /// Adds all calls of another; in whatever order, the outcome is the same.
     pub fn merge(&mut self, other: &Statistics) {
         self.count += other.count;
@@ -133,6 +204,9 @@ impl Statistics {
         self.cut_ns += other.cut_ns;
         self.squares_ns2 += other.squares_ns2;
         self.durations.merge(&other.durations);
+        if let Some(beyond) = &other.beyond {
+            self.beyond.get_or_insert_default().add(**beyond);
+        }
         for &exemplar in other.slowest.iter().chain(&other.sampled) {
             self.remember(exemplar);
         }

@@ -14,6 +14,7 @@ use crate::ingest::Reader;
 use crate::losses::Losses;
 use crate::profile::Profile;
 use crate::replay::Sample;
+use crate::sampling::weight_of;
 use crate::shape::{mix, Mixing};
 use crate::span::{Span, SpanStore, TextId};
 use crate::tree::Forest;
@@ -165,6 +166,15 @@ impl Stream {
             trees_left_out,
             clocks: Vec::new(),
         }
+    }
+
+    /// Calls that do not tell with what probability they were kept were kept with this one.
+    ///
+    /// # Panics
+    /// Unless it is above 0 and at most 1.
+    pub fn assume_sampled(&mut self, probability: f64) {
+        let weight = weight_of(probability).expect("a probability");
+        self.store.texts.assume_weight(weight);
     }
 
     /// From now on the spans of these hosts are moved back by what their clocks are ahead.

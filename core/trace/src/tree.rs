@@ -115,7 +115,30 @@ impl Forest {
         self.children.fill(&self.parents);
         self.walk_down(downwards);
         self.measure_self();
+        if texts.has_weights() {
+            self.spread_weights();
+        }
         self.limit_depth();
+    }
+
+    /// A span that does not tell its weight has its cause's, or else its trace's.
+    fn spread_weights(&mut self) {
+        for &node in &self.order {
+            let parent = self.parents[node as usize];
+            if parent != NONE && self.spans[node as usize].sampling == 0 {
+                self.spans[node as usize].sampling = self.spans[parent as usize].sampling;
+            }
+        }
+        let same = |left: &Span, right: &Span| left.trace_id == right.trace_id;
+        for trace in self.spans.chunk_by_mut(same) {
+            let told = trace
+                .iter()
+                .map(|span| span.sampling)
+                .find(|&told| told != 0);
+            for span in trace.iter_mut().filter(|span| span.sampling == 0) {
+                span.sampling = told.unwrap_or(0);
+            }
+        }
     }
 
     /// The number of trees.
@@ -172,6 +195,7 @@ impl Forest {
                 span.bytes,
                 span.status_error,
                 span.wait,
+                span.sampling,
             );
             (
                 span.duration_ns(),

@@ -131,6 +131,75 @@ fn every_truncation_of_a_protobuf_is_refused_with_its_offset() {
     }
 }
 
+/// A truncated file: what was whole in it and what was lost, or why nothing is.
+fn salvaged(bytes: &[u8], name: &str) -> Result<(u64, Losses), String> {
+    let path = temporary(name);
+    std::fs::write(&path, bytes).expect("a writable folder");
+    let found = profile_files(&[&path]);
+    std::fs::remove_file(&path).expect("a file just written");
+    match found {
+        Ok(profile) => Ok((profile.spans, profile.losses)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn of_a_truncated_file_what_is_whole_is_kept_and_the_rest_is_counted() {
+    let whole = protobuf();
+    let (all, losses) = salvaged(&whole, "whole").expect("a whole file");
+    assert_eq!((losses.truncated_files, losses.missing_bytes), (0, 0));
+    let mut latest = 0;
+    for length in 8..whole.len() {
+        match salvaged(&whole[..length], "cut") {
+            Ok((spans, losses)) => {
+                assert!(
+                    (latest..all).contains(&spans),
+                    "{length}: {spans} after {latest}"
+                );
+                assert_eq!(losses.truncated_files, 1, "{length}");
+                assert_eq!(
+                    losses.missing_bytes,
+                    (whole.len() - length) as u64,
+                    "{length}"
+                );
+                assert!(losses.unread_bytes < length as u64);
+                latest = spans;
+            }
+            Err(line) => assert!(latest == 0 && line.contains(", byte "), "{length}: {line}"),
+        }
+    }
+    assert_eq!(
+        latest,
+        all - 1,
+        "only the last span was lost at the last byte"
+    );
+    let ids = (1..=20).map(|id| span(TRACE, &format!("{id:016x}"), "", "read"));
+    let text = document(&ids.collect::<Vec<_>>().join(","));
+    let mut latest = 0;
+    for length in 1..text.len() {
+        match salvaged(&text.as_bytes()[..length], "text") {
+            Ok((spans, losses)) => {
+                assert!(spans >= latest, "{length}: {spans} after {latest}");
+                assert_eq!(losses.truncated_files, 1, "{length}");
+                latest = spans;
+            }
+            Err(line) => assert!(latest == 0 && line.contains("EOF"), "{length}: {line}"),
+        }
+    }
+    assert_eq!(latest, 20);
+}
+
+#[test]
+fn damage_that_is_no_end_is_still_refused() {
+    let good = span(TRACE, "0000000000000001", "", "read");
+    let line = salvaged((document(&good) + "\n{]").as_bytes(), "mid").expect_err("damage");
+    assert!(line.contains("line 3 column"), "{line}");
+    let mut bytes = protobuf();
+    bytes.extend([0x0a, 0x06, 0x12, 0x04, 0x12, 0x02, 0x28, 0x01]);
+    let line = salvaged(&bytes, "wire").expect_err("damage");
+    assert!(line.contains("wrong wire type"), "{line}");
+}
+
 #[test]
 fn repaired_or_dropped_and_counted() {
     let (one, two, three) = ("0000000000000001", "0000000000000002", "0000000000000003");

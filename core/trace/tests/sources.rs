@@ -151,7 +151,11 @@ fn strace_and_juicefs() {
     assert_eq!(rows.len(), recorded.lines().count());
     assert_eq!((losses.other_lines, losses.bad_times), (0, 0));
     assert_eq!(rows.iter().filter(|row| row.5).count(), 4, "failed calls");
-    assert_eq!(bytes("read"), [6, 6, 6], "what was read, not what was asked for");
+    assert_eq!(
+        bytes("read"),
+        [6, 6, 6],
+        "what was read, not what was asked for"
+    );
     assert_eq!(bytes("write").iter().sum::<u64>(), 3 * 6 + 20 * 4096);
     assert!(rows.iter().all(|row| row.2.is_empty()));
     let mut store = SpanStore::default();

@@ -102,7 +102,7 @@ fn files_that_share_traces_are_read_side_by_side() {
         spans: 12_000,
         quiet: 4000,
     };
-    let profile = summarise_files(&paths, window)
+    let profile = summarise_files(&paths, window, 1.0)
         .expect("two sound traces")
         .profile;
     assert_eq!(report_of(&profile), report_of(&whole));

@@ -23,6 +23,18 @@ from dfslab.spec.model import InputError
 
 trace_app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
 
+Sampled = Annotated[
+    float,
+    typer.Option("--sampled", metavar="P", help="With what probability calls were kept, where "
+                 "they do not tell it: counts and sums are scaled to all."),
+]  # fmt: skip
+
+OnNodes = Annotated[
+    str,
+    typer.Option("--scheduler", metavar="ADDRESS", help="The nodes of this Dask scheduler read "
+                 "the files, which they must see."),
+]  # fmt: skip
+
 
 @trace_app.command("record")
 def trace_record(
@@ -63,10 +75,12 @@ def trace_import(
     label: Annotated[
         str, typer.Option("--label", help="What the tables call this trace; else its file's name.")
     ] = "",
+    sampled: Sampled = 1.0,
+    scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:
     """Turn trace files into one compressed profile, or into tables."""
-    profile = traces.import_traces(files, output, into, label)
+    profile = traces.import_traces(files, output, into, label, sampled, scheduler)
     tell(as_json, profile, *terminal.ranking_tables(profile), f"profile: {into or output}")
 
 
@@ -133,6 +147,8 @@ def trace_report(
         list[Path] | None,
         typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
     ] = None,
+    sampled: Sampled = 1.0,
+    scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:
     """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
@@ -142,7 +158,7 @@ def trace_report(
     if export == "pprof":
         sys.stdout.buffer.write(traces.pprof(files))
         return
-    profile = traces.profile(files)
+    profile = traces.profile(files, sampled, scheduler)
     if export:
         print(traces.exported(profile, export))
         return

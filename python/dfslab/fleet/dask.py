@@ -21,12 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from distributed import Client
+from distributed import Client, KilledWorker
+from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.fleet import node, run
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import ClusterKind, Nodes, Place, split
 from dfslab.fleet.watch import Seen, Watch
+from dfslab.method import RunFailed
 
 CONNECT_LIMIT_S = 10.0
 JOIN_LIMIT_S = 180.0
@@ -89,6 +91,21 @@ class Part:
         self.times_ready, self.answer = said["times_ready"], said["answer"]
         self.progress, self.ended = tuple(said["progress"]), said["ended"]
         self.seen = self.seen.then(Seen(*said["seen"]))
+
+
+def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """What the nodes answer to calls (a function and its words), in the order of the calls.
+
+    RunFailed when nobody answers at the scheduler, or a call's node was lost again and again.
+    """
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        with Client(scheduler, timeout=CONNECT_LIMIT_S, set_as_default=False) as client:
+            asked = [client.submit(*call, pure=False) for call in calls]
+            return client.gather(asked)
+    except (*UNREACHABLE, KilledWorker, FutureCancelledError, FuturesCancelledError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunFailed(f"Dask at {scheduler}: {said}") from error
 
 
 def run_load(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import tempfile
@@ -70,6 +71,50 @@ def profile(paths: Sequence[Path], options: dict[str, Any] | None = None) -> dic
         raise InputError("trace", None, str(error)) from error
     except _core.RunError as error:
         raise RunFailed(str(error)) from error
+
+
+def spread(
+    paths: Sequence[Path], scheduler: str, options: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The same, each file read by a node of a Dask cluster that sees it; RunFailed says which not.
+
+    The outcome does not depend on which node reads what when. Files that share traces, as far as
+    samples of both show, are read once more, together.
+    """
+    told = json.dumps(options or {})
+    groups = [[path] for path in sorted(paths)]
+    parts = _parts(scheduler, groups, told)
+    while shared := _core.trace_sharing(parts):
+        joined = [sorted(path for place in group for path in groups[place]) for group in shared]
+        again = _parts(scheduler, joined, told)
+        apart = sorted(set(range(len(groups))) - {place for group in shared for place in group})
+        groups = [groups[place] for place in apart] + joined
+        parts = [parts[place] for place in apart] + again
+    return json.loads(_core.trace_together(parts, told))
+
+
+def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> list[bytes]:
+    # Dask takes half a second to be imported, which only this needs.
+    from dfslab.fleet import dask
+
+    words = [(part, [str(path) for path in group], options) for group in groups]
+    said = dask.each(scheduler, words)
+    for kind, text in said:
+        if kind == "input":
+            raise InputError("trace", None, text)
+        if kind == "run":
+            raise RunFailed(text)
+    return [base64.b64decode(text) for _, text in said]
+
+
+def part(paths: list[str], options: str) -> tuple[str, str]:
+    """What a node says of some files: a part of the profile, or why there is none."""
+    try:
+        return "part", base64.b64encode(bytes(_core.trace_part(paths, options))).decode("ascii")
+    except _core.InputError as error:
+        return "input", str(error)
+    except _core.RunError as error:
+        return "run", str(error)
 
 
 def folded(paths: Sequence[Path]) -> str:

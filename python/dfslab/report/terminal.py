@@ -109,6 +109,8 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
     """A trace's steps by self time; what they waited for apart, where the trace says; losses."""
     title = (f"{profile['spans']} spans in {profile['trees']} call trees, "
              f"{profile['shapes']} after merging; by self time")  # fmt: skip
+    if profile.get("sampling"):
+        title = f"{sampled_text(profile)}; by self time"
     if profile.get("counted"):
         title = (f"{profile['spans']} calls as servers counted them, of which no single one is "
                  "known; by self time")  # fmt: skip
@@ -126,6 +128,14 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
     lost = [f"{count:,} {kind.replace('_', ' ')}"
             for kind, count in (profile.get("losses") or {}).items() if count]  # fmt: skip
     return [*tables, *([f"Repaired or dropped: {', '.join(lost)}."] if lost else [])]
+
+
+def sampled_text(profile: Mapping[str, Any]) -> str:
+    """That counts and sums are estimates, and of what."""
+    told = profile["sampling"]
+    ends = sorted({f"{told[key]:.3g}" for key in ("probability_least", "probability_most")})
+    return (f"about {told['spans_estimated']:,} spans, estimated from {profile['spans']:,} that "
+            f"were kept with probability {' to '.join(ends)}")  # fmt: skip
 
 
 def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:

@@ -23,7 +23,8 @@ _CALL = [("trace", pa.string()), ("node", pa.int64()), ("parent", pa.int64())]
 SCHEMAS = {
     "calls": pa.schema([
         *_CALL, ("path", pa.string()), ("name", pa.string()), ("kind", pa.string()),
-        ("depth", pa.int32()), ("count", pa.int64()), ("errors", pa.int64()), ("bytes", _WIDE),
+        ("depth", pa.int32()), ("count", pa.int64()), ("read", pa.int64()),
+        ("estimated", pa.bool_()), ("errors", pa.int64()), ("bytes", _WIDE),
         *((name, _WIDE) for name in _TIMES), *((name, pa.float64()) for name in _SECONDS),
     ]),
     "exemplars": pa.schema([
@@ -63,6 +64,9 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
     for number, parent, path, node in _walk(profile):
         told = {key: node.get(key) for key in ("kind", "count", "errors", "bytes", *_TIMES)}
         seconds = {key: node.get(key) for key in _SECONDS}
+        # Calls that were read, and whether counts and sums are estimates of more.
+        told["read"] = node.get("read", node["count"])
+        told["estimated"] = told["read"] != node["count"]
         calls.append({"trace": label, "node": number, "parent": parent, "path": "/".join(path),
                       "name": node["name"], "depth": len(path), **told, **seconds})  # fmt: skip
         exemplars += [{"trace": label, "node": number, **one}

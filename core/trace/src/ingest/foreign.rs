@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::ceph;
 use super::gathered::{Gathered, GATHERED_MAX};
 use super::source::{Failure, Source};
+use crate::sampling::weight_of;
 use crate::shape::{digest_of, mix};
 use crate::span::{Span, SpanStore};
 
@@ -97,6 +98,19 @@ impl ForeignReader {
         store: &mut SpanStore,
         room: usize,
     ) -> Result<bool, Failure> {
+        let outcome = self.read(source, store, room);
+        if matches!(outcome, Err(Failure::Cut(..))) {
+            self.settle(store);
+        }
+        outcome
+    }
+
+    fn read(
+        &mut self,
+        source: &mut Source<'_>,
+        store: &mut SpanStore,
+        room: usize,
+    ) -> Result<bool, Failure> {
         source.count_lines();
         let identified = matches!(self.form, Form::Jaeger | Form::Zipkin | Form::Ceph);
         while store.spans.len() < room {
@@ -143,7 +157,7 @@ impl ForeignReader {
                 (None, None) => return Ok(None),
                 // Tools that were killed leave the list open; a truncated object is refused.
                 (None, Some(_)) if self.inside => {
-                    return Err(source.failure(0, "EOF while parsing a list"))
+                    return Err(source.cut(0, "EOF while parsing a list"))
                 }
                 (None, Some(_)) => return Ok(None),
                 (Some(b'[' | b','), _) => source.consume(1),
@@ -163,10 +177,7 @@ impl ForeignReader {
         let length = source.json_value()?;
         let found = source.rest()[1..length - 1] == *wanted.as_bytes();
         source.consume(length);
-        if source.visible()? != Some(b':') {
-            return Err(source.failure(1, "expected `:`"));
-        }
-        source.consume(1);
+        source.colon()?;
         if found && source.visible()? == Some(b'[') {
             self.inside = true;
         } else {
@@ -281,6 +292,7 @@ fn jaeger(trace: &Value, found: &mut Gathered) {
         let host = host.map_or("", |tag| word(tag, "value"));
         let child = list(span, "references").find(|one| word(one, "refType") != "FOLLOWS_FROM");
         let parent = child.map_or(word(span, "parentSpanID"), |one| word(one, "spanID"));
+        let sampling = jaeger_weight(span).map_or(0, |weight| found.intern_weight(weight));
         let failed = list(span, "tags")
             .any(|tag| word(tag, "key") == "error" && tag.get("value").is_some_and(|v| v != false));
         timed(span, ("startTime", "duration"), found, |found, kept| {
@@ -289,6 +301,7 @@ fn jaeger(trace: &Value, found: &mut Gathered) {
                 span_id: identity(word(span, "spanID")),
                 parent_id: identity(parent),
                 status_error: failed,
+                sampling,
                 ..kept
             };
             found.add(
@@ -299,6 +312,20 @@ fn jaeger(trace: &Value, found: &mut Gathered) {
             );
         });
     }
+}
+
+/// Jaeger writes how it sampled on the first span of a trace.
+fn jaeger_weight(span: &Value) -> Option<u64> {
+    let tag = |key| {
+        let found = list(span, "tags").find(|tag| word(tag, "key") == key)?;
+        found.get("value")
+    };
+    let probabilistic = tag("sampler.type")?.as_str()? == "probabilistic";
+    let parameter = tag("sampler.param")?;
+    let probability = parameter
+        .as_f64()
+        .or_else(|| parameter.as_str()?.parse().ok())?;
+    probabilistic.then(|| weight_of(probability))?
 }
 
 fn zipkin(span: &Value, found: &mut Gathered) {

@@ -30,6 +30,11 @@ impl Gathered {
         });
     }
 
+    /// The number of a weight, here.
+    pub fn intern_weight(&mut self, weight: u64) -> u16 {
+        self.store.texts.intern_weight(weight)
+    }
+
     /// How many spans wait here.
     pub fn spans(&self) -> usize {
         self.store.spans.len()
@@ -76,6 +81,10 @@ impl Gathered {
                 name: store.texts.intern(mine.texts.text(span.name)),
                 service: store.texts.intern(mine.texts.text(span.service)),
                 host: store.texts.intern(mine.texts.text(span.host)),
+                sampling: match span.sampling {
+                    0 => 0,
+                    told => store.texts.intern_weight(mine.texts.weight(told)),
+                },
                 ..*span
             };
             store.push(moved);

@@ -94,8 +94,8 @@ impl JsonReader {
         let Some(byte) = source.visible()? else {
             return match self.open.last() {
                 None => Ok(false),
-                Some(Open { list: true, .. }) => Err(source.failure(0, "EOF while parsing a list")),
-                Some(_) => Err(source.failure(0, "EOF while parsing an object")),
+                Some(Open { list: true, .. }) => Err(source.cut(0, "EOF while parsing a list")),
+                Some(_) => Err(source.cut(0, "EOF while parsing an object")),
             };
         };
         let Some(top) = self.open.last_mut() else {
@@ -168,10 +168,7 @@ impl JsonReader {
         let length = source.json_value()?;
         let key = parse::<Text>(source, length)?.0.into_owned();
         source.consume(length);
-        if source.visible()? != Some(b':') {
-            return Err(source.failure(1, "expected `:`"));
-        }
-        source.consume(1);
+        source.colon()?;
         let top = self.open.last_mut().expect("an object is open");
         let inner = match (top.level, key.as_str()) {
             (Level::Document, "resourceSpans" | "resource_spans") => Level::ResourceSpans,
@@ -193,7 +190,7 @@ impl JsonReader {
                 Ok(())
             }
             Some(byte) => self.enter(source, byte, inner),
-            None => Err(source.failure(0, "EOF while parsing a value")),
+            None => Err(source.cut(0, "EOF while parsing a value")),
         }
     }
 
@@ -221,6 +218,8 @@ impl JsonReader {
         }
         let length = source.json_value()?;
         let span = parse::<SpanDocument>(source, length)?;
+        let mut picked = span.attributes;
+        picked.trace_state(span.trace_state.0.as_bytes());
         let usual = UsualSpan {
             trace_id: span.trace_id.0.as_bytes(),
             span_id: span.span_id.0.as_bytes(),
@@ -228,7 +227,7 @@ impl JsonReader {
             name: span.name.0.as_bytes(),
             start_ns: span.start_time_unix_nano.0,
             end_ns: span.end_time_unix_nano.0,
-            picked: span.attributes,
+            picked,
             error: span.status.code.0,
         };
         keep(&usual, place, store);
@@ -286,6 +285,7 @@ fn keep(span: &UsualSpan<'_>, (service, host): (u32, u32), store: &mut SpanStore
         wait: span.picked.wait(),
         bytes: span.picked.bytes(store),
         status_error: span.error,
+        sampling: span.picked.sampling(store),
     };
     store.push(kept);
 }
@@ -304,6 +304,8 @@ struct SpanDocument<'a> {
     span_id: Text<'a>,
     #[serde(borrow, default, rename = "parentSpanId", alias = "parent_span_id")]
     parent_span_id: Text<'a>,
+    #[serde(borrow, default, rename = "traceState", alias = "trace_state")]
+    trace_state: Text<'a>,
     #[serde(borrow, default)]
     name: Text<'a>,
     #[serde(default, rename = "startTimeUnixNano", alias = "start_time_unix_nano")]

@@ -38,13 +38,14 @@ pub fn usual_span(bytes: &[u8]) -> Option<(UsualSpan<'_>, usize)> {
             b"traceId" => span.trace_id = cursor.string()?,
             b"spanId" => span.span_id = cursor.string()?,
             b"parentSpanId" => span.parent_id = cursor.string()?,
+            b"traceState" => span.picked.trace_state(cursor.string()?),
             b"name" => span.name = cursor.string()?,
             b"startTimeUnixNano" => span.start_ns = cursor.whole_number()?,
             b"endTimeUnixNano" => span.end_ns = cursor.whole_number()?,
             b"attributes" => cursor.attributes(&mut span.picked)?,
             b"status" => span.error = cursor.status()?,
             // The other dress of known keys.
-            b"trace_id" | b"span_id" | b"parent_span_id" => return None,
+            b"trace_id" | b"span_id" | b"parent_span_id" | b"trace_state" => return None,
             b"start_time_unix_nano" | b"end_time_unix_nano" => return None,
             _ => cursor.skip()?,
         }

@@ -87,7 +87,14 @@ impl LineReader {
             self.durations |= line.contains('<');
             // JuiceFS writes "#" where there was nothing to tell for a second.
             if !matches!(line.trim(), "" | "#") {
+                let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
+                if !line.ends_with('\n') && self.found.losses.other_lines > others {
+                    // The last line has no end, and is no call: its end is what is missing.
+                    self.found.losses.other_lines = others;
+                    self.found.losses.truncated_files += 1;
+                    self.found.losses.unread_bytes += length as u64;
+                }
             }
             source.consume(length);
             if self.found.spans() >= GATHERED_MAX {
@@ -222,7 +229,9 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let told = rest.strip_prefix('(')?;
     // A file's name may hold anything, so the last such mark is the one before the status.
     let marks = [") - ", "] - ", "): - "];
-    let newer = marks.iter().filter_map(|mark| told.rfind(mark).map(|at| at + mark.len()));
+    let newer = marks
+        .iter()
+        .filter_map(|mark| told.rfind(mark).map(|at| at + mark.len()));
     let answer = match newer.max() {
         Some(at) => &told[at..],
         None => told.split_once("): ")?.1,

@@ -47,6 +47,8 @@ pub struct Reader<'r> {
     path: PathBuf,
     source: Source<'r>,
     form: FormReader,
+    /// Whether what a truncated file holds whole is kept, and the rest counted.
+    salvages: bool,
     /// Spans kept, and ids refused, so far.
     spans: u64,
     refused: u64,
@@ -61,11 +63,14 @@ enum FormReader {
 }
 
 impl<'r> Reader<'r> {
-    /// Opens a file and recognises its format.
+    /// Opens a file and recognises its format. If it ends in the middle of something, what is
+    /// whole is kept and the rest counted: recorders are killed, and disks run full.
     pub fn open(path: &Path) -> Result<Reader<'static>> {
         let file =
             File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
-        Reader::new(path, file)
+        let mut reader = Reader::new(path, file)?;
+        reader.salvages = true;
+        Ok(reader)
     }
 
     /// Recognises what is read; `path` only names it in errors.
@@ -96,6 +101,7 @@ impl<'r> Reader<'r> {
             path,
             source,
             form,
+            salvages: false,
             spans: 0,
             refused: 0,
         })
@@ -111,7 +117,18 @@ impl<'r> Reader<'r> {
             FormReader::Foreign(reader) => reader.advance(source, store, room),
             FormReader::Lines(reader) => reader.advance(source, store, room),
         };
-        let more = outcome.map_err(|failure| to_error(&self.path, failure))?;
+        let whole = store.spans.len() > spans || self.spans > 0;
+        let more = match outcome {
+            Err(Failure::Cut(..)) if self.salvages && whole => {
+                store.losses.truncated_files += 1;
+                store.losses.unread_bytes += source.rest().len() as u64;
+                if let FormReader::Protobuf(reader) = &self.form {
+                    store.losses.missing_bytes += reader.missing_bytes(source);
+                }
+                false
+            }
+            outcome => outcome.map_err(|failure| to_error(&self.path, failure))?,
+        };
         self.spans += (store.spans.len() - spans) as u64;
         self.refused += without_ids(&store.losses) - refused;
         if !more && self.spans == 0 {
@@ -134,7 +151,9 @@ fn without_ids(losses: &Losses) -> u64 {
 
 fn to_error(path: &Path, failure: Failure) -> TraceError {
     match failure {
-        Failure::At(place, reason) => TraceError::input(path, place, reason),
+        Failure::At(place, reason) | Failure::Cut(place, reason) => {
+            TraceError::input(path, place, reason)
+        }
         Failure::Io(error) => TraceError::from_io("reading trace", path, &error),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::sampling::{weight_of, weight_of_trace_state};
 use crate::span::SpanStore;
 
 /// An attribute that is of use.
@@ -17,6 +18,12 @@ pub enum Key {
     Service,
     /// The resource's host.
     Host,
+    /// With what probability the call was kept.
+    Probability,
+    /// Jaeger's kind of sampler.
+    SamplerType,
+    /// Its parameter.
+    SamplerParameter,
 }
 
 impl Key {
@@ -31,6 +38,9 @@ impl Key {
             b"dfslab.kind" => Key::Kind,
             b"service.name" => Key::Service,
             b"host.name" => Key::Host,
+            b"sampling.probability" => Key::Probability,
+            b"sampler.type" => Key::SamplerType,
+            b"sampler.param" => Key::SamplerParameter,
             _ => return None,
         })
     }
@@ -50,6 +60,16 @@ pub enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
+    /// The value as any number, which some writers send as text.
+    fn number(&self) -> Option<f64> {
+        match self {
+            Scalar::Integer(value) => Some(*value as f64),
+            Scalar::Double(value) => Some(*value),
+            Scalar::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+            Scalar::Other => None,
+        }
+    }
+
     /// The value as a size, or nothing when it cannot be one.
     fn size_bytes(&self) -> Option<u64> {
         match self {
@@ -75,6 +95,11 @@ pub struct Picked<'a> {
     wait: bool,
     service: Option<Cow<'a, [u8]>>,
     host: Option<Cow<'a, [u8]>>,
+    /// Zero where nothing tells.
+    weight: u64,
+    /// Whether Jaeger's parameter is a probability, and what it is.
+    probabilistic: bool,
+    parameter: f64,
 }
 
 impl<'a> Picked<'a> {
@@ -93,6 +118,13 @@ impl<'a> Picked<'a> {
             }
             (Key::Service, Scalar::Text(text)) => self.service = Some(text),
             (Key::Host, Scalar::Text(text)) => self.host = Some(text),
+            (Key::Probability, value) => {
+                self.weight = value.number().and_then(weight_of).unwrap_or(self.weight);
+            }
+            (Key::SamplerType, Scalar::Text(kind)) => {
+                self.probabilistic = *kind == *b"probabilistic";
+            }
+            (Key::SamplerParameter, value) => self.parameter = value.number().unwrap_or(0.0),
             _ => {}
         }
     }
@@ -106,6 +138,27 @@ impl<'a> Picked<'a> {
             store.losses.bad_sizes += 1;
             0
         })
+    }
+
+    /// Takes the span's trace state, whose weight goes before what attributes say.
+    #[inline(always)]
+    pub fn trace_state(&mut self, state: &[u8]) {
+        if !state.is_empty() {
+            self.weight = weight_of_trace_state(state).unwrap_or(self.weight);
+        }
+    }
+
+    /// The number of the span's weight, or zero.
+    #[inline(always)]
+    pub fn sampling(&self, store: &mut SpanStore) -> u16 {
+        let weight = match self.weight {
+            0 if self.probabilistic => weight_of(self.parameter).unwrap_or(0),
+            weight => weight,
+        };
+        if weight == 0 {
+            return 0;
+        }
+        store.texts.intern_weight(weight)
     }
 
     /// The thread's number, or zero.

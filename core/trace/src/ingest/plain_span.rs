@@ -89,7 +89,7 @@ impl<'a> PlainSpan<'a> {
                 PARENT_ID => self.parent_id = block,
                 NAME => self.name = block,
                 ATTRIBUTE => attribute(block, &mut self.picked)?,
-                STATE => {}
+                STATE => self.picked.trace_state(block),
                 STATUS if block.is_empty() => {}
                 _ => return None,
             }
@@ -115,6 +115,7 @@ impl<'a> PlainSpan<'a> {
         };
         let name = store.intern_bytes(self.name);
         let bytes = self.picked.bytes(store);
+        let sampling = self.picked.sampling(store);
         store.push(Span {
             trace_id: u128::from_be_bytes(trace_id),
             span_id: u64::from_be_bytes(span_id),
@@ -128,6 +129,7 @@ impl<'a> PlainSpan<'a> {
             bytes,
             status_error: self.status_error,
             wait: self.picked.wait(),
+            sampling,
         });
     }
 }

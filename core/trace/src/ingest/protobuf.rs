@@ -151,12 +151,19 @@ impl ProtobufReader {
         Ok(true)
     }
 
+    /// Bytes that the file's messages announce beyond its end.
+    pub fn missing_bytes(&self, source: &Source<'_>) -> u64 {
+        let ends = self.open.iter().map(|&(_, end)| end);
+        let announced = ends.filter(|&end| end != u64::MAX).max().unwrap_or(0);
+        announced.saturating_sub(source.offset() + source.rest().len() as u64)
+    }
+
     fn open_message(&mut self, source: &mut Source<'_>) -> std::result::Result<(), Failure> {
         let mut head = Message::whole(source.rest());
         let length = match self.framing {
             Framing::Bare => None,
-            Framing::Delimited => Some(at(source, head.varint())?),
-            Framing::Fixed32 => Some(big_endian(at(source, head.block(4))?.bytes())),
+            Framing::Delimited => Some(within_file(source, head.varint())?),
+            Framing::Fixed32 => Some(big_endian(within_file(source, head.block(4))?.bytes())),
         };
         let used = head.offset();
         source.consume(used);
@@ -189,6 +196,7 @@ impl ProtobufReader {
         let mut head = Message::whole(known);
         let (key, length) = match head_of(&mut head) {
             Ok(found) => found,
+            Err(error) if known.len() < within => return within_file(source, Err(error)),
             Err(error) => return at(source, Err(error)),
         };
         let Some(length) = length else {
@@ -215,7 +223,7 @@ impl ProtobufReader {
         let there = source.rest().len() - used;
         if there < length {
             let reason = format!("truncated: {length} bytes announced, {there} left");
-            return Err(source.failure(used, reason));
+            return Err(source.cut(used, reason));
         }
         if (level, key) == (Level::ScopeSpans, 0x12) {
             return self.spans(within, source, store, room);
@@ -252,8 +260,12 @@ impl ProtobufReader {
             let reason = format!("the field {message} is not length-delimited");
             return Err(source.failure(0, reason));
         }
-        let mut field = Message::whole(&source.rest()[..source.rest().len().min(within)]);
-        at(source, field.field().map(|_| ()))?;
+        let known = source.rest().len().min(within);
+        let mut field = Message::whole(&source.rest()[..known]);
+        match field.field() {
+            Err(error) if known < within => return within_file(source, Err(error)),
+            outcome => at(source, outcome)?,
+        };
         let used = field.offset();
         source.consume(used);
         Ok(())
@@ -308,6 +320,16 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
+/// An error among the last bytes of the file is where it was cut off, if they are too few to hold
+/// what they begin.
+fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
+    let few = source.rest().len() < HEAD_BYTES;
+    match outcome {
+        Err(error) if few => Err(source.cut(error.offset, error.reason)),
+        outcome => at(source, outcome),
+    }
+}
+
 fn at<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     outcome.map_err(|error| source.failure(error.offset, error.reason))
 }
@@ -338,6 +360,7 @@ fn read_fields(mut message: Message<'_>) -> Result<PlainSpan<'_>> {
         match (number, value) {
             (1, Value::Block(id)) => span.trace_id = id.bytes(),
             (2, Value::Block(id)) => span.span_id = id.bytes(),
+            (3, Value::Block(state)) => span.picked.trace_state(state.bytes()),
             (4, Value::Block(id)) => span.parent_id = id.bytes(),
             (5, Value::Block(text)) => span.name = text.bytes(),
             (7, Value::Fixed64(time)) => span.start_ns = time,

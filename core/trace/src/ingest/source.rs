@@ -15,14 +15,10 @@ const BLOCK_BYTES: usize = 1 << 18;
 pub enum Failure {
     /// The file is wrong at this place.
     At(Place, String),
+    /// The file ends at this place, in the middle of something.
+    Cut(Place, String),
     /// The operating system refused.
     Io(io::Error),
-}
-
-impl From<(Place, String)> for Failure {
-    fn from((place, reason): (Place, String)) -> Self {
-        Failure::At(place, reason)
-    }
 }
 
 /// The bytes of a file that are read and not yet consumed.
@@ -144,6 +140,21 @@ impl<'r> Source<'r> {
         Failure::At(self.place(ahead), reason.into())
     }
 
+    /// The file's end so many bytes into the rest, in the middle of something.
+    pub fn cut(&self, ahead: usize, reason: impl Into<String>) -> Failure {
+        Failure::Cut(self.place(ahead), reason.into())
+    }
+
+    /// Goes on behind the colon between a key and its value.
+    pub fn colon(&mut self) -> Result<(), Failure> {
+        match self.visible()? {
+            Some(b':') => self.consume(1),
+            Some(_) => return Err(self.failure(1, "expected `:`")),
+            None => return Err(self.cut(0, "EOF while parsing an object")),
+        }
+        Ok(())
+    }
+
     /// What serde says of a value that begins where the rest does, with its place in the file.
     pub fn json_failure(&self, error: &serde_json::Error) -> Failure {
         let message = error.to_string();
@@ -170,9 +181,12 @@ impl<'r> Source<'r> {
                 Some(Ok(_)) if length < self.rest().len() || self.ended => return Ok(length),
                 Some(Err(error)) if !error.is_eof() => return Err(self.json_failure(&error)),
                 Some(Err(error)) if self.ended => {
-                    return Err(self.json_failure(&error));
+                    return Err(match self.json_failure(&error) {
+                        Failure::At(place, reason) => Failure::Cut(place, reason),
+                        other => other,
+                    });
                 }
-                None if self.ended => return Err(self.failure(0, "EOF while parsing a value")),
+                None if self.ended => return Err(self.cut(0, "EOF while parsing a value")),
                 _ => drop(self.more()?),
             }
         }

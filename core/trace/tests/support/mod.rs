@@ -56,6 +56,7 @@ pub fn random_forest(seed: u64, traces: u64, spans_max: u64, names: u64) -> Span
                 bytes: random.below(5) * 4096,
                 status_error: random.below(10) == 0,
                 wait: false,
+                sampling: 0,
             });
         }
     }
@@ -95,6 +96,7 @@ pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
                 bytes: if name >= 3 { 65_536 } else { 0 },
                 status_error: false,
                 wait: false,
+                sampling: 0,
             });
         };
         let packets = 100 + random.below(400);

@@ -150,13 +150,22 @@ def _changes(compared: Mapping[str, Any]) -> Markup:
     return table(head, rows)
 
 
+def _sampled(profile: Mapping[str, Any]) -> Markup:
+    """That counts and sums are estimates, where a recorder kept only some calls."""
+    if not (told := profile.get("sampling")):
+        return Markup("")
+    return Markup("<strong>Counts and sums are estimates</strong> of about {:,} spans: calls were "
+                  "kept with probability {:.3g} to {:.3g}. Of those kept: ").format(
+        told["spans_estimated"], told["probability_least"], told["probability_most"])  # fmt: skip
+
+
 def _compression(profile: Mapping[str, Any]) -> Markup:
     """How many spans and trees there were, what is left of them, what was lost on the way."""
     told = "{:,} spans in {:,} call trees, merged into <strong>{}</strong>"
     if profile.get("counted"):
         told = ("{:,} calls as servers counted them, {:,} of them outermost, in "
                 "<strong>{}</strong>; of sums no single call and no quantile is known")  # fmt: skip
-    text = Markup(told).format(
+    text = _sampled(profile) + Markup(told).format(
         profile["spans"], profile["trees"],
         "1 shape" if profile["shapes"] == 1 else f"{profile['shapes']:,} shapes",
     )  # fmt: skip

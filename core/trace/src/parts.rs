@@ -1,0 +1,140 @@
+//! Summaries of files that were read apart, as bytes, and put together again in any order.
+//!
+//! A part carries a profile's tables as they are and the sample of whole traces. Since both samples
+//! and histograms merge exactly, and parts are merged in the order of their names, the outcome does
+//! not depend on who read what when.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::losses::Losses;
+use crate::profile::{Profile, Rows, Sampled};
+use crate::replay::Sample;
+use crate::span::{Span, Texts};
+use crate::stream::Summary;
+
+/// What one reader found.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Part {
+    /// The first of the files that it read, by which parts are put in order.
+    name: String,
+    spans: u64,
+    trees: u64,
+    losses: Losses,
+    sampled: Sampled,
+    texts: Vec<String>,
+    rows: Rows,
+    /// Whole traces by lot, one after the other, and the table of their names.
+    sample: Vec<Span>,
+    sample_texts: Vec<String>,
+}
+
+impl Part {
+    /// A summary as a part of a larger one.
+    pub fn of(name: &str, summary: &Summary) -> Self {
+        let profile = &summary.profile;
+        Part {
+            name: name.to_owned(),
+            spans: profile.spans,
+            trees: profile.trees,
+            losses: profile.losses.clone(),
+            sampled: profile.sampled,
+            texts: profile.texts().all(),
+            rows: profile.rows(),
+            sample: summary.sample.spans.clone(),
+            sample_texts: summary.sample.texts.all(),
+        }
+    }
+
+    /// As bytes for another process of the same version.
+    ///
+    /// # Errors
+    /// What serde says.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    /// From such bytes.
+    ///
+    /// # Errors
+    /// What serde says.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    fn profile(&self) -> Profile {
+        let mut profile = Profile::from_rows(&self.rows, texts_of(&self.texts));
+        (profile.spans, profile.trees) = (self.spans, self.trees);
+        (profile.losses, profile.sampled) = (self.losses.clone(), self.sampled);
+        profile
+    }
+}
+
+fn texts_of(all: &[String]) -> Texts {
+    let mut texts = Texts::default();
+    for text in all {
+        texts.intern(text);
+    }
+    texts
+}
+
+/// Which parts (by their places) share traces, as far as their samples show: traces come into a
+/// sample by a lot of their own, so parts that share many share some of those sampled.
+pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
+    let mut group: Vec<usize> = (0..parts.len()).collect();
+    let mut first_with: HashMap<u128, usize> = HashMap::new();
+    for (place, part) in parts.iter().enumerate() {
+        for span in &part.sample {
+            let other = *first_with.entry(span.trace_id).or_insert(place);
+            let (mine, theirs) = (group[place], group[other]);
+            if mine != theirs {
+                let (keep, drop) = (mine.min(theirs), mine.max(theirs));
+                group
+                    .iter_mut()
+                    .filter(|one| **one == drop)
+                    .for_each(|one| *one = keep);
+            }
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+    for (place, group) in group.into_iter().enumerate() {
+        groups[group].push(place);
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// Puts parts together that share no traces.
+pub fn together(mut parts: Vec<Part>) -> Summary {
+    parts.sort_by(|left, right| left.name.cmp(&right.name));
+    let (mut profile, mut sample, mut texts) =
+        (Profile::default(), Sample::default(), Texts::default());
+    for part in &parts {
+        profile.merge(&part.profile());
+        let names = texts_of(&part.sample_texts);
+        let mut known = |id| texts.intern(names.text(id));
+        let spans: Vec<Span> = part
+            .sample
+            .iter()
+            .map(|span| Span {
+                name: known(span.name),
+                service: known(span.service),
+                host: known(span.host),
+                // What calls stand for plays no part in a replay.
+                sampling: 0,
+                ..*span
+            })
+            .collect();
+        for trace in spans.chunk_by(|left, right| left.trace_id == right.trace_id) {
+            sample.offer(trace);
+        }
+    }
+    let sample = sample.forest(&texts);
+    Summary {
+        trees_left_out: profile.trees.saturating_sub(sample.trees()),
+        clocks: crate::clocks(&sample),
+        profile,
+        sample,
+    }
+}

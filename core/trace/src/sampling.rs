@@ -1,0 +1,67 @@
+//! How many calls a recorded one stands for, where the recorder kept only some.
+//!
+//! A weight is 1 / p in units of 2^-20, a whole number, so that sums know no order. Sources:
+//! OpenTelemetry, "TraceState: Probability Sampling" (`ot=th:` rejection thresholds of 56 bits, and
+//! the earlier `ot=p:` exponents), and the tags `sampler.type` and `sampler.param` of Jaeger.
+
+/// The weight of a call that stands for itself.
+pub const ONE: u64 = 1 << 20;
+
+/// Nobody keeps fewer than one of so many; what claims so is not believed.
+const WEIGHT_MAX: u64 = 1 << 54;
+
+/// The weight of what was kept with this probability; nothing unless it is above 0 and at most 1.
+pub fn weight_of(probability: f64) -> Option<u64> {
+    let weight = ONE as f64 / probability;
+    let believed = probability > 0.0 && probability <= 1.0 && weight <= WEIGHT_MAX as f64;
+    believed.then(|| weight.round() as u64)
+}
+
+/// The weight in a trace state ("ot=th:c;rv:0123,vendor=x"), or nothing.
+pub fn weight_of_trace_state(state: &[u8]) -> Option<u64> {
+    let state = std::str::from_utf8(state).ok()?;
+    let members = state
+        .split(',')
+        .filter_map(|member| member.trim().split_once('='));
+    let (_, told) = members.into_iter().find(|(vendor, _)| *vendor == "ot")?;
+    told.split(';')
+        .find_map(|field| match field.split_once(':')? {
+            ("th", digits) if (1..=14).contains(&digits.len()) => {
+                let rejected = u64::from_str_radix(digits, 16).ok()? << (4 * (14 - digits.len()));
+                weight_of(1.0 - rejected as f64 / (1u64 << 56) as f64)
+            }
+            // 63 stands for "not counted".
+            ("p", exponent) => match exponent.parse::<u32>().ok()? {
+                exponent @ 0..=34 => Some(ONE << exponent),
+                _ => None,
+            },
+            _ => None,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trace_states_of_both_drafts_and_of_nobody() {
+        let cases: [(&[u8], Option<u64>); 9] = [
+            (b"ot=th:0", Some(ONE)),
+            (b"ot=th:8", Some(2 * ONE)),
+            (b"vendor=1, ot=rv:00000000000000;th:c", Some(4 * ONE)),
+            (b"ot=th:ffffffffffffff", None),
+            (b"ot=p:3;r:9", Some(8 * ONE)),
+            (b"ot=p:63", None),
+            (b"ot=th:xyz", None),
+            (b"th:8", None),
+            (b"\xff", None),
+        ];
+        for (state, expected) in cases {
+            assert_eq!(weight_of_trace_state(state), expected, "{state:?}");
+        }
+        assert_eq!(weight_of(0.01), Some(104_857_600));
+        for wrong in [0.0, -1.0, 1.5, f64::NAN, 1e-300] {
+            assert_eq!(weight_of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Files read apart and put together: the same bytes, whatever the order and the grouping.
+
+mod support;
+
+use std::path::PathBuf;
+
+use dfslab_trace::{
+    savings_of_sample, sharing, summarise_files, together, write_file, Options, OutputFormat, Part,
+    Report, SpanStore, Summary, Window,
+};
+use support::{random_forest, temporary, Random};
+
+fn text(summary: &Summary) -> String {
+    let options = Options::default();
+    let savings = savings_of_sample(&summary.sample, summary.trees_left_out, &options);
+    let report = Report {
+        savings: Some(savings),
+        ..Report::of(&summary.profile, &options)
+    };
+    serde_json::to_string(&report).expect("a report is plain data")
+}
+
+fn part(paths: &[PathBuf]) -> Part {
+    let summary = summarise_files(paths, Window::default(), 0.5).expect("sound files");
+    let name = paths[0].display().to_string();
+    let bytes = Part::of(&name, &summary).to_bytes().expect("plain data");
+    Part::from_bytes(&bytes).expect("as it was written")
+}
+
+/// Files of some traces each, or each with a share of every trace.
+fn files(name: &str, shared: bool) -> Vec<PathBuf> {
+    let store = random_forest(5, 400, 12, 6);
+    let number = |path: u64| temporary(&format!("{name}-{path}"));
+    let paths: Vec<PathBuf> = (0..6).map(number).collect();
+    for (place, path) in (0u128..).zip(&paths) {
+        let mut own = SpanStore {
+            texts: store.texts.clone(),
+            ..SpanStore::default()
+        };
+        let mine = |at: usize| {
+            let key = if shared {
+                at as u128
+            } else {
+                store.spans[at].trace_id >> 64
+            };
+            key % 6 == place
+        };
+        own.spans = (0..store.spans.len())
+            .filter(|&at| mine(at))
+            .map(|at| store.spans[at])
+            .collect();
+        write_file(&own, path, OutputFormat::Protobuf).expect("a writable folder");
+    }
+    paths
+}
+
+fn remove(paths: &[PathBuf]) {
+    for path in paths {
+        std::fs::remove_file(path).expect("a file of this test");
+    }
+}
+
+#[test]
+fn any_order_of_parts_gives_the_bytes_of_one_reader() {
+    let paths = files("apart", false);
+    let whole = summarise_files(&paths, Window::default(), 0.5).expect("sound files");
+    let mut parts: Vec<Part> = paths
+        .iter()
+        .map(|path| part(std::slice::from_ref(path)))
+        .collect();
+    // Savings are replayed with tables numbered by who read what, so their last digits may differ.
+    let profile = |summary: &Summary| Report::of(&summary.profile, &Options::default());
+    let one = text(&together(parts.clone()));
+    assert!(profile(&together(parts.clone())) == profile(&whole));
+    let mut random = Random(7);
+    for _ in 0..5 {
+        random.shuffle(&mut parts);
+        assert!(sharing(&parts).is_empty());
+        assert!(text(&together(parts.clone())) == one);
+    }
+    let pairs = paths.chunks(2).map(part).collect();
+    assert!(profile(&together(pairs)) == profile(&whole));
+    remove(&paths);
+}
+
+#[test]
+fn files_that_share_traces_are_told_apart_from_those_that_do_not() {
+    let shared = files("shared", true);
+    let mut parts: Vec<Part> = shared
+        .iter()
+        .map(|path| part(std::slice::from_ref(path)))
+        .collect();
+    assert_eq!(sharing(&parts), [[0, 1, 2, 3, 4, 5]]);
+    parts.truncate(1);
+    parts.push(part(&shared[1..3]));
+    assert_eq!(sharing(&parts), [[0, 1]]);
+    remove(&shared);
+}
+
+#[test]
+fn bytes_of_something_else_are_refused() {
+    for bytes in [&b""[..], b"{}", b"[1]", b"\xff"] {
+        assert!(Part::from_bytes(bytes).is_err());
+    }
+}

@@ -1,0 +1,191 @@
+//! A recorder that kept only some calls: counts and sums are scaled to all, and said to be.
+
+mod support;
+
+use std::path::Path;
+
+use dfslab_trace::{weight_of, Options, Report, Stream, TreeNode, Window};
+use support::Random;
+
+/// Traces of a call with two calls below; the durations tell the traces apart.
+const TRACES: u64 = 40_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Told {
+    /// The trace state of every span.
+    TraceState,
+    /// An attribute of every span.
+    Attribute,
+    /// Jaeger's tags, on the first span alone.
+    FirstSpan,
+    /// Only the user knows.
+    Nowhere,
+}
+
+/// (kept traces, kept nanoseconds of the first call, document)
+fn recorded(told: Told, probability: f64, seed: u64) -> (u64, u128, String) {
+    let (mut random, mut spans) = (Random(seed), Vec::new());
+    let (mut kept, mut kept_ns) = (0, 0);
+    for trace in 1..=TRACES {
+        if random.below(1 << 32) as f64 >= probability * 4_294_967_296.0 {
+            continue;
+        }
+        let duration = 1000 + trace % 100;
+        kept += 1;
+        kept_ns += u128::from(duration);
+        for id in 1..=3u64 {
+            let more = match told {
+                Told::TraceState => r#","traceState":"ot=th:c""#.to_owned(),
+                Told::Attribute => attributes(r#""sampling.probability""#, probability),
+                Told::FirstSpan if id == 1 => format!(
+                    r#","attributes":[{{"key":"sampler.param",
+                    "value":{{"doubleValue":{probability}}}}},
+                    {{"key":"sampler.type","value":{{"stringValue":"probabilistic"}}}}]"#
+                ),
+                Told::FirstSpan | Told::Nowhere => String::new(),
+            };
+            let (name, parent, end) = match id {
+                1 => ("first", String::new(), duration),
+                _ => ("below", format!("{:016x}", 1), 10),
+            };
+            spans.push(format!(
+                r#"{{"traceId":"{trace:032x}","spanId":"{id:016x}","parentSpanId":"{parent}",
+                "name":"{name}","startTimeUnixNano":"0","endTimeUnixNano":"{end}"{more}}}"#
+            ));
+        }
+    }
+    let spans = spans.join(",");
+    let document = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}"#);
+    (kept, kept_ns, document)
+}
+
+fn attributes(key: &str, value: f64) -> String {
+    format!(r#","attributes":[{{"key":{key},"value":{{"doubleValue":{value}}}}}]"#)
+}
+
+fn report(document: &str, assumed: f64) -> Report {
+    let mut stream = Stream::new(Window::default());
+    stream.assume_sampled(assumed);
+    stream
+        .read(Path::new("sampled"), document.as_bytes())
+        .expect("a sound trace");
+    Report::of(&stream.finish().profile, &Options::default())
+}
+
+fn first(report: &Report) -> &TreeNode {
+    assert_eq!(report.roots.len(), 1);
+    &report.roots[0]
+}
+
+#[test]
+fn planted_counts_come_back_within_the_error_of_the_lot() {
+    let cases = [
+        (Told::TraceState, 0.25),
+        (Told::Attribute, 0.01),
+        (Told::FirstSpan, 0.1),
+        (Told::Nowhere, 0.05),
+    ];
+    for (seed, (told, probability)) in (1..).zip(cases) {
+        let (kept, kept_ns, document) = recorded(told, probability, seed);
+        let assumed = if told == Told::Nowhere {
+            probability
+        } else {
+            1.0
+        };
+        let report = report(&document, assumed);
+        let sampling = report.sampling.as_ref().expect("it is said");
+        assert!((sampling.probability_least / probability - 1.0).abs() < 1e-6);
+        assert_eq!(
+            sampling.spans_weighted,
+            3 * kept,
+            "{told:?}: every span is weighed"
+        );
+        assert_eq!((report.spans, report.trees), (3 * kept, kept));
+        let node = first(&report);
+        assert_eq!(node.read, kept);
+        // Of a binomial count the estimate has this standard error; five of them are enough.
+        let error = (TRACES as f64 * (1.0 - probability) / probability).sqrt();
+        let missed = (node.count as f64 - TRACES as f64).abs();
+        assert!(
+            missed < 5.0 * error,
+            "{told:?}, seed {seed}: {missed} of {error}"
+        );
+        // The estimates themselves are exact: what was kept, divided by the probability.
+        let exact = |kept: f64, found: u128| (found as f64 * probability / kept - 1.0).abs() < 1e-5;
+        assert!(exact(kept as f64, node.count), "{told:?}: {}", node.count);
+        assert!(exact(kept_ns as f64, node.total_ns), "{told:?}");
+        assert!(exact(2.0 * kept as f64, node.children[0].count), "{told:?}");
+        assert_eq!(report.rankings.ranking[0].count, node.count);
+        assert!(
+            (report
+                .rankings
+                .ranking
+                .iter()
+                .map(|one| one.share)
+                .sum::<f64>()
+                - 1.0)
+                .abs()
+                < 1e-9
+        );
+    }
+}
+
+#[test]
+fn what_is_not_sampled_stays_exact_and_unmarked() {
+    let (kept, kept_ns, document) = recorded(Told::Nowhere, 0.02, 9);
+    let report = report(&document, 1.0);
+    let node = first(&report);
+    assert_eq!(report.sampling, None);
+    assert_eq!((node.count, node.total_ns), (kept.into(), kept_ns));
+}
+
+#[test]
+fn what_cannot_be_a_probability_is_not_believed() {
+    for told in ["0", "-1", "2", "1e-300"] {
+        let document = format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{:032x}",
+            "spanId":"{:016x}",
+            "name":"a","startTimeUnixNano":"0","endTimeUnixNano":"5","traceState":"ot=p:63",
+            "attributes":[{{"key":"sampling.probability",
+            "value":{{"doubleValue":{told}}}}}]}}]}}]}}]}}"#,
+            1, 1
+        );
+        let report = report(&document, 1.0);
+        assert_eq!(
+            (report.sampling.clone(), first(&report).count),
+            (None, 1),
+            "{told}"
+        );
+    }
+    assert!(weight_of(f64::INFINITY).is_none());
+}
+
+#[test]
+fn jaeger_and_protobuf_tell_it_too() {
+    let jaeger = r#"{"data": [{"traceID": "abc", "spans": [
+        {"traceID": "abc", "spanID": "1", "operationName": "put", "startTime": 5, "duration": 9,
+         "tags": [{"key": "sampler.type", "value": "probabilistic"},
+                  {"key": "sampler.param", "value": 0.5}]},
+        {"traceID": "abc", "spanID": "2", "operationName": "rpc", "startTime": 6, "duration": 2,
+         "references": [{"refType": "CHILD_OF", "traceID": "abc", "spanID": "1"}]}]}]}"#;
+    let found = report(jaeger, 1.0);
+    assert_eq!(
+        (first(&found).count, first(&found).children[0].count),
+        (2, 2)
+    );
+    let mut span: Vec<u8> = vec![0x0a, 16];
+    span.extend([7; 16]);
+    span.extend([0x12, 8, 1, 2, 3, 4, 5, 6, 7, 8]);
+    span.extend(b"\x1a\x07ot=th:8\x2a\x01a");
+    span.extend([0x39, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 9, 0, 0, 0, 0, 0, 0, 0]);
+    let mut bytes = span;
+    for tag in [0x12, 0x12, 0x0a] {
+        bytes.splice(0..0, [tag, bytes.len() as u8]);
+    }
+    let mut stream = Stream::new(Window::default());
+    stream
+        .read(Path::new("protobuf"), &bytes[..])
+        .expect("a sound trace");
+    let found = Report::of(&stream.finish().profile, &Options::default());
+    assert_eq!((first(&found).count, first(&found).read), (2, 1));
+}
