@@ -53,9 +53,8 @@ class Components:
         """Learn how far rates lay from those measured; the net itself stays as it is."""
         errors = []
         for one in observations(results):
-            rate = self._simulate(one.situation).throughput_bytes_per_s
-            measured = one.rate_per_s * one.situation.environment["file_size"]
-            errors.append(float(np.log(rate / measured)))
+            rate = self._simulate(one.situation).rate_per_s
+            errors.append(float(np.log(rate / one.rate_per_s)))
         self.fitted = len(errors)
         if errors:
             quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors))
@@ -71,13 +70,12 @@ class Components:
         def metric(value: float) -> Metric:
             return Metric(value=value, low=value / factor, high=value * factor)
 
-        rate = found.throughput_bytes_per_s
         note = f"components: interval of {UNFITTED_ERROR:.0%}, the paper's; nothing was measured"
         return Result(
             method=self.name, point_id=point.id, point=point,
             metrics={
-                "rate_per_s": metric(rate / situation.environment["file_size"]),
-                "throughput_bytes_per_s": metric(rate),
+                "rate_per_s": metric(found.rate_per_s),
+                "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
             },
             notes=[] if self.fitted else [note],
             detail={"simulated": {"firings": found.firings, "time_s": found.time_s}},
@@ -87,6 +85,7 @@ class Components:
     def _simulate(self, situation: Situation) -> Any:
         net = _own_net(situation)
         try:
-            return net.simulate(net.setup_of(situation), situation.scenario.run.seed)
+            operations = len(situation.trace.done) if situation.trace else 0
+            return net.simulate(net.setup_of(situation), situation.scenario.run.seed, operations)
         except RunFailed as error:
             raise RunFailed(f"components: {error}") from error
