@@ -52,6 +52,11 @@ def test_the_page_draws_throughput_against_block_size():
     metric = results[0].metrics["throughput_bytes_per_s"]
     assert metric.value == pytest.approx(alone.throughput_bytes_per_s)
     assert metric.low < metric.value < metric.high
+    levels = results[0].detail["levels"]
+    assert list(levels) == ["packet", "chunk", "flow"]
+    assert levels["packet"]["error"] == 0 != levels["chunk"]["error"]
+    assert levels["flow"]["firings"] < levels["packet"]["firings"] / 4
+    assert any("by chunk" in note for note in results[0].notes)
     drawn = str(throughput.render(ReportInput(point.scenario, results)))
     assert "transfer size" in drawn
     assert all(words in drawn for words in ("1 client", "4 clients", "8 clients"))
