@@ -150,7 +150,7 @@ def test_the_paper_scale_nets_are_sound():
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"operation": "append"}, "must be one of read, write"),
+        ({"operation": "append"}, "must be one of read, write, replay"),
         ({"grain": "byte"}, "must be one of packet, chunk, flow"),
         ({"clients": 0}, "clients = 0: must be at least 1"),
         ({"block_size": 96 * KIB}, "must divide or be a multiple"),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from dfslab import discover
 from dfslab.cli.shared import read_scenario
-from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, setup_of, simulate
+from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, Setup, setup_of, simulate
+from dfslab.filesystems.pvfs.net_trace import calls_of, shares_of
 from dfslab.models.prediction import Situation
 from dfslab.report.page import ReportInput
 from dfslab.report.sections import throughput
+from dfslab.spec.calls import Done
 from dfslab.spec.model import InputError
+from dfslab.spec.replay import RECORDED
+from dfslab.spec.vocabulary import OPERATIONS
 
 FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"
 
@@ -46,6 +52,11 @@ def test_the_page_draws_throughput_against_block_size():
     metric = results[0].metrics["throughput_bytes_per_s"]
     assert metric.value == pytest.approx(alone.throughput_bytes_per_s)
     assert metric.low < metric.value < metric.high
+    levels = results[0].detail["levels"]
+    assert list(levels) == ["packet", "chunk", "flow"]
+    assert levels["packet"]["error"] == 0 != levels["chunk"]["error"]
+    assert levels["flow"]["firings"] < levels["packet"]["firings"] / 4
+    assert any("by chunk" in note for note in results[0].notes)
     drawn = str(throughput.render(ReportInput(point.scenario, results)))
     assert "transfer size" in drawn
     assert all(words in drawn for words in ("1 client", "4 clients", "8 clients"))
@@ -59,3 +70,93 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
     (metadata, *_) = read_scenario(FIGURES.parent / "pvfs.toml", keys).points()
     with pytest.raises(InputError, match="whole files, read or written"):
         setup_of(Situation(metadata.scenario))
+
+
+def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
+    """A trace of (client, kind, offset, size) on four servers."""
+    done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in told]
+    calls = calls_of(done, 4, 64 * KIB, cached)
+    return Setup("replay", clients, block_size=64 * KIB, cached=cached, grain=grain, calls=calls,
+                 hardware=replace(Hardware(), **hardware))  # fmt: skip
+
+
+def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
+    """The paper's hybrid workload: sequential reads, of which a share jumps about, and writes."""
+    chance, told = random.Random(seed), []
+    for client in range(clients):
+        told.append((client, "open", 0, 0))
+        for at in range(count):
+            jumps = chance.random() < share
+            spot = chance.randrange(1000) if jumps else at
+            kind = "pwrite" if at % 10 == 9 else "pread"
+            told.append((client, kind, (spot + 2000 * (kind == "pwrite")) * size, size))
+        told += [(client, "fsync", 0, 0), (client, "close", 0, 0)]
+    return told
+
+
+def test_stripes_of_any_range_lie_on_their_servers():
+    assert shares_of(0, 4 * 65536, 4, 65536, 0) == (65536,) * 4
+    assert shares_of(60_000, 10_000, 4, 65536, 3) == (4464, 0, 0, 5536)
+    for offset, size in ((1, 1), (65535, 2), (123_456, 7_654_321)):
+        assert sum(shares_of(offset, size, 4, 65536, 1)) == size
+
+
+def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
+    """The same blocks, asked for by a trace's calls, which open the file once more."""
+    blocks, size = 16, 256 * KIB
+    told = [(0, "open", 0, 0), *((0, "pread", at * size, size) for at in range(blocks)),
+            (0, "close", 0, 0)]  # fmt: skip
+    for cached in (True, False):
+        whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
+        apart_s = simulate(traced(told, cached=cached)).time_s - simulate(whole).time_s
+        # The trace's client opens its file itself, after the manager has let it in, and it leaves
+        # when its close is done, not when it begins.
+        h = Hardware()
+        opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
+        assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)
+
+
+def test_jumps_pay_seeks_and_what_was_read_before_does_not():
+    rates = [simulate(traced(hybrid(1, share))).throughput_bytes_per_s for share in (0, 0.3, 0.9)]
+    assert rates[0] > 1.2 * rates[1] > 1.3 * rates[2]
+    still = {"disk_seek_s": 0.0, "disk_rotation_s": 0.0}
+    assert simulate(traced(hybrid(1, 0.9), **still)).throughput_bytes_per_s > 2 * rates[2]
+    there = [(0, "open", 0, 0), *[(0, "pread", at * 640_000, 65536) for at in range(20)]]
+    again = [*there, *[(0, "pread", at * 640_000, 65536) for at in reversed(range(20))]]
+    once_s, twice_s = (simulate(traced(told)).time_s for told in (there, again))
+    # From memory a read takes a fraction of a millisecond, from the disk a seek and more.
+    assert twice_s - once_s < 0.25 * once_s
+
+
+def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
+    """Small requests: whole units per request, so chunks lie nearer to packets than elsewhere."""
+    alone, many = (simulate(traced(hybrid(n, 0.3), n)) for n in (1, 8))
+    assert alone.throughput_bytes_per_s < many.throughput_bytes_per_s
+    assert many.throughput_bytes_per_s < 8 * alone.throughput_bytes_per_s
+    for grain in ("chunk", "flow"):
+        found = simulate(traced(hybrid(4, 0.3), 4, grain=grain))
+        assert found.throughput_bytes_per_s > 0
+
+
+def test_a_whole_file_of_a_trace_is_opened_moved_and_closed():
+    done = [Done(0, "write", 0, 0, 0, 100_000), Done(0, "stat", 0, 0, 0, 0)]
+    calls = calls_of(done, 4, 64 * KIB, False)
+    assert [one.does for one in calls] == ["name", "write", "force", "name"]
+    assert sum(calls[1].shares) == 100_000
+
+
+def test_a_recorded_trace_drives_the_papers_net(tmp_path):
+    rows = [RECORDED.pack(client, OPERATIONS.index(kind), at, 0, size, 65536, offset, client, 0)
+            for at, (client, kind, offset, size) in enumerate(hybrid(2, 0.4))]  # fmt: skip
+    (tmp_path / "trace").write_bytes(b"".join(rows))
+    keys = ["workload.name=replay", "workload.form=recorded", "workload.clients=2",
+            f"workload.trace={tmp_path / 'trace'}", "workload.cache=cold"]  # fmt: skip
+    text = FIGURES.read_text().split("[[sweep]]")[0].replace("operations_per_client = 1\n", "")
+    path = tmp_path / "hybrid.toml"
+    path.write_text(text.replace('file_size = "512 MiB"\n', ""))
+    (point,) = read_scenario(path, keys).points()
+    found = discover.method("components").run(point)
+    direct = simulate(setup_of(Situation(point.scenario)))
+    assert found.value("throughput_bytes_per_s") == pytest.approx(direct.throughput_bytes_per_s)
+    count = len(hybrid(2, 0.4))
+    assert found.value("rate_per_s") == pytest.approx(count / direct.time_s)

@@ -6,7 +6,9 @@ what it is worth is learnt from the fitted configurations, as the spread of thei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 
 NAMES = ("components",)
+# Of each level what was simulated, and seconds of CPU.
+Levels = Mapping[str, tuple[Any, float]]
 # The paper's simulations were within 20 % of its measurements at one to four clients; that is
 # taken for a 90 % interval until something was measured.
 UNFITTED_ERROR = 0.20
@@ -53,9 +57,8 @@ class Components:
         """Learn how far rates lay from those measured; the net itself stays as it is."""
         errors = []
         for one in observations(results):
-            rate = self._simulate(one.situation).throughput_bytes_per_s
-            measured = one.rate_per_s * one.situation.environment["file_size"]
-            errors.append(float(np.log(rate / measured)))
+            rate = self._simulate(one.situation).rate_per_s
+            errors.append(float(np.log(rate / one.rate_per_s)))
         self.fitted = len(errors)
         if errors:
             quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors))
@@ -65,28 +68,65 @@ class Components:
     def run(self, point: Point) -> Result:
         """Predict one configuration: rate and throughput of all clients."""
         situation = Situation(point.scenario)
-        found = self._simulate(situation)
+        levels = self._levels(situation)
+        found, _ = next(iter(levels.values()))
         factor = float(np.exp(self.reach))
 
         def metric(value: float) -> Metric:
             return Metric(value=value, low=value / factor, high=value * factor)
 
-        rate = found.throughput_bytes_per_s
         note = f"components: interval of {UNFITTED_ERROR:.0%}, the paper's; nothing was measured"
         return Result(
             method=self.name, point_id=point.id, point=point,
             metrics={
-                "rate_per_s": metric(rate / situation.environment["file_size"]),
-                "throughput_bytes_per_s": metric(rate),
+                "rate_per_s": metric(found.rate_per_s),
+                "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
             },
-            notes=[] if self.fitted else [note],
-            detail={"simulated": {"firings": found.firings, "time_s": found.time_s}},
+            notes=[*([] if self.fitted else [note]), costs(levels)],
+            detail={"simulated": {"firings": found.firings, "time_s": found.time_s},
+                    "levels": compared(levels)},
             provenance=provenance(point.scenario.run.seed),
         )  # fmt: skip
 
     def _simulate(self, situation: Situation) -> Any:
         net = _own_net(situation)
-        try:
-            return net.simulate(net.setup_of(situation), situation.scenario.run.seed)
-        except RunFailed as error:
-            raise RunFailed(f"components: {error}") from error
+        return _fired(net, net.setup_of(situation), situation)
+
+    def _levels(self, situation: Situation) -> Levels:
+        """The answer at every level of detail of the network and its cost, the finest first."""
+        net = _own_net(situation)
+        found = {}
+        for grain in net.GRAINS:
+            began_s = time.process_time()
+            one = _fired(net, replace(net.setup_of(situation), grain=grain), situation)
+            found[grain] = one, time.process_time() - began_s
+        return found
+
+
+def _fired(net: Any, setup: Any, situation: Situation) -> Any:
+    operations = len(situation.trace.done) if situation.trace else 0
+    try:
+        return net.simulate(setup, situation.scenario.run.seed, operations)
+    except RunFailed as error:
+        raise RunFailed(f"components: {error}") from error
+
+
+def compared(levels: Levels) -> dict[str, dict[str, float]]:
+    """Every level's rate, its relative error against the finest, firings and CPU seconds."""
+    finest, _ = next(iter(levels.values()))
+    return {
+        grain: {"throughput_bytes_per_s": one.throughput_bytes_per_s,
+                "error": one.throughput_bytes_per_s / finest.throughput_bytes_per_s - 1
+                if finest.throughput_bytes_per_s else 0.0,
+                "firings": one.firings, "cpu_s": cpu_s}
+        for grain, (one, cpu_s) in levels.items()
+    }  # fmt: skip
+
+
+def costs(levels: Levels) -> str:
+    """The same in a line."""
+    words = [
+        f"by {grain} {one['error']:+.1%} in {one['cpu_s']:.2g} s"
+        for grain, one in compared(levels).items()
+    ]
+    return f"network level, error against the finest and seconds of CPU: {', '.join(words)}"

@@ -14,7 +14,7 @@ the bytes of the file. `followed` says these numbers of every operation of a tra
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dfslab.spec.operation import Choice, Later, Node, Seq, choice, seq, walk
 from dfslab.spec.parameters import symbol
@@ -109,6 +109,14 @@ class Meaning:
     size_bytes: int
     scattered: bool = False
     unforced: bool = False
+
+
+def single(one: Done) -> tuple[Done, ...]:
+    """An operation as the single calls that it is made of; a whole file is opened and closed."""
+    if one.kind not in WHOLE:
+        return (one,)
+    moved = replace(one, kind="pread" if one.kind == "read" else "pwrite")
+    return replace(one, kind="open"), moved, replace(one, kind="close")
 
 
 @dataclass

@@ -26,6 +26,9 @@ PARAMETERS = Parameters(
     Parameter("write_byte_cpu", "Copying one byte into new page cache pages", "s/B",
               "calibrated", 5e-10),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
+    # A head that moves serves nobody else; flash and disks behind a queue serve several at once.
+    Parameter("occupied", "Share of the disk's latency in which it serves nobody else", "1",
+              "calibrated", 0.5, spread=0.7),
 )  # fmt: skip
 
 ACCESS_KEYS = ("directory",)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import Min, ceiling
+from sympy import Expr, Max, Min, ceiling
 
 from dfslab.filesystems.local.facts import PARAMETERS as P
 from dfslab.spec.operation import (
+    Node,
     choice,
     cpu,
     delay,
@@ -15,10 +16,18 @@ from dfslab.spec.operation import (
     repeat,
     seq,
 )
+from dfslab.spec.parameters import symbol
 
 calls = ceiling(P.file_size / P.transfer_size)
 call_bytes = Min(P.transfer_size, P.file_size)
 uncached = 1 - (1 - P.direct) * (1 - P.cold)
+
+
+def _waited(request: Node) -> Node:
+    """A request that somebody waits for: what of its latency others can use passes beside them."""
+    beside: Expr = Max(0, 1 - P.occupied) * symbol("storage.disk_latency")
+    return seq(delay("storage", beside), request)
+
 
 _open = seq(cpu("client", P.open_cpu), name="open")
 _close = seq(cpu("client", P.close_cpu), name="close")
@@ -26,14 +35,14 @@ _close = seq(cpu("client", P.close_cpu), name="close")
 _read = repeat(
     calls,
     cpu("client", P.call_cpu + (1 - P.direct) * call_bytes * P.read_byte_cpu),
-    choice((uncached, disk_read("storage", call_bytes))),
+    choice((uncached, _waited(disk_read("storage", call_bytes, requests=P.occupied)))),
     name="read",
 )
 
 _written = repeat(
     calls,
     cpu("client", P.call_cpu + (1 - P.direct) * call_bytes * P.write_byte_cpu),
-    choice((P.direct, disk_write("storage", call_bytes))),
+    choice((P.direct, _waited(disk_write("storage", call_bytes, requests=P.occupied)))),
     name="write",
 )
 

@@ -1,0 +1,414 @@
+"""The components of PVFS as pieces of net: adapters, disks, and the servers' local file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from dfslab.nets.build import Net, Place, Put, Take
+from dfslab.nets.colour import Colour
+from dfslab.spec.model import InputError
+
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+GRAINS = ("packet", "chunk", "flow")
+MSS_BYTES, FRAME_OVERHEAD_BYTES = 1460, 78
+FLOW_BYTES = 1 << 40
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The paper's machines (Table 1), one gigabit network; what it does not print is estimated."""
+
+    network_rate_bytes_per_s: float = 125e6
+    network_latency_s: float = 60e-6
+    memory_rate_bytes_per_s: float = 1.2e9
+    memory_bytes: int = 4 * GIB
+    client_call_s: float = 30e-6
+    manager_call_s: float = 200e-6
+    server_request_s: float = 60e-6
+    disk_seek_s: float = 4.7e-3
+    disk_rotation_s: float = 3e-3
+    disk_channels: int = 1
+    disk_read_rate_bytes_per_s: float = 160e6
+    disk_write_rate_bytes_per_s: float = 90e6
+    dirty_background_ratio: float = 0.10
+    dirty_limit_ratio: float = 0.40
+    dirty_expire_s: float = 30.0
+    read_ahead_bytes: int = 128 * KIB
+    write_back_bytes: int = 1 * MIB
+    swap_share: float = 0.5
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a trace as the servers see it: what it moves on each, and how the data is found.
+
+    `way` is where a read finds its data: `ahead` in the window that is read ahead, `hit` in memory,
+    `jump` on the disk after a seek.
+    """
+
+    client: int
+    does: str
+    shares: tuple[int, ...] = ()
+    way: str = "ahead"
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes moved."""
+        return sum(self.shares)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One point of the paper's experiment, or a trace's `calls`; sizes in bytes."""
+
+    operation: str = "read"
+    clients: int = 1
+    servers: int = 4
+    file_size: int = 512 * MIB
+    block_size: int = 1 * MIB
+    stripe_size: int = 64 * KIB
+    grain: str = "packet"
+    cached: bool = True
+    hardware: Hardware = Hardware()
+    calls: tuple[Call, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._one_of("operation", ("read", "write", "replay"))
+        self._one_of("grain", GRAINS)
+        for key in ("clients", "servers", "file_size", "block_size", "stripe_size"):
+            if getattr(self, key) < 1:
+                raise InputError(key, getattr(self, key), "must be at least 1")
+        small, large = sorted((self.block_size, self.stripe_size))
+        if large % small:
+            raise InputError(
+                "block_size",
+                self.block_size,
+                f"must divide or be a multiple of the stripe, {self.stripe_size}",
+            )
+        for one in fields(Hardware):
+            if getattr(self.hardware, one.name) < 0:
+                raise InputError(one.name, getattr(self.hardware, one.name), "is negative")
+
+    def _one_of(self, key: str, allowed: tuple[str, ...]) -> None:
+        if getattr(self, key) not in allowed:
+            raise InputError(key, getattr(self, key), f"must be one of {', '.join(allowed)}")
+
+    @property
+    def unit_bytes(self) -> int:
+        """The most bytes that the network moves in one piece."""
+        sizes = {"packet": MSS_BYTES, "chunk": self.stripe_size, "flow": FLOW_BYTES}
+        return sizes[self.grain]
+
+    @property
+    def per_server_bytes(self) -> float:
+        """What all clients' files, or all data of a trace, come to on one server."""
+        if self.calls:
+            return max(sum(one.shares[at] for one in self.calls if one.shares)
+                       for at in range(self.servers))  # fmt: skip
+        return self.clients * self.file_size / self.servers
+
+
+class Components:
+    """What both nets share: colours, constants, stations and the network."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.net = net = Net(f"pvfs-{setup.operation}")
+        self.one = net.colour("one", id=int)
+        self.client = net.colour("client", id=int, block=int)
+        self.payload = net.colour("payload", client=int, server=int, bytes=int, total=int)
+        self.packet = net.colour("packet", client=int, server=int, bytes=int, total=int, last=bool)
+        self.adapter = net.colour("adapter", id=int, client=int, server=int, total=int,
+                                  loaded=bool)  # fmt: skip
+        self.waiting = net.colour("waiting", id=int, block=int, want=int)
+        self.disk_kind = net.enum("disk_kind", "fetch", "clean", "swap", "seek")
+        self.way = net.enum("way", "ahead", "hit", "jump")
+        self.asking = net.colour("asking", client=int, server=int, bytes=int, total=int,
+                                 way=self.way)  # fmt: skip
+        self.request = net.colour("request", server=int, client=int, bytes=int,
+                                  kind=self.disk_kind)  # fmt: skip
+        self.disk = net.colour("disk", server=int, last=int)
+        hardware = setup.hardware
+        for one in fields(Hardware):
+            net.constant(one.name, getattr(hardware, one.name))
+        for key in ("servers", "file_size", "block_size", "stripe_size"):
+            net.constant(key, getattr(setup, key))
+        net.constant("unit_bytes", setup.unit_bytes)
+        net.constant("mss_bytes", MSS_BYTES)
+        net.constant("overhead_bytes", FRAME_OVERHEAD_BYTES)
+        net.constant("blocks", -(-setup.file_size // setup.block_size))
+        net.constant("memory_for_data_bytes", int(hardware.memory_bytes * 0.9))
+        net.constant("dirty_background_bytes",
+                     int(hardware.memory_bytes * hardware.dirty_background_ratio))  # fmt: skip
+        net.constant("dirty_limit_bytes",
+                     int(hardware.memory_bytes * hardware.dirty_limit_ratio))  # fmt: skip
+        self.ready = net.place("ready", self.client)
+        self.finished = net.place("finished", self.client)
+        self._open()
+
+    def stations(self, name: str, count: int) -> Place:
+        """Idle stations, one a client or a server."""
+        return self.net.place(name, self.one, list(range(count)))
+
+    @cached_property
+    def daemons(self) -> Place:
+        """The servers' I/O daemons; one request each at a time, read or written."""
+        return self.stations("daemon_idle", self.setup.servers)
+
+    def _open(self) -> None:
+        """Every client opens its file at the one metadata manager."""
+        net, clients = self.net, self.setup.clients
+        self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
+        manager = net.place("manager_idle", self.one, [0])
+        net.transition(
+            "open",
+            [Take(self.start, "c"), Take(manager, "m")],
+            [
+                Put(manager, "m", "manager_call_s"),
+                Put(self.ready, "c", "manager_call_s + 2 * network_latency_s"),
+            ],
+        )
+
+    def block_bytes(self) -> str:
+        """Bytes of a client's next block; the last one may be shorter."""
+        return "min(block_size, file_size - c.block * block_size)"
+
+    def share(self, server: int) -> str:
+        """Bytes of a block that lie on one server: whole stripes, round robin over the file.
+
+        Files start on the servers in turn, or all clients would ask the same one at once.
+        """
+        if self.setup.block_size < self.setup.stripe_size:
+            here = f"(c.id + c.block * block_size // stripe_size) % servers == {server}"
+            return f"if({here}, {self.block_bytes()}, 0)"
+        first = "(c.id + c.block * (block_size // stripe_size))"
+        stripes = f"({self.block_bytes()} + stripe_size - 1) // stripe_size"
+        whole = f"({stripes} + servers - 1 - ({server} - {first}) % servers) // servers"
+        # The last stripe of a file may be cut.
+        excess = f"({stripes}) * stripe_size - {self.block_bytes()}"
+        last = f"({first} + {stripes} - 1) % servers == {server}"
+        return f"({whole}) * stripe_size - if({last}, {excess}, 0)"
+
+    def touched(self) -> str:
+        """How many servers a block lies on."""
+        return f"min(servers, ({self.block_bytes()} + stripe_size - 1) // stripe_size)"
+
+    def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
+        """Payloads through a sender's and a receiver's adapter, unit by unit.
+
+        `by` and `to` are the fields (client or server) that own the adapters. A payload with more
+        to send goes behind the others, so that an adapter serves its payloads in turn. Units of
+        one payload stay in order, so the last one means that all are there. Whole and last units
+        take turns in one transition: in two, the last ones would wait until no other was left,
+        payloads would end together, and clients move from server to server as one convoy.
+        """
+        net, setup = self.net, self.setup
+        counts = {"client": setup.clients, "server": setup.servers}
+        sender = self.stations(f"{name}_sender", counts[by])
+        receiver = net.place(f"{name}_receiver", self.adapter,
+                             [(at, 0, 0, 0, False) for at in range(counts[to])])  # fmt: skip
+        wire = net.place(f"{name}_wire", self.packet)
+        cost = "(({0}) + ceil(({0}) / mss_bytes) * overhead_bytes) / network_rate_bytes_per_s"
+        unit = "min(p.bytes, unit_bytes)"
+        busy = cost.format(unit)
+        net.transition(f"{name}_send", [Take(source, "p"), Take(sender, "s")], [
+            Put(sender, "s", busy),
+            Put(wire, ["p.client", "p.server", unit, "p.total", "p.bytes <= unit_bytes"],
+                f"{busy} + network_latency_s"),
+            Put(source, ["p.client", "p.server", f"p.bytes - {unit}", "p.total"]),
+        ], guard=f"p.{by} == s.id && p.bytes > 0")  # fmt: skip
+        net.transition(f"{name}_sent", [Take(source, "p")], guard="p.bytes == 0")
+        # A receiver that has taken a last unit brings the payload along when it is free again.
+        net.transition(
+            f"{name}_receive", [Take(wire, "p"), Take(receiver, "r")],
+            [Put(receiver, ["r.id", "p.client", "p.server", "p.total", "p.last"],
+                 cost.format("p.bytes"))],
+            guard=f"p.{to} == r.id && !r.loaded",
+        )  # fmt: skip
+        net.transition(
+            f"{name}_deliver", [Take(receiver, "r")],
+            [Put(receiver, ["r.id", "0", "0", "0", False]),
+             Put(target, ["r.client", "r.server", "r.total", "r.total"])],
+            guard="r.loaded",
+        )  # fmt: skip
+
+    @cached_property
+    def disks(self) -> tuple[Place, Place]:
+        """A disk for every server: (its queue, what is done). Another stream means a seek."""
+        net, setup = self.net, self.setup
+        queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
+        heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
+        idle = net.place("disk_idle", self.disk, heads)
+        reads = "q.kind == fetch || q.kind == seek"
+        rate = f"if({reads}, disk_read_rate_bytes_per_s, disk_write_rate_bytes_per_s)"
+        stays = "q.client == d.last && q.kind != swap && q.kind != seek"
+        move = f"if({stays}, 0.0, disk_seek_s + disk_rotation_s)"
+        net.transition(
+            "disk",
+            [Take(queue, "q"), Take(idle, "d")],
+            [Put(idle, ["d.server", "if(q.kind == seek, -1, q.client)"]), Put(done, "q")],
+            guard="q.server == d.server",
+            delay=f"{move} + q.bytes / {rate}",
+        )
+        # Memory that is reclaimed because it is full swaps, page by page, wherever they lie.
+        net.transition("swapped", [Take(done, "q")], guard="q.kind == swap")
+        return queue, done
+
+
+def acknowledge(
+    pvfs: Components, pending: Place, acks: Place, after: Place, prefix: str = ""
+) -> None:
+    """Count answers of servers; the last one lets the client go on."""
+    takes = [Take(acks, "a"), Take(pending, "w")]
+    pvfs.net.transition(f"{prefix}answer", takes, [Put(pending, ["w.id", "w.block", "w.want - 1"])],
+                        guard="a.id == w.id && w.want > 1")  # fmt: skip
+    pvfs.net.transition(f"{prefix}last_answer", takes, [Put(after, ["w.id", "w.block"])],
+                        guard="a.id == w.id && w.want == 1")  # fmt: skip
+
+
+def write_server(
+    pvfs: Components, arrived: Place, close: Place, acks: Place, synced: Place
+) -> None:
+    """Receive buffers first come first served, then the local file system's write."""
+    net, setup = pvfs.net, pvfs.setup
+    cache_colour = net.colour("cache", server=int, dirty=int, inactive=int, active=int, wake=bool)
+    file_colour = net.colour("file", client=int, server=int, dirty=int, sync=bool)
+    cache = net.place("cache", cache_colour,
+                      [(at, 0, 0, 0, False) for at in range(setup.servers)])  # fmt: skip
+    files = net.place("files", file_colour, [
+        (client, server, 0, False)
+        for client in range(setup.clients) for server in range(setup.servers)])  # fmt: skip
+    daemon = pvfs.daemons
+    writing = net.place("writing", pvfs.payload)
+    queue, done = pvfs.disks
+    net.transition(
+        "accept_data",
+        [Take(arrived, "p"), Take(daemon, "d")],
+        [Put(writing, "p", "server_request_s")],
+        guard="p.server == d.id",
+    )
+    full = net.place("full", pvfs.request)
+    net.transition("has_room", [Take(full, "q")], guard="q.bytes == 0")
+    net.transition("reclaim", [Take(full, "q")], [Put(queue, "q")], guard="q.bytes > 0")
+    size = "min(w.bytes, stripe_size)"
+    over = f"max(0, c.dirty + c.inactive + c.active + {size} - memory_for_data_bytes)"
+    net.transition("absorb", [Take(writing, "w"), Take(cache, "c"), Take(files, "f")], [
+        Put(writing, ["w.client", "w.server", f"w.bytes - {size}", "w.total"],
+            f"{size} / memory_rate_bytes_per_s"),
+        Put(cache, ["c.server", f"c.dirty + {size}", f"max(0, c.inactive - {over})",
+                    f"max(0, c.active - max(0, {over} - c.inactive))", "c.wake"]),
+        Put(files, ["f.client", "f.server", f"f.dirty + {size}", "f.sync"]),
+            Put(full, ["c.server", "-2", f"ceil(swap_share * {over})", "swap"]),
+    ], guard="w.server == c.server && c.server == f.server && w.client == f.client && w.bytes > 0 "
+             f"&& c.dirty + {size} <= dirty_limit_bytes")  # fmt: skip
+    net.transition("written", [Take(writing, "w")],
+                   [Put(daemon, ["w.server"]), Put(acks, ["w.client"], "network_latency_s")],
+                   guard="w.bytes == 0")  # fmt: skip
+    net.transition("sync", [Take(close, "p"), Take(files, "f")],
+                   [Put(files, ["f.client", "f.server", "f.dirty", True])],
+                   guard="p.client == f.client && p.server == f.server")  # fmt: skip
+    net.transition("synced", [Take(files, "f")],
+                   [Put(files, ["f.client", "f.server", "f.dirty", False]),
+                    Put(synced, ["f.client"], "network_latency_s")],
+                   guard="f.sync && f.dirty == 0")  # fmt: skip
+    _write_back(pvfs, cache, files, queue, done)
+
+
+def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done: Place) -> None:
+    """A process that cleans: above the background limit, for a sync, or when data is old."""
+    net = pvfs.net
+    idle = pvfs.stations("write_back_idle", pvfs.setup.servers)
+    timer = pvfs.stations("timer", pvfs.setup.servers)
+    net.transition("expire", [Take(timer, "t"), Take(cache, "c")],
+                   [Put(timer, "t", "dirty_expire_s"),
+                    Put(cache, ["c.server", "c.dirty", "c.inactive", "c.active", "c.dirty > 0"])],
+                   guard="t.id == c.server")  # fmt: skip
+    net.transition("clean", [Take(idle, "k"), Take(cache, "c"), Take(files, "f")], [
+        Put(queue, ["k.id", "f.client", "min(f.dirty, write_back_bytes)", "clean"]),
+        Put(cache, "c"), Put(files, "f"),
+    ], guard="k.id == c.server && c.server == f.server && f.dirty > 0 "
+             "&& (f.sync || c.wake || c.dirty > dirty_background_bytes)")  # fmt: skip
+    net.transition("cleaned", [Take(done, "q"), Take(cache, "c"), Take(files, "f")], [
+        Put(idle, ["q.server"]),
+        Put(cache, ["c.server", "c.dirty - q.bytes", "c.inactive + q.bytes", "c.active",
+                    "c.wake && c.dirty > q.bytes"]),
+        Put(files, ["f.client", "f.server", "f.dirty - q.bytes", "f.sync"]),
+    ], guard="q.kind == clean && q.server == c.server && c.server == f.server "
+             "&& q.client == f.client")  # fmt: skip
+
+
+def read_server(pvfs: Components, asked: Place, back: Place) -> None:
+    """Requests first come first served, one stripe at a time; the file read ahead of them."""
+    net, setup = pvfs.net, pvfs.setup
+    fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
+    stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
+    streams = net.place("streams", stream, [
+        (client, server, *((0, here) if not (setup.cached and fits) else (here, 0)), False)
+        for client, server, here in streamed(setup)])  # fmt: skip
+    daemon = pvfs.daemons
+    reading = net.place("reading", pvfs.asking)
+    queue, done = pvfs.disks
+    # The stripe being read, and in `total` what is left of the request after it.
+    net.transition("accept", [Take(asked, "p"), Take(daemon, "d")],
+                   [Put(reading, ["p.client", "p.server", "min(p.bytes, stripe_size)",
+                                  "p.bytes - min(p.bytes, stripe_size)", "p.way"],
+                        "server_request_s")],
+                   guard="p.server == d.id && p.bytes > 0")  # fmt: skip
+    copy_s = "r.bytes / memory_rate_bytes_per_s"
+    answered = [
+        Put(daemon, ["r.server"], copy_s),
+        Put(back, ["r.client", "r.server", "r.bytes", "r.bytes"], copy_s),
+        Put(asked, ["r.client", "r.server", "r.total", "r.total", "r.way"], copy_s),
+    ]
+    of_stream = "r.client == f.client && r.server == f.server && f.ahead >= r.bytes"
+    net.transition("read", [Take(reading, "r"), Take(streams, "f")], [
+        *answered,
+        Put(streams, ["f.client", "f.server", "f.ahead - r.bytes", "f.left", "f.busy"]),
+    ], guard=f"{of_stream} && r.way == ahead" if setup.calls else of_stream)  # fmt: skip
+    if setup.calls:
+        _read_elsewhere(pvfs, reading, answered)
+    # Opening a file already reads its first window; after that the window moves along.
+    window = "min(f.left, read_ahead_bytes)"
+    swapped = f"ceil(swap_share * ({window}))"
+    swaps = [] if fits else [Put(queue, ["f.server", "-2", swapped, "swap"])]
+    net.transition("fetch", [Take(streams, "f")], [
+        Put(queue, ["f.server", "f.client", window, "fetch"]),
+        *swaps,
+        Put(streams, ["f.client", "f.server", "f.ahead", f"f.left - {window}", True]),
+    ], guard="!f.busy && f.left > 0 && f.ahead < read_ahead_bytes")  # fmt: skip
+    net.transition(
+        "fetched",
+        [Take(done, "q"), Take(streams, "f")],
+        [Put(streams, ["f.client", "f.server", "f.ahead + q.bytes", "f.left", False])],
+        guard="q.kind == fetch && q.server == f.server && q.client == f.client",
+    )
+
+
+def streamed(setup: Setup) -> list[tuple[int, int, int]]:
+    """(client, server, bytes) of what clients read in order, a stripe more than that in a file."""
+    pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
+    if not setup.calls:
+        each = -(-setup.file_size // setup.servers) + setup.stripe_size
+        return [(client, server, each) for client, server in pairs]
+    sums: dict[tuple[int, int], int] = {}
+    for one in setup.calls:
+        if one.does == "read" and one.way == "ahead":
+            for server, size in enumerate(one.shares):
+                sums[one.client, server] = sums.get((one.client, server), 0) + size
+    return [(*pair, sums.get(pair, 0)) for pair in pairs]
+
+
+def _read_elsewhere(pvfs: Components, reading: Place, answered: Sequence[Put]) -> None:
+    """What a trace reads out of order: from memory, or from the disk after a seek."""
+    net = pvfs.net
+    queue, done = pvfs.disks
+    net.transition("read_again", [Take(reading, "r")], answered, guard="r.way == hit")
+    seeking = net.place("seeking", pvfs.asking)
+    net.transition("jump", [Take(reading, "r")],
+                   [Put(queue, ["r.server", "r.client", "r.bytes", "seek"]), Put(seeking, "r")],
+                   guard="r.way == jump")  # fmt: skip
+    same = "q.server == r.server && q.client == r.client"
+    net.transition("jumped", [Take(done, "q"), Take(seeking, "r")], answered,
+                   guard=f"q.kind == seek && {same}")  # fmt: skip

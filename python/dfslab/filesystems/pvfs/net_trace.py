@@ -1,0 +1,168 @@
+"""A trace of mixed random and sequential requests as a PVFS net: the paper's hybrid workload.
+
+Every client does its own calls one after the other. What a read finds in memory is decided when
+the net is built, in the order of the trace: data that was read or written before, or all of it
+where caches are warm. What else is read in order comes through the window that is read ahead, and
+a jump seeks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dfslab.filesystems.pvfs.net_parts import (
+    Call,
+    Components,
+    Setup,
+    acknowledge,
+    read_server,
+    write_server,
+)
+from dfslab.nets.build import Net, Place, Put, Take
+from dfslab.spec.calls import TRANSFERS, Done, followed, single
+
+PAGE_BYTES = 4096
+
+
+def shares_of(offset: int, size: int, servers: int, stripe: int, first: int) -> tuple[int, ...]:
+    """Bytes of a range of a file on each server: stripes in turn, beginning at server `first`."""
+    found = [0] * servers
+    end = offset + size
+    while offset < end:
+        cut = min(end, (offset // stripe + 1) * stripe)
+        found[(first + offset // stripe) % servers] += cut - offset
+        offset = cut
+    return tuple(found)
+
+
+class _Memory:
+    """Which pages of files have been touched."""
+
+    def __init__(self) -> None:
+        self.pages: dict[tuple[int, int], set[int]] = {}
+
+    def holds(self, one: Done) -> bool:
+        """Whether all of a transfer was touched before; afterwards it is."""
+        pages = range(one.offset_bytes // PAGE_BYTES,
+                      -(-(one.offset_bytes + one.size_bytes) // PAGE_BYTES))  # fmt: skip
+        known = self.pages.setdefault((one.owner, one.file), set())
+        held = known.issuperset(pages)
+        known.update(pages)
+        return held
+
+
+def calls_of(trace: Sequence[Done], servers: int, stripe: int, warm: bool) -> tuple[Call, ...]:
+    """A trace's operations as the calls that the net knows; whole operations are three of them."""
+    told = [call for one in trace for call in single(one)]
+    memory, firsts = _Memory(), dict[tuple[int, int], int]()
+    return tuple(
+        _call(one, meaning, memory, (servers, stripe, firsts), warm)
+        for one, meaning in zip(told, followed(told), strict=True)
+    )
+
+
+def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> Call:
+    servers, stripe, firsts = layout
+    if one.kind in TRANSFERS:
+        # Files start on the servers in turn.
+        first = firsts.setdefault((one.owner, one.file), len(firsts))
+        shares = shares_of(one.offset_bytes, one.size_bytes, servers, stripe, first)
+        held = memory.holds(one) or warm
+        if one.kind == "pwrite":
+            return Call(one.client, "write", shares)
+        return Call(one.client, "read", shares,
+                    "hit" if held else "jump" if meaning.scattered else "ahead")  # fmt: skip
+    if one.kind == "fsync" or (one.kind == "close" and meaning.unforced):
+        return Call(one.client, "force")
+    # A close that leaves nothing to force is the client's alone, all else the manager's.
+    return Call(one.client, "pass" if one.kind == "close" else "name")
+
+
+def trace_net(setup: Setup) -> Net:
+    """The clients' calls over the same servers, disks and adapters as whole files."""
+    pvfs = Components(setup)
+    net = pvfs.net
+    does = net.enum("does", "read", "write", "force", "pass", "name", "leave")
+    call = net.colour("call", client=int, index=int, does=does, total=int, touched=int,
+                      way=pvfs.way, shares=[int])  # fmt: skip
+    todo = net.place("todo", call, list(_rows(setup)))
+    mine = "c.id == o.client && c.block == o.index"
+    takes = [Take(pvfs.ready, "c"), Take(todo, "o")]
+    step = ["c.id", "c.block + 1"]
+    net.transition("name", takes, [Put(pvfs.start, step)], guard=f"{mine} && o.does == name",
+                   delay="client_call_s")  # fmt: skip
+    net.transition("pass", takes, [Put(pvfs.ready, step)], guard=f"{mine} && o.does == pass",
+                   delay="client_call_s")  # fmt: skip
+    net.transition("leave", takes, [Put(pvfs.finished, step)], guard=f"{mine} && o.does == leave")
+    _reads(pvfs, takes, mine)
+    _writes(pvfs, takes, mine)
+    return net
+
+
+def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
+    """Every client's calls, numbered, and its leaving after the last."""
+    counts = [0] * setup.clients
+    for one in setup.calls:
+        at, touched = counts[one.client], sum(size > 0 for size in one.shares)
+        # A transfer of no bytes asks no server.
+        does = "pass" if one.does in ("read", "write") and not touched else one.does
+        yield one.client, at, does, one.total_bytes, touched, one.way, list(one.shares)
+        counts[one.client] += 1
+    for client, count in enumerate(counts):
+        yield client, count, "leave", 0, 0, "hit", []
+
+
+def _reads(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
+    net = pvfs.net
+    asked = net.place("asked", pvfs.asking)
+    back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)
+    pending = net.place("read_pending", pvfs.waiting)
+    call_s = "client_call_s + network_latency_s"
+    net.transition(
+        "issue_read", takes,
+        [Put(pending, ["c.id", "c.block + 1", "o.total"]),
+         *(Put(asked, ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})", "o.way"],
+               call_s) for at in range(pvfs.setup.servers))],
+        guard=f"{mine} && o.does == read",
+    )  # fmt: skip
+    gather(pvfs, asked, got, pending)
+    read_server(pvfs, asked, back)
+    pvfs.carry("back", back, got, by="server", to="client")
+
+
+def _writes(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
+    net, servers = pvfs.net, range(pvfs.setup.servers)
+    out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
+    pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.one)
+    net.transition(
+        "issue_write", takes,
+        [Put(pending, ["c.id", "c.block + 1", "o.touched"]),
+         *(Put(out, ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})"])
+           for at in servers)],
+        guard=f"{mine} && o.does == write",
+        delay="client_call_s + o.total / memory_rate_bytes_per_s",
+    )  # fmt: skip
+    pvfs.carry("out", out, arrived, by="client", to="server")
+    acknowledge(pvfs, pending, acks, pvfs.ready)
+    force = net.place("force", pvfs.payload)
+    forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.one)
+    net.transition("force", takes,
+                   [Put(forcing, ["c.id", "c.block + 1", "servers"]),
+                    *(Put(force, ["c.id", str(at), "0", "0"], "network_latency_s")
+                      for at in servers)],
+                   guard=f"{mine} && o.does == force", delay="client_call_s")  # fmt: skip
+    acknowledge(pvfs, forcing, forced, pvfs.ready, "force_")
+    write_server(pvfs, arrived, force, acks, forced)
+
+
+def gather(pvfs: Components, asked: Place, got: Place, pending: Place) -> None:
+    """A client puts the pieces of a read together; the last one lets it go on."""
+    net = pvfs.net
+    net.transition("nothing", [Take(asked, "p")], guard="p.bytes == 0")
+    takes = [Take(got, "p"), Take(pending, "w")]
+    copy_s = "p.total / memory_rate_bytes_per_s"
+    net.transition("gather", takes, [Put(pending, ["w.id", "w.block", "w.want - p.total"])],
+                   guard="p.client == w.id && w.want > p.total")  # fmt: skip
+    net.transition("gather_last", takes, [Put(pvfs.ready, ["w.id", "w.block"], copy_s)],
+                   guard="p.client == w.id && w.want <= p.total")  # fmt: skip

@@ -1,0 +1,81 @@
+"""`dfslab calibrate SCENARIO` on a real bed: a profile that says what its hosts were given."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from dfslab.cli.commands import app
+from dfslab.instruments import calibrate_bed
+from dfslab.spec.scenario import read
+from typer.testing import CliRunner
+
+pytestmark = pytest.mark.bed
+
+NODE = """
+[[deployment.node]]
+name = "{name}"
+cores = 1
+memory = "1 GiB"
+roles = {{ {role} = 1 }}
+"""
+LIMITS = """
+[deployment.node.disk]
+read_rate = "20 MB/s"
+write_rate = "30 MB/s"
+[deployment.node.adapter]
+bandwidth = "80 Mbit/s"
+"""
+REST = """
+[file_system]
+name = "glusterfs"
+copies = 1
+[file_system.access]
+bed = {bed}
+[workload]
+name = "sequential_read"
+file_size = "1 MiB"
+operations_per_client = 2
+[run]
+methods = ["sequence"]
+repetitions = 1
+"""
+
+
+def scenario(limits: str, network: str, bed: str, head: str = "") -> str:
+    """A brick and a client, with limits of their own or those of a profile."""
+    nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
+    return ('schema = 1\nname = "calibrated"\n' + head + "".join(nodes) + network
+            + REST.format(bed=bed))  # fmt: skip
+
+
+def test_a_beds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkeypatch):
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
+    for name, seconds in (("DISK_S", 0.6), ("DISK_SKIP_S", 0.3), ("STREAM_S", 0.4)):
+        monkeypatch.setattr(calibrate_bed.hardware, name, seconds)
+    given, profile = tmp_path / "given.toml", tmp_path / "profile.toml"
+    network = '[deployment.network]\nlatency = "5 ms"\n'
+    # How well the bed keeps to what is declared is another test's question.
+    loose = "[deployment]\ntolerance = 1\n"
+    given.write_text(scenario(LIMITS, network, "true", loose))
+    said = CliRunner().invoke(app, ["calibrate", str(given), "-o", str(profile), "--repeats", "2",
+                                    "--json"])  # fmt: skip
+    assert said.exit_code == 0, said.output
+    groups = json.loads(said.stdout)["groups"]
+    assert set(groups) == {"brick", "client"}
+    # A limit holds from above on any machine; a busy one gives less, but hardly a tenth.
+    text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
+    named = tmp_path / "named.toml"
+    named.write_text(text.replace("bed = false", f'directory = "{tmp_path}"'))
+    deployment = read(named).deployment
+    for group in deployment.node:
+        assert 20e6 / 10 < group.disk.read_rate < 1.3 * 20e6
+        assert 30e6 / 10 < group.disk.write_rate < 1.3 * 30e6
+        assert 10e6 / 10 < group.adapter.bandwidth < 1.3 * 10e6
+    assert 4e-3 < deployment.network.latency < 50e-3
+    predicted = CliRunner().invoke(app, ["predict", str(named), "--method", "sequence", "--json"])
+    assert predicted.exit_code == 0, predicted.output
+    (result,) = json.loads(predicted.stdout)
+    rate = result["metrics"]["throughput_bytes_per_s"]["value"]
+    slowest = min(group.adapter.bandwidth for group in deployment.node)
+    assert 0 < rate < 1.1 * slowest
