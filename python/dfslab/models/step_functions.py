@@ -4,7 +4,7 @@ Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what p
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
 (Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4).
 How often a step waits for the network is no matter of experiments where the operation's tree says
-it: deployments of two short latencies differ in more than that, and would say nothing of a long one.
+so: deployments of two short latencies differ in more, and would say nothing of a long one.
 A whole operation is the sum of its steps, as in Wu's (1) and (6). Ratios are fitted, so small and
 large files weigh the same, and twice as much errs as far as half; intervals come from what is left
 and from resampling configurations.
