@@ -29,7 +29,9 @@ S = P * p
 WHOLE = {symbol("file_size"): B * S, symbol("block_size"): S, symbol("packet_size"): p,
          symbol("prefetch_blocks"): n, symbol("replication"): L,
          # Java's client leaves the disk to write-back.
-         symbol("block_sync"): 0}  # fmt: skip
+         symbol("block_sync"): 0,
+         # And that connections are there and know how much their way holds.
+         symbol("setup_trips"): 0, symbol("initial_window"): sympy.oo}  # fmt: skip
 
 
 def T(name):

@@ -7,7 +7,7 @@ import json
 import pytest
 from dfslab.cli import laboratory
 from dfslab.cli.commands import app
-from dfslab.models.step_functions import crossings, fit
+from dfslab.models.step_functions import fit, waited_s
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -75,8 +75,8 @@ def latencies(latency):
 
 def test_a_call_crosses_the_network_twice_and_functions_know_it():
     given = latencies(1e-3)
-    assert crossings(given, "write", "close") == pytest.approx(2)
-    assert crossings(given, "write", "nothing of the kind") == 0
+    assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)
+    assert waited_s(given, "create", "nothing of the kind") == 0
     results = []
     # Two short latencies, of which noise hides the difference.
     for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
@@ -84,15 +84,17 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
             {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}
         )
         (point,) = one.points()
-        time = noise * (1e-3 + 2 * latency)
+        time = noise * (1e-3 + waited_s(one, "write", "close"))
         step = Step(operation="write", step="close", time_s_mean=time, count=9)
         results.append(run_of(point.model_copy(update={"labels": {"workload.file_size": "1 MiB"}}),
                               0).model_copy(update={"steps": [step]}))  # fmt: skip
     (function,) = fit(results, only=("1", "network latency"))
-    assert function.time_s(given)[0] == pytest.approx(3e-3, rel=0.15)
-    assert function.text.startswith("crossings of the network")
+    at_given = waited_s(given, "write", "close")
+    assert at_given > 5e-3, "two crossings of a call, and what is on the way of a block's end"
+    assert function.time_s(given)[0] == pytest.approx(1e-3 + at_given, rel=0.15)
+    assert function.text.startswith("latency of the network")
     (flat,) = fit(results, only=("1",))
-    assert flat.time_s(given)[0] < 1.6e-3
+    assert flat.time_s(given)[0] < 0.5 * function.time_s(given)[0]
 
 
 @pytest.mark.parametrize(("rate", "full"), [("100 /s", False), ("1000000 /s", True)])

@@ -65,6 +65,10 @@ class Amounts:
             whole = abs(node.exp) == 1
             base = parts[0] if whole else f"sqrt({parts[0]})"
             return base if node.exp > 0 else f"(1.0 / {base})"
+        if isinstance(node, sympy.Pow) and node.base.is_number:
+            return f"exp({float(sympy.log(node.base))!r} * {parts[1]})"
+        if isinstance(node, sympy.log):
+            return f"ln({parts[0]})"
         if type(node) in _ROUNDED:
             return f"{_ROUNDED[type(node)]}({parts[0]})"
         if type(node) in _FUNCTIONS:

@@ -3,16 +3,17 @@
 Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what physics offers, with
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
 (Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4).
-How often a step crosses the network is no matter of experiments where the operation's tree says it:
-deployments of two short latencies differ in more than that, and would say nothing of a long one.
-Ratios are fitted, so small and large files weigh the same, and twice as much errs as far as half;
-intervals come from resampling configurations.
+How often a step waits for the network is no matter of experiments where the operation's tree says
+so: deployments of two short latencies differ in more, and would say nothing of a long one.
+A whole operation is the sum of its steps, as in Wu's (1) and (6). Ratios are fitted, so small and
+large files weigh the same, and twice as much errs as far as half; intervals come from what is left
+and from resampling configurations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import optimize, stats
@@ -32,8 +33,10 @@ TERMS = {
     "further blocks * network latency": "",
     "clients": "s",
     "clients * bytes / adapter rate": "",
+    "first operations": "s",
 }
-LATENCY = tuple(TERMS).index("network latency")
+# A rate or a speed at which nothing takes any time.
+UNLIMITED = 1e15
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
 WHOLE = "whole"
 RESAMPLES = 200
@@ -57,7 +60,8 @@ class Coefficient:
 class StepFunction:
     """The fitted time of one step; `relative_sd` of what is left; `points` fitted on.
 
-    Where the tree names the step, the network's latency is waited for as often as the tree says.
+    Where the tree names the step, the network's latency is waited for as the tree says. `resampled`
+    holds the coefficients of each resample, one row each.
     """
 
     operation: str
@@ -66,16 +70,18 @@ class StepFunction:
     relative_sd: float
     points: int
     crossed: bool = True
+    resampled: np.ndarray = field(default_factory=lambda: np.zeros((0, len(TERMS))), repr=False)
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
         """(time, low, high): a prediction with its 90 % interval for another configuration."""
         values = np.array([one.value for one in self.coefficients])
         terms = _terms(scenario)
-        time = float(terms @ values)
-        if self.crossed:
-            time += crossings(scenario, self.operation, self.step) * float(terms[LATENCY])
+        known = waited_s(scenario, self.operation, self.step) if self.crossed else 0.0
+        time = float(terms @ values) + known
+        others = np.log(np.maximum(self.resampled @ terms + known, 1e-12))
+        sd = np.hypot(self.relative_sd, others.std() if len(others) else 0.0)
         freedom = max(1, self.points - int((values > 0).sum()))
-        reach = float(np.exp(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * self.relative_sd))
+        reach = float(np.exp(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * sd))
         return time, time / reach, time * reach
 
     @property
@@ -83,7 +89,7 @@ class StepFunction:
         """The function as people read it; terms without weight are left out."""
         parts = [f"{one.value:.3g}{' ' + one.term if one.term != '1' else ' s'}"
                  for one in self.coefficients if one.value > 0]  # fmt: skip
-        known = ["crossings of the network"] if self.crossed else []
+        known = ["latency of the network"] if self.crossed else []
         return " + ".join([*known, *parts]) or "0"
 
 
@@ -100,27 +106,29 @@ def _terms(scenario: Scenario) -> np.ndarray:
     moved, latency = size / min(adapters), values["network_latency"]
     further = max(0.0, np.ceil(size / block) - 1)
     return np.array([1.0, latency, moved, size / min(disks, default=np.inf), further,
-                     further * latency, clients, clients * moved])  # fmt: skip
+                     further * latency, clients, clients * moved, values["first"]])  # fmt: skip
 
 
-def crossings(scenario: Scenario, operation: str, step: str) -> float:
-    """How often the network's latency is waited for in a step, as its tree says: 2 a call.
+def waited_s(scenario: Scenario, operation: str, step: str) -> float:
+    """Seconds of a step that are the network's latency alone, as its tree has them.
 
-    0 for a step that the tree has no name for.
+    Nobody works, disks and adapters take no time; what waits is messages on their way, and the
+    windows of new connections, which double until they hold what is sent (adapters' shapers let
+    the first of it go at once). 0 for a step that the tree has no name for.
     """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:
         return 0.0
-    times = []
-    for latency_s in (0.0, 1.0):
-        values = {**situation.environment, **situation.constants, "network_latency": latency_s}
-        cost = Reader(situation.placement, values, situation.client).read(tree)
-        found = cost if step == WHOLE else cost.steps.get(step)
-        if found is None:
-            return 0.0
-        times.append(found.latency_s)
-    return times[1] - times[0]
+    values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
+    for key in values:
+        if key.endswith((".disk_read_rate", ".disk_write_rate", ".nic_bandwidth")):
+            values[key] = UNLIMITED
+        elif key.endswith(".disk_latency"):
+            values[key] = 0.0
+    cost = Reader(situation.placement, values, situation.client).read(tree)
+    found = cost if step == WHOLE else cost.steps.get(step)
+    return 0.0 if found is None else float(found.latency_s)
 
 
 def fit(
@@ -143,20 +151,25 @@ def fit(
                 points.setdefault(result.point_id, []).append(step.time_s_mean)
     kept = np.array([name in only for name in TERMS], float)
     terms = {point: kept * _terms(scenario) for point, scenario in scenarios.items()}
-    crossed = bool(kept[LATENCY])
+    crossed = "network latency" in only
     enough = {key: points for key, points in seen.items() if len(points) >= FEWEST_POINTS}
     if not enough:
         raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
-    found = []
-    for key, points in enough.items():
-        waited = np.array([crossings(scenarios[point], *key) * terms[point][LATENCY]
-                           if crossed else 0.0 for point in points])  # fmt: skip
+    found: dict[tuple[str, str], StepFunction] = {}
+    for key, points in sorted(enough.items(), key=lambda one: one[0][1] == WHOLE):
+        waited = np.array([waited_s(scenarios[point], *key) if crossed else 0.0
+                           for point in points])  # fmt: skip
         free = terms
         if waited.any():
             # Deployments differ in more than their latency, and would say it with this term.
             free = {point: np.where(BY_LATENCY, 0.0, terms[point]) for point in points}
-        found.append(_fit(key, points, free, waited, seed))
-    return [replace(one, crossed=crossed) for one in found]
+        parts = [one for (operation, step), one in found.items()
+                 if operation == key[0] and "/" not in step]  # fmt: skip
+        if crossed and key[1] == WHOLE and parts:
+            found[key] = _sum(key, points, parts, terms, waited)
+        else:
+            found[key] = _fit(key, points, free, waited, seed)
+    return [replace(one, crossed=crossed) for one in found.values()]
 
 
 def _fit(
@@ -165,13 +178,39 @@ def _fit(
 ) -> StepFunction:  # fmt: skip
     """`known`: seconds of each point that are not fitted."""
     x = np.array([terms[point] for point in points])
-    y = np.array([float(np.exp(np.mean(np.log(times)))) for times in points.values()])
-    values = _solved(x, y, known)
+    y = _means(points)
     random = np.random.default_rng(seed)
     resampled = []
     for _ in range(RESAMPLES):
         chosen = random.integers(0, len(y), len(y))
         resampled.append(_solved(x[chosen], y[chosen], known[chosen]))
+    return _function(key, _solved(x, y, known), np.array(resampled), (x, y, known))
+
+
+def _sum(
+    key: tuple[str, str], points: Mapping[str, Sequence[float]], parts: Sequence[StepFunction],
+    terms: Mapping[str, np.ndarray], known: np.ndarray,
+) -> StepFunction:  # fmt: skip
+    """A whole operation: the functions of its steps, added; steps of one run may err together."""
+    each = np.array([[one.value for one in part.coefficients] for part in parts])
+    resampled = np.sum([part.resampled for part in parts], axis=0)
+    x = np.array([terms[point] for point in points])
+    whole = _function(key, each.sum(axis=0), resampled, (x, _means(points), known))
+    times = (x @ each.T).sum(axis=0)
+    together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
+    return replace(whole, relative_sd=max(whole.relative_sd, together))
+
+
+def _means(points: Mapping[str, Sequence[float]]) -> np.ndarray:
+    return np.array([float(np.exp(np.mean(np.log(times)))) for times in points.values()])
+
+
+def _function(
+    key: tuple[str, str], values: np.ndarray, resampled: np.ndarray,
+    seen: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> StepFunction:  # fmt: skip
+    """A function of these coefficients, with what it leaves of what was `seen`."""
+    x, y, known = seen
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     left = np.log(np.maximum(x @ values + known, 1e-12) / y)
     freedom = max(1, len(y) - int((values > 0).sum()))
@@ -179,8 +218,8 @@ def _fit(
         Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
         for (term, unit), value, a, b in zip(TERMS.items(), values, low, high, strict=True)
     )
-    spread = float(np.sqrt((left**2).sum() / freedom))
-    return StepFunction(*key, coefficients, max(spread, 0.01), len(y))
+    spread = max(float(np.sqrt((left**2).sum() / freedom)), 0.01)
+    return StepFunction(*key, coefficients, spread, len(y), resampled=resampled)
 
 
 def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, build, unknown
-from dfslab.spec.parameters import Parameter
+from dfslab.spec.parameters import COMMON, Parameter
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 from dfslab.spec.workload import FileParameters, Workload
@@ -73,19 +73,34 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
         "fsync": float(scenario.workload.fsync),
         "scattered": float(_is_scattered(stream)),
         "entries": float(stream.get("files_per_client", 0)),
-        "kept": _kept(scenario, own, stream, system),
         "network_latency": scenario.deployment.network.latency,
         "loopback_latency": scenario.deployment.network.loopback_latency,
     }
+    values.update(_derived(COMMON.values()))
+    values.update(_derived(system.parameters))
+    values["first"] = _first(scenario, own)
+    values["kept"] = _kept(scenario, own, stream, system)
     values.update(parameters(scenario, system))
     for role in system.roles:
         values.update(_hardware(scenario.deployment, role.name))
     return values
 
 
+def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
+    """What no scenario says because it follows from how things are built."""
+    return {p.key: float(p.default or 0.0) for p in declared if p.origin == "derived"}
+
+
 def _is_scattered(stream: Mapping[str, Any]) -> bool:
     """Whether a stream's transfers jump about in files, so that nothing read ahead is of use."""
     return stream.get("access", {}).get("order", "sequential") in ("random", "shuffled")
+
+
+def _first(scenario: Scenario, own: FileParameters) -> float:
+    """The share of operations that are the first of their client; none where clients share one."""
+    operations = own.operations()
+    shared = scenario.file_system.access.shared_client
+    return 1.0 / operations if operations and not shared else 0.0
 
 
 def _kept(

@@ -241,6 +241,11 @@ def send(role: str, name: str, *body: Node, size_bytes: Expression) -> Call:
     return Call(name, role, seq(*body), _expression(size_bytes), sympy.Integer(0), one_way=True)
 
 
+def at(role: str, *body: Node) -> Use:
+    """`body` as `role` does it, for whoever began: nothing is asked and nothing is held."""
+    return Use("", Resource(role, "threads"), sympy.Integer(0), seq(*body))
+
+
 def seq(*steps: Node, name: str = "") -> Seq:
     """One after the other."""
     return Seq(name, steps)

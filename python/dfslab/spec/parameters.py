@@ -94,11 +94,15 @@ COMMON = {
                   "workload", 0.0),
         Parameter("kept", "Share of what is read that the client's own page cache has", "1",
                   "derived", 0.0),
+        Parameter("first", "Share of operations that are the first of their client", "1",
+                  "derived", 0.0),
         Parameter("entries", "Entries in a listed directory", "1", "workload", 1.0),
         Parameter("network_latency", "One-way latency between nodes", "s", "deployment",
                   5e-5, "Dp9"),
         Parameter("loopback_latency", "One-way latency inside a node", "s", "deployment",
                   1e-5, "Dp3"),
+        Parameter("initial_window", "Bytes that a new connection sends before the first is "
+                  "acknowledged: 10 segments", "B", "derived", 14480.0, "", "RFC 6928"),
     )
 }  # fmt: skip
 

@@ -41,6 +41,12 @@ PARAMETERS = Parameters(
     Parameter("complete_retry_delay", "Client back-off when a close comes too early", "s",
               "filesystem", 0.4, "",
               "dfs.client.block.write.locateFollowingBlock.initial.delay.ms", minimum=0),
+    Parameter("setup_trips", "Round trips to each member of a pipeline before a block: TCP's "
+              "handshake, the request and its answer", "1", "derived", 2.0, "",
+              "RFC 9293; DataTransferProtocol, OP_WRITE_BLOCK"),
+    Parameter("packets_in_flight", "Packets a client takes before one of them is acknowledged", "1",
+              "derived", 200.0, "", "hdfs-native: 100 queued and 100 sent; Java's "
+              "dfs.client.write.max-packets-in-flight is 80"),
     Parameter("complete_retries", "Back-offs of one close of a written file", "1",
               "calibrated", 0.02, spread=2.0),
     Parameter("client_stream_cpu", "Client time of opening or creating a stream", "s",
@@ -57,7 +63,7 @@ PARAMETERS = Parameters(
     Parameter("entry_cpu", "NameNode time of one listed entry", "s", "calibrated", 2e-6),
     Parameter("read_setup", "Connecting to a DataNode and opening its replica to read", "s",
               "calibrated", 5e-4),
-    Parameter("write_setup", "Connecting to a DataNode and opening its replica to write", "s",
+    Parameter("write_setup", "Opening a replica to write, beside the round trips", "s",
               "calibrated", 1e-3),
     Parameter("finalize_delay", "Finishing a replica and acknowledging the last packet", "s",
               "calibrated", 1e-3),

@@ -8,11 +8,12 @@ reach the disk after the lock is given back.
 
 from __future__ import annotations
 
-from sympy import Max, ceiling
+from sympy import Max, Min, ceiling
 
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
 from dfslab.spec.operation import (
     Node,
+    at,
     call,
     choice,
     cpu,
@@ -28,7 +29,11 @@ from dfslab.spec.operation import (
     send,
     seq,
 )
+from dfslab.spec.parameters import symbol
+from dfslab.spec.transport import round_trips, stalled_round_trips
 
+# A request, an answer or an acknowledgement of the data transfer protocol, in one segment.
+SMALL_BYTES = 256
 blocks = Max(1, ceiling(P.file_size / P.block_size))
 block_bytes = P.file_size / blocks
 packets = Max(1, ceiling(block_bytes / P.packet_size))
@@ -96,29 +101,69 @@ _report = send(
 )
 
 # Replicas are forced at the same time: the last packet is handed on before it is obeyed.
-_forced = par(
-    call("datanode", "syncBlock", disk_write("datanode", block_bytes), request_bytes=31),
-    copies=P.replication,
-)
+_forced = par(disk_write("datanode", block_bytes, "syncBlock"), copies=P.replication)
 _written_back = later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back")
 
+# Each block has connections of its own, from one member of the pipeline to the next, and the
+# request is answered from the last of them back.
+_set_up = seq(
+    round_trips(P.replication * P.setup_trips, "datanode", "connect", SMALL_BYTES),
+    repeat(P.replication, delay("datanode", P.write_setup, "openReplica")),
+)
+
+# A packet is handed on when all of it is there, so its hops wait for their windows in turn; what
+# follows it only for the rest of one.
+_rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
+_slow_start = round_trips(
+    stalled_round_trips(block_bytes, _rate)
+    + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate),
+    "datanode",
+    "slowStart",
+)
+
 _write_block = seq(
-    repeat(P.replication, delay("datanode", P.write_setup, "connect")),
+    _slow_start,
     _stream,
     choice((P.block_sync, _forced), (1 - P.block_sync, _written_back)),
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
+# What a client may have handed over of a block before it is acknowledged; it waits for the rest.
+_waited = Max(0, packets - P.packets_in_flight) / packets
 
 _stream_opened = cpu("client", P.client_stream_cpu)
-_last_ack = delay("datanode", P.finalize_delay, "lastAck")
+# Who writes first has never asked the NameNode before; files to read were made by the same client.
+_connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
+_last_ack = seq(
+    delay("datanode", P.finalize_delay, "lastAck"),
+    at(
+        "datanode",
+        repeat(P.replication - 1, send("datanode", "ack", size_bytes=SMALL_BYTES)),
+        send("client", "ack", size_bytes=SMALL_BYTES),
+    ),
+)
 _add_block = _ask("addBlock", P.update_cpu, writes=True)
+
+
+def _written(*located: Node) -> Node:
+    """All blocks but the last, and of that what does not fit into the client's window."""
+    return seq(
+        repeat(blocks - 1, *located, _set_up, _write_block, _last_ack),
+        *located,
+        _set_up,
+        repeat(_waited, _write_block),
+        name="write",
+    )
+
+
 _complete = seq(
+    repeat(1 - _waited, _write_block),
     _last_ack,
     _ask("complete", P.update_cpu, writes=True),
     delay("client", P.complete_retries * P.complete_retry_delay, "backoff"),
     name="close",
 )
+_create = seq(_connected, _stream_opened, _ask("create", P.update_cpu, writes=True), name="create")
 _empty_close = seq(_ask("complete", P.update_cpu, writes=True), name="close")
 
 OPERATIONS = {
@@ -131,17 +176,17 @@ OPERATIONS = {
         ),
     ),
     "write": seq(
-        seq(_stream_opened, _ask("create", P.update_cpu, writes=True), name="create"),
-        seq(repeat(blocks, _add_block, _write_block), repeat(blocks - 1, _last_ack), name="write"),
+        _create,
+        _written(_add_block),
         _complete,
     ),
     "append": seq(
         seq(_stream_opened, _ask("append", P.update_cpu, writes=True), name="append"),
-        seq(repeat(blocks, _write_block), repeat(blocks - 1, _last_ack), name="write"),
+        _written(),
         _complete,
     ),
     "create": seq(
-        seq(_stream_opened, _ask("create", P.update_cpu, writes=True), name="create"),
+        _create,
         _empty_close,
     ),
     "stat": seq(_ask("getFileInfo", P.lookup_cpu), name="stat"),
