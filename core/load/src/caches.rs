@@ -40,8 +40,8 @@ pub fn prove_cold(setup: &Setup, target: &mut dyn Target) -> Result<Option<Resid
             resident_bytes,
         } = seen;
         let reason = format!(
-            "a cold run was asked for, but {resident_bytes} of {prepared_bytes} bytes looked at are \
-             still in the page cache after it was emptied; a file system in memory cannot be cold"
+            "a cold run was asked for, but {resident_bytes} of {prepared_bytes} bytes looked at \
+             are still in the page cache when it was emptied; one in memory cannot be cold"
         );
         return Err(Error::input("target.drop_caches", reason));
     }
