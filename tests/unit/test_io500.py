@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import synthetic
@@ -14,7 +15,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import io500
 
-SMALL = {
+SMALL: dict[str, dict[str, Any]] = {
     "ior_easy": {"file_size": "256 KiB", "transfer_size": "64 KiB"},
     "ior_hard": {"file_size": "470080 B"},
     "mdtest_easy": {"items": 20},
@@ -51,6 +52,8 @@ def test_all_twelve_parts_are_measured_and_scored(measured):
     assert list(score.parts) == list(io500.PARTS)
     four = [score.parts[name] for name in io500.BANDWIDTHS]
     eight = [score.parts[name] for name in (*io500.RATES, io500.FIND)]
+    assert score.bandwidth_gib_per_s is not None
+    assert score.rate_kiops is not None
     assert score.bandwidth_gib_per_s == pytest.approx(math.prod(four) ** (1 / 4))
     assert score.rate_kiops == pytest.approx(math.prod(eight) ** (1 / 8))
     assert score.score == pytest.approx(math.sqrt(score.bandwidth_gib_per_s * score.rate_kiops))
@@ -80,6 +83,7 @@ def test_repetitions_count_by_their_geometric_mean(measured):
         ]  # fmt: skip
         faster.append(result.model_copy(update={"detail": {**result.detail, "phases": phases}}))
     (once,), (both,) = io500.scores(measured), io500.scores([*measured, *faster])
+    assert once.score is not None
     assert both.score == pytest.approx(2 * once.score)
 
 

@@ -53,7 +53,7 @@ pub struct Client<'a> {
     pub(crate) done: Vec<Done>,
     /// What the target asked its metadata server within the last step, where it tells.
     asked: Vec<Call>,
-    tells_calls: bool,
+    pub(crate) tells_calls: bool,
     pub(crate) clock: Clock,
     /// Check what is read as it is read.
     pub verifies: bool,

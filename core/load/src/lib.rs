@@ -20,6 +20,7 @@ mod runner;
 mod schedule;
 mod series;
 mod setup;
+mod single;
 mod step;
 mod target;
 

@@ -37,9 +37,7 @@ impl Report {
         if let Some(theirs) = &other.audit {
             self.audit.get_or_insert_default().merge(theirs);
         }
-        if self.cache != other.cache {
-            self.cache.dropped = "differently".to_string();
-        }
+        self.cache.merge(&other.cache);
         self.cpu_s.user += other.cpu_s.user;
         self.cpu_s.system += other.cpu_s.system;
         self.spans_dropped += other.spans_dropped;

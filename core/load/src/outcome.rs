@@ -8,7 +8,7 @@ use dfslab_workload::encode;
 use crate::record::{Part, Record};
 use crate::report::{
     AuditReport, CacheReport, ClientReport, Counted, CpuReport, ErrorCount, GeneratorReport,
-    OperationReport, PhaseReport, Report, SpanRecord, StepReport,
+    OperationReport, PhaseReport, Report, Resident, SpanRecord, StepReport,
 };
 use crate::schedule::ScheduleReport;
 use crate::series::add_seconds;
@@ -36,6 +36,8 @@ pub struct PhaseTiming {
 pub struct Timing {
     pub zero_unix_ns: u64,
     pub late_s: f64,
+    /// What stayed in the page cache of a run that is cold.
+    pub cold: Option<Resident>,
     pub cpu: CpuReport,
     pub phases: Vec<PhaseTiming>,
     pub complete: bool,
@@ -80,6 +82,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
         audit: audit(records),
         cache: CacheReport {
             dropped: plan.target.wants_cold().unwrap_or("none").to_string(),
+            proof: timing.cold,
         },
         cpu_s: timing.cpu,
         spans_dropped: records.iter().map(|record| record.spans_dropped).sum(),

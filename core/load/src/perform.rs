@@ -1,7 +1,5 @@
 //! How a client does each operation: the calls it consists of, each of them timed.
 
-use std::collections::BTreeMap;
-
 use dfslab_workload::{Operation, OperationKind, Order, Passage, Transfers};
 
 use crate::client::{Client, Made};
@@ -25,6 +23,24 @@ impl<'a> Client<'a> {
         intended: Option<u64>,
         record: &mut Record,
     ) -> bool {
+        let done = match operation.kind {
+            OperationKind::Pread => self.read_at_once(operation, intended, record),
+            OperationKind::Pwrite => self.write_at_once(operation, intended, record),
+            _ => None,
+        };
+        match done {
+            Some(succeeded) => succeeded,
+            None => self.execute_step_by_step(operation, intended, record),
+        }
+    }
+
+    #[inline]
+    fn execute_step_by_step(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+    ) -> bool {
         self.done.clear();
         let start = self.clock.now();
         self.now = start;
@@ -34,13 +50,18 @@ impl<'a> Client<'a> {
                 true
             }
             Err(error) => {
-                if matches!(operation.kind, OperationKind::Pread | OperationKind::Pwrite) {
-                    self.go_to(operation.owner, operation.file);
-                }
-                record.failed(operation, self.now, &self.named(error));
+                self.fail(operation, error, record);
                 false
             }
         }
+    }
+
+    #[cold]
+    pub(crate) fn fail(&mut self, operation: &Operation, error: Error, record: &mut Record) {
+        if matches!(operation.kind, OperationKind::Pread | OperationKind::Pwrite) {
+            self.go_to(operation.owner, operation.file);
+        }
+        record.failed(operation, self.now, &self.named(error));
     }
 
     #[inline]
@@ -154,6 +175,8 @@ impl<'a> Client<'a> {
         }
         let place = file as usize;
         if place >= self.held.len() {
+            // Where files come and go, room for all there ever were would cost more than the rest.
+            open.as_ref()?;
             self.held.resize_with(place + 1, || None);
         }
         std::mem::replace(&mut self.held[place], open)
@@ -184,83 +207,6 @@ impl<'a> Client<'a> {
         let open = self.taken(owner, file)?;
         self.hold(owner, file, Some(open));
         Ok(())
-    }
-
-    #[inline]
-    fn read_at(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
-        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
-        let size = operation.size_bytes;
-        let range = self.buffer_start..self.buffer_start + size as usize;
-        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
-            self.ensure_held(of.0, of.1)?;
-            return self.read_at(operation, record);
-        };
-        let got = open.read_at(&mut self.buffer[range.clone()], offset);
-        let got = self.noted(Step::Read, size, got)? as u64;
-        if got != size {
-            return Err(self.ends_early(operation, got));
-        }
-        if self.verifies {
-            self.check(of, offset, &self.buffer[range])?;
-            record.verified_bytes += size;
-        }
-        Ok(())
-    }
-
-    /// A read that ends before the file should is an error.
-    #[cold]
-    fn ends_early(&mut self, operation: &Operation, got: u64) -> Error {
-        self.go_to(operation.owner, operation.file);
-        let (wanted, offset) = (operation.size_bytes, operation.offset_bytes);
-        let reason = format!("{got} of {wanted} bytes at {offset}");
-        Error::new(ErrorKind::Corruption, "read", &self.path, reason)
-    }
-
-    #[inline]
-    fn write_at(&mut self, operation: &Operation) -> Result<()> {
-        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
-        let size = operation.size_bytes;
-        let (setup, page) = (self.setup, self.first_page(of.0, of.1));
-        let own = of.0 == self.number;
-        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
-            self.ensure_held(of.0, of.1)?;
-            return self.write_at(operation);
-        };
-        let its = self.files.get_mut(of.1 as usize);
-        let generation = its.filter(|_| own).map_or(0, |made| made.next(setup));
-        let chunk = setup
-            .content
-            .lent((page, generation), offset, size as usize);
-        let written = open.write_at(chunk, offset);
-        let mut outcome = self.noted(Step::Write, size, written);
-        if own {
-            let generation = outcome.is_ok().then_some(generation);
-            self.wrote_over(of.1, offset, offset + size, generation);
-        }
-        if setup.rule(operation.phase, operation.kind).fsync && outcome.is_ok() {
-            outcome = self.force(of);
-        }
-        if own {
-            self.grown(of.1, offset + size, outcome.is_ok());
-        }
-        outcome
-    }
-
-    /// Force a file that is kept open to disk.
-    fn force(&mut self, of: (u32, u64)) -> Result<()> {
-        let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
-        let outcome = open.expect("it was written to").fsync();
-        self.noted(Step::Fsync, 0, outcome)
-    }
-
-    /// After a positional write: the file reaches at least so far, or nobody knows.
-    #[inline]
-    fn grown(&mut self, file: u64, end: u64, certain: bool) {
-        let made = self.files.get_mut(file as usize);
-        if let Some(made) = made.filter(|made| made.there) {
-            made.bytes = made.bytes.max(end);
-            made.doubtful |= !certain;
-        }
     }
 
     fn append_file(&mut self, operation: &Operation) -> Result<()> {
@@ -444,19 +390,5 @@ impl<'a> Client<'a> {
             self.timed(Step::Fsync, 0, |_, _| open.fsync())?;
         }
         self.timed(Step::Close, 0, |_, _| open.close())
-    }
-}
-
-/// The file that is kept open, if it is: of the client's own, or of others.
-#[inline]
-fn held<'h>(
-    client: u32,
-    own: &'h mut [Option<Box<dyn File>>],
-    others: &'h mut BTreeMap<(u32, u64), Box<dyn File>>,
-    (owner, file): (u32, u64),
-) -> Option<&'h mut Box<dyn File>> {
-    match owner == client {
-        true => own.get_mut(file as usize)?.as_mut(),
-        false => others.get_mut(&(owner, file)),
     }
 }

@@ -133,6 +133,22 @@ impl Part {
         self.longest = 0;
     }
 
+    /// An operation was counted; what it was beside its kind.
+    #[inline]
+    fn ended(&mut self, kind: OperationKind, intended: Option<u64>, (start, end): (u64, u64)) {
+        let mut latency = end - start;
+        if let Some(intended) = intended {
+            latency = end.saturating_sub(intended);
+            let response = &mut self.kind(kind).response;
+            response.get_or_insert_default().record(latency);
+            let could = intended.max(self.free_at);
+            self.late.record(start.saturating_sub(could));
+        }
+        self.longest = self.longest.max(latency);
+        self.last_end = Some(end);
+        self.free_at = end;
+    }
+
     /// Operations that succeeded.
     pub fn count(&self) -> u64 {
         self.kinds().map(|(_, kind)| kind.count()).sum()
@@ -175,6 +191,7 @@ impl Part {
             .filter_map(|kind| Some((*kind, self.kinds[*kind as usize].as_deref()?)))
     }
 
+    #[inline]
     fn kind(&mut self, kind: OperationKind) -> &mut Kind {
         self.kinds[kind as usize].get_or_insert_default()
     }
@@ -299,19 +316,39 @@ impl Record {
         };
         let kind = part.kind(operation.kind);
         kind.succeeded(moved, (start, end), done);
-        let mut latency = end - start;
-        if let Some(intended) = intended {
-            latency = end.saturating_sub(intended);
-            kind.response.get_or_insert_default().record(latency);
-            let could = intended.max(part.free_at);
-            part.late.record(start.saturating_sub(could));
-        }
-        part.longest = part.longest.max(latency);
-        part.last_end = Some(end);
-        part.free_at = end;
+        part.ended(operation.kind, intended, (start, end));
         if self.span_limit > 0 {
             self.keep_spans(operation, start, end, done);
         }
+    }
+
+    /// Count one that was a single call and nothing else.
+    #[inline]
+    pub fn succeeded_at_once(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        (start, end): (u64, u64),
+        step: Step,
+    ) {
+        let (part, bytes) = (self.parts.last_mut(), operation.size_bytes);
+        let part = part.expect("begun before anything is recorded");
+        if end >= part.turn_at {
+            part.turn(start, end);
+        }
+        let kind = part.kind(operation.kind);
+        if self.span_limit > 0 || kind.single != Some(step) {
+            let done = Done {
+                step,
+                start,
+                end,
+                bytes,
+            };
+            return self.succeeded(operation, intended, (start, end), &[done]);
+        }
+        kind.singles.histogram.record(end - start);
+        kind.singles.bytes += bytes;
+        part.ended(operation.kind, intended, (start, end));
     }
 
     /// Count one failed operation.

@@ -100,10 +100,36 @@ impl AuditReport {
 }
 
 /// What was emptied before the timed part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
     /// "none", "files" or "system".
     pub dropped: String,
+    /// What of it stayed nevertheless, where that was asked for and can be told.
+    #[serde(default)]
+    pub proof: Option<Resident>,
+}
+
+impl CacheReport {
+    /// Another place's, together with this one.
+    pub fn merge(&mut self, other: &CacheReport) {
+        if self.dropped != other.dropped {
+            self.dropped = "differently".to_string();
+        }
+        // What is not known of all is not known.
+        self.proof = self.proof.zip(other.proof).map(|(one, two)| Resident {
+            prepared_bytes: one.prepared_bytes + two.prepared_bytes,
+            resident_bytes: one.resident_bytes + two.resident_bytes,
+        });
+    }
+}
+
+/// What of prepared files, up to 64 of a process, was in the page cache before the clients began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resident {
+    /// Bytes of the files that were looked at.
+    pub prepared_bytes: u64,
+    /// Bytes of theirs in the cache.
+    pub resident_bytes: u64,
 }
 
 /// Processor time of this process over the timed part.

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dfslab_workload::{prepared_files, Stream};
 
-use crate::caches::{check_system_caches, drop_system_caches};
+use crate::caches::{check_system_caches, drop_system_caches, prove_cold};
 use crate::client::Client;
 use crate::clock::{monotonic_ns, ns_of};
 use crate::control::{Control, Phase};
@@ -16,7 +16,7 @@ use crate::outcome::{outcome, Beside, Outcome, PhaseTiming, Timing};
 use crate::pace::{sleep_until, timed_phase};
 use crate::plan::{Plan, Verify};
 use crate::record::Record;
-use crate::report::{AuditReport, CpuReport};
+use crate::report::{AuditReport, CpuReport, Resident};
 use crate::setup::Setup;
 use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
@@ -84,6 +84,7 @@ pub struct Together<'a> {
     refused: Mutex<Option<Error>>,
     zero_unix_ns: OnceLock<u64>,
     late_s: OnceLock<f64>,
+    cold: OnceLock<Option<Resident>>,
     phases: Vec<Times>,
 }
 
@@ -116,6 +117,7 @@ impl<'a> Together<'a> {
             refused: Mutex::new(None),
             zero_unix_ns: OnceLock::new(),
             late_s: OnceLock::new(),
+            cold: OnceLock::new(),
             phases: setup.phases.iter().map(|_| times()).collect(),
         }
     }
@@ -160,6 +162,7 @@ impl<'a> Together<'a> {
         Timing {
             zero_unix_ns: self.zero_unix_ns.get().copied().unwrap_or(0),
             late_s: self.late_s.get().copied().unwrap_or(0.0),
+            cold: self.cold.get().copied().flatten(),
             cpu,
             phases: begun.map(timing).collect(),
             complete: !self.control.stopped()
@@ -197,7 +200,7 @@ fn run_clients(
         }
         *go = true;
         drop(go);
-        cpu = conduct(&together);
+        cpu = conduct(&together, factory);
         let join = |thread: std::thread::ScopedJoinHandle<'_, Option<Record>>| {
             thread.join().expect("panics are caught where work is done")
         };
@@ -223,7 +226,7 @@ fn all_done(plan: &Plan, records: &[Record]) -> bool {
 
 /// The conductor's part: caches emptied once all are prepared, a common start of every phase, the
 /// CPU time.
-fn conduct(together: &Together) -> CpuReport {
+fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
     let plan = together.setup.plan;
     let mut spent = CpuReport::default();
     let operations = plan
@@ -232,10 +235,11 @@ fn conduct(together: &Together) -> CpuReport {
         .sum();
     for phase in 0..together.phases.len() {
         together.prepared.wait();
-        if phase == 0 && plan.target.wants_cold() == Some("system") {
-            if let Err(error) = drop_system_caches() {
-                // Refused by the kernel: a run that says "cold" and is not is worse than none.
-                together.refuse(error);
+        if phase == 0 && plan.target.wants_cold().is_some() && !together.is_over() {
+            match make_cold(together, factory) {
+                Ok(proof) => together.cold.set(proof).expect("set once"),
+                // A run that says "cold" and is not is worse than none.
+                Err(error) => together.refuse(error),
             }
         }
         if phase == 0 {
@@ -268,6 +272,29 @@ fn conduct(together: &Together) -> CpuReport {
     }
     together.control.enter(Phase::Verifying, 0);
     spent
+}
+
+/// Nothing of the prepared files is in this machine's page cache any more, as far as can be told.
+fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Resident>> {
+    let setup = together.setup;
+    if setup.plan.target.wants_cold() == Some("system") {
+        drop_system_caches()?;
+    }
+    if !setup.plan.target.capabilities().drop_file_cache {
+        return Ok(None);
+    }
+    // A connection of its own, in a thread of its own, which is where what it opens can be closed.
+    let mut target = factory.connect()?;
+    let proof = std::thread::scope(|scope| {
+        let work = move || guarded("prove_cold", || prove_cold(setup, target.as_mut()));
+        let asked = scope.spawn(work);
+        asked.join().expect("panics are caught where work is done")
+    })?;
+    if setup.plan.target.wants_cold() == Some("system") {
+        // Looking has brought names and attributes back.
+        drop_system_caches()?;
+    }
+    Ok(proof)
 }
 
 /// Wait for the agreed start, which is where everything is timed from, however late it is noticed.

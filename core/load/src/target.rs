@@ -362,6 +362,10 @@ pub trait Target: Send {
     fn rmdir(&mut self, path: &str) -> Result<()>;
     /// Take a file out of the client's page cache.
     fn drop_cache(&mut self, path: &str) -> Result<()>;
+    /// Bytes of a file in the client's page cache, where that can be told.
+    fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
+        Ok(None)
+    }
     /// Whether it tells what it asks a metadata server inside one call.
     fn tells_calls(&self) -> bool {
         false

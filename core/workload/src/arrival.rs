@@ -160,6 +160,8 @@ pub struct Schedule<'a> {
     profile: Profile,
     /// Nanoseconds between a client's arrivals where the rate never changes.
     gap_ns: Option<f64>,
+    /// The same where besides all arrivals are single operations that come evenly.
+    even_ns: Option<f64>,
     /// Requests that the present session still has.
     session_left: u64,
 }
@@ -172,10 +174,19 @@ impl<'a> Schedule<'a> {
         (client, clients): (u32, u32),
         think_time_s: f64,
     ) -> Self {
+        let even = matches!(
+            arrival,
+            Arrival::Open(Open {
+                process: Process::Even,
+                session: None,
+                ..
+            })
+        );
         let (rate, points) = match arrival {
             Arrival::Open(open) => (open.rate_per_s, open.profile.as_slice()),
             _ => (1.0, [].as_slice()),
         };
+        let gap_ns = points.is_empty().then_some(f64::from(clients) * 1e9 / rate);
         Schedule {
             arrival,
             seed,
@@ -186,7 +197,8 @@ impl<'a> Schedule<'a> {
             unit_time: 0.0,
             share: f64::from(client) / f64::from(clients),
             profile: Profile::new(points, rate / f64::from(clients)),
-            gap_ns: points.is_empty().then_some(f64::from(clients) * 1e9 / rate),
+            gap_ns,
+            even_ns: gap_ns.filter(|_| even),
             session_left: 0,
         }
     }
@@ -195,6 +207,12 @@ impl<'a> Schedule<'a> {
     /// one.
     #[inline]
     pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
+        if let Some(gap_ns) = self.even_ns {
+            // Signed numbers are what processors turn into real ones and back.
+            let unit_time = self.arrivals as i64 as f64 + self.share;
+            self.arrivals += 1;
+            return Start::At((unit_time * gap_ns) as i64 as u64);
+        }
         match self.arrival {
             Arrival::Closed => Start::After(think_time_s.map_or(self.think_ns, nanoseconds)),
             Arrival::Given(times) => {

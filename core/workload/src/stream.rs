@@ -1,7 +1,10 @@
 //! A specification and a client become a valid, reproducible sequence of operations.
 
+mod single;
+
 use std::collections::{BTreeSet, VecDeque};
 
+use self::single::{place_in, Singles};
 use crate::access::single;
 use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, StreamSpec};
@@ -63,6 +66,8 @@ pub struct Stream<'a> {
     turn: u64,
     cumulative: Vec<f64>,
     total_weight: f64,
+    /// Where the present phase is one of them.
+    singles: Option<Singles>,
     /// Where among the given operations the stream is.
     given: usize,
 }
@@ -99,6 +104,7 @@ impl<'a> Stream<'a> {
             turn: 0,
             cumulative: Vec::new(),
             total_weight: 0.0,
+            singles: None,
             given: 0,
         };
         if spec.given.is_empty() {
@@ -131,6 +137,8 @@ impl<'a> Stream<'a> {
                 .collect(),
             _ => Vec::new(),
         };
+        let singles = Singles::of(&self.phases[self.phase], self.spec.transfer_size_bytes);
+        self.singles = singles.filter(|_| !self.own.is_empty());
     }
 
     /// The files that a client has when the present phase begins.
@@ -184,14 +192,7 @@ impl<'a> Stream<'a> {
         if phase.mix_order == MixOrder::Cycle {
             return ((phase.operations_per_client - self.left) % count as u64) as usize;
         }
-        let mut point = unit(self.bits(Purpose::Kind)) * self.total_weight;
-        for (place, share) in phase.mix.iter().enumerate() {
-            point -= share.weight;
-            if point < 0.0 {
-                return place;
-            }
-        }
-        count - 1
+        place_in(&phase.mix, self.total_weight, self.bits(Purpose::Kind))
     }
 
     #[inline]
@@ -423,11 +424,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-impl Iterator for Stream<'_> {
-    type Item = Operation;
-
-    #[inline]
-    fn next(&mut self) -> Option<Operation> {
+impl Stream<'_> {
+    fn next_of_any(&mut self) -> Option<Operation> {
         if !self.spec.given.is_empty() {
             return self.next_given();
         }
@@ -455,5 +453,17 @@ impl Iterator for Stream<'_> {
         self.index += 1;
         self.left -= 1;
         Some(operation)
+    }
+}
+
+impl Iterator for Stream<'_> {
+    type Item = Operation;
+
+    #[inline]
+    fn next(&mut self) -> Option<Operation> {
+        match self.next_single() {
+            None => self.next_of_any(),
+            next => next,
+        }
     }
 }

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.fleet import run as fleet
+from dfslab.fleet.places import Nodes
 from dfslab.fleet.run import LoadFailed, WrongPlan
 from dfslab.fleet.watch import Watch
-from dfslab.instruments import access, recovery
+from dfslab.instruments import access, calls, recovery
 from dfslab.instruments.faults import Conductor, quietly
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
@@ -120,12 +121,28 @@ def run_load(
         raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
     if observed is not None:
         outcome["observed"] = observed.observe()
+    if run.count_calls and repetition == 0:
+        outcome["calls"] = _calls(plan, places, session)
     if session.recording is not None:
         _keep(recorded, session.recording)
         session.recording = None
     if scores is not None:
         outcome["processor_scores"] = scores
     return outcome, spans
+
+
+def _calls(plan: Mapping[str, Any], places: Any, session: access.Session) -> dict[str, Any]:
+    """What one operation asks of kernel and servers, or why that is not counted."""
+    if isinstance(places, Nodes):
+        return {"not_counted": "its clients run at the nodes of a Dask cluster"}
+    if reason := calls.refused(plan):
+        return {"not_counted": reason}
+    session.notify("counting the calls of an operation")
+    observe = session.bed.observe if session.bed is not None else dict
+    try:
+        return calls.count(plan, places[0], observe)
+    except LoadFailed as error:
+        return {"not_counted": str(error)}
 
 
 def _keep(recorded: bytes, path: Path) -> None:
@@ -235,7 +252,18 @@ def _notes(outcome: Mapping[str, Any]) -> list[str]:
     failed = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
               for e in outcome["errors"]]  # fmt: skip
     faults = recovery.notes(outcome["faults"]) if "faults" in outcome else []
-    return [*failed, *faults, *_lateness(outcome), *outcome.get("fleet", {}).get("notes", [])]
+    return [
+        *failed,
+        *faults,
+        *_lateness(outcome),
+        *_not_counted(outcome),
+        *outcome.get("fleet", {}).get("notes", []),
+    ]
+
+
+def _not_counted(outcome: Mapping[str, Any]) -> list[str]:
+    reason = outcome.get("calls", {}).get("not_counted")
+    return [f"calls of an operation are not counted: {reason}"] if reason else []
 
 
 def _lateness(outcome: Mapping[str, Any]) -> list[str]:
@@ -264,8 +292,7 @@ def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
             "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
             "schedule", "layers", "audit", "processor_scores"]  # fmt: skip
-    if "faults" in outcome:
-        kept.append("faults")
+    kept += [key for key in ("faults", "calls") if key in outcome]
     if "places" in outcome:
         kept += ["places", "late_s", "fleet"]
     operations = outcome["operations"].items()

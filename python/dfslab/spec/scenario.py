@@ -103,6 +103,9 @@ class Run(Model):
         default_factory=dict, description="What the Dask cluster's class is told, as it is"
     )
     max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
+    count_calls: bool = Field(
+        False, description="Count system calls and servers' calls of an operation, in extra runs"
+    )
     fault: list[Fault] = Field(
         default_factory=list, description="What happens to a bed while its clients run"
     )

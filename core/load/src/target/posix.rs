@@ -316,4 +316,10 @@ impl Target for Posix {
         open.forget()?;
         Box::new(open).close()
     }
+
+    fn resident_bytes(&mut self, path: &str) -> Result<Option<u64>> {
+        let open = self.plain("resident_bytes", path, libc::O_RDONLY)?;
+        let bytes = open.resident_bytes()?;
+        Box::new(open).close().map(|()| bytes)
+    }
 }

@@ -47,6 +47,28 @@ impl PosixFile {
         }
     }
 
+    /// Bytes of its pages in the cache, none of which are brought in by looking. None where the
+    /// file system maps no files.
+    pub fn resident_bytes(&self) -> Result<Option<u64>> {
+        let failed = |error: &std::io::Error| Error::io("resident_bytes", "", error);
+        let mapped = MmapOptions::new().map_raw_read_only(self.descriptor);
+        let map = match mapped {
+            Ok(map) if map.len() > 0 => map,
+            // Nothing is mapped of a file that is empty.
+            Ok(_) => return Ok(Some(0)),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
+            Err(error) => return Err(failed(&error)),
+        };
+        // SAFETY: it takes and changes nothing.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let mut pages = vec![0u8; map.len().div_ceil(page)];
+        // SAFETY: the whole mapping is asked about, and there is a byte for each of its pages.
+        let code = unsafe { libc::mincore(map.as_mut_ptr().cast(), map.len(), pages.as_mut_ptr()) };
+        checked("resident_bytes", "", code)?;
+        let resident = pages.iter().filter(|page| **page & 1 == 1).count() * page;
+        Ok(Some(resident.min(map.len()) as u64))
+    }
+
     /// The whole file as memory, mapped when it is first needed.
     fn map(&mut self, operation: &'static str) -> Result<&MmapRaw> {
         if self.map.is_none() {

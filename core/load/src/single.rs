@@ -1,0 +1,174 @@
+//! Single transfers in files that are kept open: what each costs beside its call is little here.
+
+use std::collections::BTreeMap;
+
+use dfslab_workload::Operation;
+
+use crate::client::Client;
+use crate::record::Record;
+use crate::step::Step;
+use crate::target::File;
+use crate::{Error, ErrorKind, Result};
+
+impl Client<'_> {
+    /// Read where nothing is to be done but the call: whether it succeeded. None: nothing is done
+    /// yet, since more is asked for.
+    #[inline]
+    pub(crate) fn read_at_once(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+    ) -> Option<bool> {
+        if self.tells_calls || self.verifies {
+            return None;
+        }
+        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
+        let size = operation.size_bytes;
+        let range = self.buffer_start..self.buffer_start + size as usize;
+        let open = held(self.number, &mut self.held, &mut self.held_of_others, of)?;
+        let start = self.clock.now();
+        let got = open.read_at(&mut self.buffer[range], offset);
+        let end = self.clock.now();
+        self.now = end;
+        let error = match got {
+            Ok(got) if got as u64 == size => {
+                record.succeeded_at_once(operation, intended, (start, end), Step::Read);
+                return Some(true);
+            }
+            Ok(got) => self.ends_early(operation, got as u64),
+            Err(error) => error,
+        };
+        self.fail(operation, error, record);
+        Some(false)
+    }
+
+    /// The same of a write.
+    #[inline]
+    pub(crate) fn write_at_once(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+    ) -> Option<bool> {
+        let setup = self.setup;
+        if self.tells_calls || setup.rule(operation.phase, operation.kind).fsync {
+            return None;
+        }
+        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
+        let size = operation.size_bytes;
+        let (page, own) = (self.first_page(of.0, of.1), of.0 == self.number);
+        let open = held(self.number, &mut self.held, &mut self.held_of_others, of)?;
+        let its = self.files.get_mut(of.1 as usize);
+        let generation = its.filter(|_| own).map_or(0, |made| made.next(setup));
+        let chunk = (setup.content).lent((page, generation), offset, size as usize);
+        let start = self.clock.now();
+        let written = open.write_at(chunk, offset);
+        let end = self.clock.now();
+        self.now = end;
+        if own {
+            let generation = written.is_ok().then_some(generation);
+            self.wrote_over(of.1, offset, offset + size, generation);
+            self.grown(of.1, offset + size, written.is_ok());
+        }
+        match written {
+            Ok(()) => record.succeeded_at_once(operation, intended, (start, end), Step::Write),
+            Err(error) => {
+                self.fail(operation, error, record);
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    #[inline]
+    pub(crate) fn read_at(&mut self, operation: &Operation, record: &mut Record) -> Result<()> {
+        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
+        let size = operation.size_bytes;
+        let range = self.buffer_start..self.buffer_start + size as usize;
+        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
+            self.ensure_held(of.0, of.1)?;
+            return self.read_at(operation, record);
+        };
+        let got = open.read_at(&mut self.buffer[range.clone()], offset);
+        let got = self.noted(Step::Read, size, got)? as u64;
+        if got != size {
+            return Err(self.ends_early(operation, got));
+        }
+        if self.verifies {
+            self.check(of, offset, &self.buffer[range])?;
+            record.verified_bytes += size;
+        }
+        Ok(())
+    }
+
+    /// A read that ends before the file should is an error.
+    #[cold]
+    fn ends_early(&mut self, operation: &Operation, got: u64) -> Error {
+        self.go_to(operation.owner, operation.file);
+        let (wanted, offset) = (operation.size_bytes, operation.offset_bytes);
+        let reason = format!("{got} of {wanted} bytes at {offset}");
+        Error::new(ErrorKind::Corruption, "read", &self.path, reason)
+    }
+
+    #[inline]
+    pub(crate) fn write_at(&mut self, operation: &Operation) -> Result<()> {
+        let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
+        let size = operation.size_bytes;
+        let (setup, page) = (self.setup, self.first_page(of.0, of.1));
+        let own = of.0 == self.number;
+        let Some(open) = held(self.number, &mut self.held, &mut self.held_of_others, of) else {
+            self.ensure_held(of.0, of.1)?;
+            return self.write_at(operation);
+        };
+        let its = self.files.get_mut(of.1 as usize);
+        let generation = its.filter(|_| own).map_or(0, |made| made.next(setup));
+        let chunk = setup
+            .content
+            .lent((page, generation), offset, size as usize);
+        let written = open.write_at(chunk, offset);
+        let mut outcome = self.noted(Step::Write, size, written);
+        if own {
+            let generation = outcome.is_ok().then_some(generation);
+            self.wrote_over(of.1, offset, offset + size, generation);
+        }
+        if setup.rule(operation.phase, operation.kind).fsync && outcome.is_ok() {
+            outcome = self.force(of);
+        }
+        if own {
+            self.grown(of.1, offset + size, outcome.is_ok());
+        }
+        outcome
+    }
+
+    /// Force a file that is kept open to disk.
+    fn force(&mut self, of: (u32, u64)) -> Result<()> {
+        let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
+        let outcome = open.expect("it was written to").fsync();
+        self.noted(Step::Fsync, 0, outcome)
+    }
+
+    /// After a positional write: the file reaches at least so far, or nobody knows.
+    #[inline]
+    fn grown(&mut self, file: u64, end: u64, certain: bool) {
+        let made = self.files.get_mut(file as usize);
+        if let Some(made) = made.filter(|made| made.there) {
+            made.bytes = made.bytes.max(end);
+            made.doubtful |= !certain;
+        }
+    }
+}
+
+/// The file that is kept open, if it is: of the client's own, or of others.
+#[inline]
+fn held<'h>(
+    client: u32,
+    own: &'h mut [Option<Box<dyn File>>],
+    others: &'h mut BTreeMap<(u32, u64), Box<dyn File>>,
+    (owner, file): (u32, u64),
+) -> Option<&'h mut Box<dyn File>> {
+    match owner == client {
+        true => own.get_mut(file as usize)?.as_mut(),
+        false => others.get_mut(&(owner, file)),
+    }
+}

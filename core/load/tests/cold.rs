@@ -1,0 +1,42 @@
+//! A run that is to read from a disk and would not.
+
+use std::fs;
+use std::path::Path;
+
+use dfslab_load::{run, Control, ErrorKind, Plan};
+
+#[test]
+fn a_cold_run_that_is_warm_is_refused() {
+    let text = |root: &Path| {
+        format!(
+            r#"{{"stream":{{"seed":1,"clients":2,"operations_per_client":4,"files_per_client":2,
+            "mix":[{{"operation":"read"}}],"file_size":{{"fixed":300000}},
+            "transfer_size_bytes":65536}},
+            "target":{{"kind":"posix","root":"{}","drop_caches":"files"}},"run_directory":"run"}}"#,
+            root.display()
+        )
+    };
+    // Files in memory have no other place to be.
+    let shared = Path::new("/dev/shm");
+    let root = shared.join(format!("dfslab-test-cold-{}", std::process::id()));
+    fs::create_dir(&root).unwrap();
+    let refused = run(&Plan::parse(&text(&root)).unwrap(), &Control::default());
+    let left = fs::read_dir(&root).unwrap().count();
+    fs::remove_dir_all(&root).unwrap();
+    let error = refused.err().expect("it is refused");
+    assert_eq!((error.kind, left), (ErrorKind::Input, 0), "{error}");
+    assert!(
+        error.context.contains("1200000 of 1200000 bytes"),
+        "{error}"
+    );
+    let root = std::env::temp_dir().join(format!("dfslab-test-cold-{}", std::process::id()));
+    fs::create_dir(&root).unwrap();
+    let ran = run(&Plan::parse(&text(&root)).unwrap(), &Control::default());
+    fs::remove_dir_all(&root).unwrap();
+    // Where temporary files are on a disk, they can be read from there.
+    if let Ok(outcome) = ran {
+        let proof = outcome.report.cache.proof.expect("it was asked for");
+        assert_eq!(proof.prepared_bytes, 1_200_000);
+        assert!(proof.resident_bytes <= 12_000, "{}", proof.resident_bytes);
+    }
+}

@@ -1,0 +1,231 @@
+//! Phases of nothing but single transfers at random places, worked out in few steps.
+
+use super::{Purpose, Stream};
+use crate::random::unit;
+use crate::spec::{FileChoice, Files, MixOrder, Phase, Share};
+use crate::{Access, Operation, OperationKind, Order};
+
+/// Bits of a drawn number that decide which operation of a mix it is.
+const DECIDING_BITS: u32 = 53;
+
+/// What such a phase comes to. Its files stay as they are, so that all but the numbers drawn for an
+/// operation is known before; what it says is what `Stream` says of any phase, which is tested.
+pub(super) struct Singles {
+    shares: Vec<Drawn>,
+    transfer_bytes: u64,
+    /// Of transfers that are a power of two: dividing is slow.
+    shift: Option<u32>,
+}
+
+/// One operation of the mix.
+pub(super) struct Drawn {
+    kind: OperationKind,
+    choice: FileChoice,
+    /// It is taken where the deciding bits are below this, and not below that of the one before.
+    below: u64,
+}
+
+impl Singles {
+    /// None of any other phase.
+    pub fn of(phase: &Phase, transfer_bytes: u64) -> Option<Self> {
+        let drawn = phase.mix.len() == 1 || phase.mix_order == MixOrder::Random;
+        if !drawn || phase.files != Files::Own {
+            return None;
+        }
+        let total = phase.mix.iter().map(|share| share.weight).sum();
+        let shares: Option<Vec<Drawn>> = (phase.mix.iter().enumerate())
+            .map(|(place, share)| {
+                let choice = share.file_choice.as_ref().unwrap_or(&phase.file_choice);
+                let access = share.access.as_ref().unwrap_or(&phase.access);
+                is_single(share.operation, access, choice).then(|| Drawn {
+                    kind: share.operation,
+                    choice: choice.clone(),
+                    below: below(&phase.mix, total, place),
+                })
+            })
+            .collect();
+        Some(Singles {
+            shares: shares?,
+            transfer_bytes,
+            shift: (transfer_bytes.is_power_of_two()).then(|| transfer_bytes.trailing_zeros()),
+        })
+    }
+
+    /// The operation that is drawn.
+    #[inline]
+    fn drawn(&self, bits: u64) -> &Drawn {
+        let deciding = bits >> (u64::BITS - DECIDING_BITS);
+        let mut place = 0;
+        while deciding >= self.shares[place].below {
+            place += 1;
+        }
+        &self.shares[place]
+    }
+
+    /// Whether there is anything to draw.
+    #[inline]
+    fn is_mixed(&self) -> bool {
+        self.shares.len() > 1
+    }
+
+    /// Where in a file of so many bytes the transfer is: (offset, length).
+    #[inline]
+    fn place(&self, file_bytes: u64, bits: u64) -> (u64, u64) {
+        if file_bytes == 0 {
+            return (0, 0);
+        }
+        let blocks = match self.shift {
+            Some(shift) => (file_bytes + self.transfer_bytes - 1) >> shift,
+            None => file_bytes.div_ceil(self.transfer_bytes),
+        };
+        let block = ((u128::from(bits) * u128::from(blocks)) >> 64) as u64;
+        let offset = block * self.transfer_bytes;
+        (offset, self.transfer_bytes.min(file_bytes - offset))
+    }
+}
+
+impl Stream<'_> {
+    /// The next operation of a phase of single transfers: None in any other.
+    #[inline]
+    pub(super) fn next_single(&mut self) -> Option<Operation> {
+        let singles = self.singles.as_ref().filter(|_| self.left > 0)?;
+        let at = self.keyed.at(self.index);
+        let bits = match singles.is_mixed() {
+            true => at.bits(Purpose::Kind as u64),
+            false => 0,
+        };
+        let drawn = singles.drawn(bits);
+        let count = self.own.len();
+        let position = match drawn.choice {
+            _ if count == 1 => 0,
+            FileChoice::Sequential => {
+                self.turn += 1;
+                ((self.turn - 1) % count as u64) as usize
+            }
+            FileChoice::Uniform => {
+                let point = unit(at.bits(Purpose::File as u64));
+                ((point * count as f64) as usize).min(count - 1)
+            }
+            _ => count - 1,
+        };
+        let live = &mut self.own[position];
+        live.turn = live.turn.wrapping_add(1);
+        let (offset_bytes, size_bytes) = singles.place(live.bytes, at.bits(Purpose::Place as u64));
+        let index = self.index;
+        self.index += 1;
+        self.left -= 1;
+        Some(Operation {
+            client: self.client,
+            index,
+            kind: drawn.kind,
+            file: live.file,
+            size_bytes,
+            transfer_size_bytes: self.spec.transfer_size_bytes,
+            offset_bytes,
+            owner: self.client,
+            phase: self.phase as u32,
+        })
+    }
+}
+
+fn is_single(kind: OperationKind, access: &Access, choice: &FileChoice) -> bool {
+    matches!(kind, OperationKind::Pread | OperationKind::Pwrite)
+        && access.order == Order::Random
+        && access.transfer_size.is_none()
+        && !matches!(choice, FileChoice::Zipf(_))
+}
+
+/// Place in a mix, by weight, of the operation that these bits draw.
+#[inline]
+pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
+    let mut point = unit(bits) * total_weight;
+    for (place, share) in mix.iter().enumerate() {
+        point -= share.weight;
+        if point < 0.0 {
+            return place;
+        }
+    }
+    mix.len() - 1
+}
+
+/// The least deciding bits that draw an operation behind this one: found by halving, so that it is
+/// exactly what the sums above come to, rounded as they are.
+fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
+    if place + 1 == mix.len() {
+        return u64::MAX;
+    }
+    let (mut low, mut high) = (0, 1 << DECIDING_BITS);
+    while low < high {
+        let middle = (low + high) / 2;
+        match place_in(mix, total_weight, middle << (u64::BITS - DECIDING_BITS)) > place {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{draw, StreamSpec};
+
+    #[test]
+    fn they_are_the_operations_of_any_phase() {
+        let text = r#"{"seed":5,"clients":2,"files_per_client":3,
+            "file_size":{"uniform":{"low":1,"high":90000}},"transfer_size_bytes":TRANSFER,
+            "phases":[
+            {"operations_per_client":400,"access":{"order":"random"},"file_choice":"uniform",
+             "mix":[{"operation":"pread","weight":4},{"operation":"pwrite","weight":1.1}]},
+            {"operations_per_client":200,"access":{"order":"random"},
+             "mix":[{"operation":"pread","file_choice":"newest"},{"operation":"pread"}]},
+            {"operations_per_client":40,"mix":[{"operation":"pread"}]}]}"#;
+        for transfer in ["4096", "1000"] {
+            let text = text.replace("TRANSFER", transfer);
+            let spec: StreamSpec = serde_json::from_str(&text).unwrap();
+            let (mut quick, mut other) = (Stream::new(&spec, 1), Stream::new(&spec, 1));
+            let mut quickly = 0;
+            for turn in 0..640 {
+                other.singles = None;
+                quickly += u64::from(quick.singles.is_some() && quick.left > 0);
+                assert_eq!(quick.next(), other.next(), "{turn}");
+            }
+            // The first of a phase still finds the one before it.
+            assert_eq!(quickly, 599);
+            assert_eq!(quick.next(), None);
+        }
+    }
+
+    #[test]
+    fn shares_are_drawn_as_their_sums_say() {
+        let of = |weight| Share::of(OperationKind::Pread, weight);
+        for weights in [
+            vec![4.0, 1.0],
+            vec![0.1, 0.2, 0.3, 1e-9],
+            vec![0.0, 3.0, 7.0],
+        ] {
+            let mix: Vec<Share> = weights.into_iter().map(of).collect();
+            let total: f64 = mix.iter().map(|share| share.weight).sum();
+            let shares = (0..mix.len()).map(|place| Drawn {
+                kind: OperationKind::Pread,
+                choice: FileChoice::Newest,
+                below: below(&mix, total, place),
+            });
+            let (shares, transfer_bytes, shift) = (shares.collect(), 1, None);
+            let singles = Singles {
+                shares,
+                transfer_bytes,
+                shift,
+            };
+            let edges: Vec<u64> = singles.shares.iter().map(|one| one.below).collect();
+            let at_edges = edges
+                .iter()
+                .flat_map(|edge| [edge.saturating_sub(1), *edge]);
+            let at_edges = at_edges.map(|edge| edge.min((1 << 53) - 1) << 11);
+            for bits in at_edges.chain((0..10_000).map(|n| draw(1, n, 0, 0))) {
+                let place = place_in(&mix, total, bits);
+                assert_eq!(singles.drawn(bits).below, edges[place], "{bits}");
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+"""System calls of one operation: as many as the target's own code says it makes."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from dfslab.instruments import access, calls
+from dfslab.instruments.measure import Measure
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+
+
+def measured(**workload):
+    """One run that counts."""
+    scenario = build(
+        Scenario,
+        {
+            "name": "calls",
+            "deployment": {"node": [{"name": "here", "roles": {"client": 1, "storage": 1}}]},
+            "file_system": {"name": "local"},
+            "workload": workload,
+            "run": {"repetitions": 1, "count_calls": True},
+        },
+    )
+    with access.session():
+        return Measure().run(scenario.points()[0])
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_a_read_of_four_transfers_is_an_open_four_reads_and_a_close():
+    result = measured(name="sequential_read", file_size="64 KiB", transfer_size="16 KiB")
+    told = result.detail["calls"]
+    seen = {name: round(each, 1) for name, each in told["system_calls"].items() if each > 0.1}
+    assert seen == {"openat": 1, "read": 4, "close": 1}
+    assert told["system_calls_per_operation"] == pytest.approx(6, abs=0.2)
+    assert told["server_calls"] is None
+    assert told["operations"] == calls.LONG - calls.SHORT
+
+
+def test_phases_are_not_counted_and_say_why():
+    result = measured(name="mdtest_easy", items=3)
+    assert "phases" in result.detail["calls"]["not_counted"]
+    assert any("are not counted" in note for note in result.notes)
+
+
+def test_without_strace_there_is_one_clear_line(monkeypatch):
+    monkeypatch.setattr(calls.shutil, "which", lambda name: None)
+    with pytest.raises(InputError, match="strace must be installed"):
+        measured(name="sequential_read", file_size="4 KiB")
+
+
+def test_servers_calls_are_summed_over_servers():
+    brick = {"operations": {"READ": {"calls": 3, "latency_s_mean": 0.0}}, "read_bytes": 0}
+    assert calls.server_calls({"a": brick, "b": brick}) == {"READ": 6.0}
+    assert calls.server_calls({}) == {}
