@@ -64,7 +64,7 @@ def bottlenecks(top: callprofile.Node) -> dict[str, Any]:
     steps: dict[str, float] = {}
     for step in found["steps"]:
         # One step has many places: under each operation and each caller.
-        name = step["step"].rpartition("/")[2]
+        name = step["step"].rpartition("/")[2].rpartition(":")[2]
         steps[name] = steps.get(name, 0.0) + step["saving"]
     ranked = sorted(steps.items(), key=lambda one: -one[1])
     return {"hdfs_s": found["end_to_end_s"], "gains": dict(ranked[:MOST_STEPS])}
