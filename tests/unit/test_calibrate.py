@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 
 import pytest
 from dfslab.instruments import calibrate, probe
@@ -21,6 +24,30 @@ def test_the_interval_is_students():
 def test_memory_and_calls_are_measured_not_guessed():
     assert 1e8 < probe.memory_copy() < 1e12
     assert 1e-9 <= probe.system_call() < 1e-4
+
+
+def test_kept_pages_are_read_and_the_file_is_gone(tmp_path):
+    rate, call_s = probe.kept_reads(tmp_path / "kept", 20 << 20)
+    assert 1e7 < rate < 1e12
+    assert 1e-9 <= call_s < 1e-3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_already_is_not_touched(tmp_path):
+    (tmp_path / "mine1").write_text("mine")
+    with pytest.raises(FileExistsError):
+        probe.kept_reads(tmp_path / "mine", 16 << 20)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine1"]
+    assert (tmp_path / "mine1").read_text() == "mine"
+
+
+def test_a_host_with_little_memory_copies_less(tmp_path):
+    words = [sys.executable, "-P", "-m", "dfslab.instruments.probe", str(tmp_path / "kept")]
+    found = subprocess.run([*words, str(3 << 20)], capture_output=True, text=True, check=True)
+    assert set(json.loads(found.stdout)) == {
+        "memory_copy_rate", "system_call", "kept_read_rate", "kept_read_call"
+    }  # fmt: skip
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_whole_profile_reads_back_and_leaves_nothing(tmp_path, monkeypatch):

@@ -84,7 +84,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both["rate_per_s"] == pytest.approx(300 / both["window_s"])
     assert both["window_s"] == max(c["last_end_s"] for c in both["per_client"])
     assert both["stonewall_s"] == min(c["last_end_s"] for c in both["per_client"])
-    assert 60 <= both["stonewall_rate_per_s"] * both["stonewall_s"] <= 300.001
+    # The first client to end has done all of its own; of the others nothing may be done by then.
+    assert 59.999 <= both["stonewall_rate_per_s"] * both["stonewall_s"] <= 300.001
     assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
     assert len({span[3] for span in spans}) == len(spans)
     assert [(p["clients_from"], p["clients_to"]) for p in both["places"]] == [(0, 3), (3, 5)]

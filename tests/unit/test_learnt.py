@@ -11,7 +11,7 @@ from dfslab.method import RunFailed
 from dfslab.models import baseline
 from dfslab.models.encoding import Encoding, factors_of, line_rate
 from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
-from dfslab.models.learnt import NAMES, Learnt, rows_of
+from dfslab.models.learnt import FEWEST, NAMES, Learnt, rows_of
 from dfslab.models.prediction import Situation
 from dfslab.report import page, terminal
 from dfslab.result import Metric, Result, provenance
@@ -148,9 +148,22 @@ def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
     assert one.value() == pytest.approx(found[0].value())
 
 
-def test_too_little_is_said(measured):
-    with pytest.raises(RunFailed, match="greybox: needs at least 8 measured"):
-        Learnt("greybox").fit(measured[:5])
+@pytest.mark.parametrize("name", NAMES)
+def test_too_little_is_said_and_the_fewest_will_do(name, measured):
+    with pytest.raises(RunFailed, match=f"{name}: needs at least {FEWEST} measured"):
+        Learnt(name).fit(measured[: FEWEST - 1])
+    found = Learnt(name).fit(measured[:FEWEST]).run(measured[0].point).metrics["rate_per_s"]
+    assert found.low <= found.value <= found.high
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_line_through_every_row_has_no_errors_to_tell():
+    fitted = PaperLinear().fit(np.array([[1.0], [2.0]]), np.array([3.0, 5.0]))
+    assert fitted.coef_[0] == pytest.approx(2.0)
+    assert np.isinf(fitted.standard_error_).all()
+
+
+def test_nothing_learnt_is_said(measured):
     with pytest.raises(RunFailed, match="needs measured results"):
         Learnt("boosting").run(measured[0].point)
 

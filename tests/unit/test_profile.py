@@ -10,6 +10,7 @@ from dfslab.spec.scenario import Point, Scenario, read
 
 MEASURED = {
     "memory_copy_rate": ("B/s", 4e9), "system_call": ("s", 2e-7), "disk_write_rate": ("B/s", 8e7),
+    "kept_read_rate": ("B/s", 3e9), "kept_read_call": ("s", 9e-7),
     "disk_read_rate": ("B/s", 1.6e8), "disk_access": ("s", 2e-3), "network_rate": ("B/s", 5e7),
     "network_round_trip": ("s", 3e-3), "loopback_round_trip": ("s", 4e-5),
 }  # fmt: skip
@@ -62,6 +63,7 @@ def test_a_deployment_takes_what_it_leaves_out_and_keeps_what_it_says(tmp_path):
     assert brick.disk.read_rate == pytest.approx(1.6e8, rel=1e-3)
     assert client.disk.write_rate == pytest.approx(1.6e8, rel=1e-3)
     assert client.disk.latency == pytest.approx(4e-3, rel=1e-3)
+    assert (brick.copy_rate, brick.call_time) == (pytest.approx(3e9), pytest.approx(9e-7))
     assert (brick.count, brick.roles) == (2, {"brick": 1})
     # Half of the quickest round trip.
     network = written(tmp_path).deployment.network

@@ -1,7 +1,8 @@
 """The hardware of a bed's hosts as measured: disks, links, processors under their limits.
 
 Of every group of nodes the first host is measured. Streams and round trips go to a host of the
-best connected other group, so that a rate is the group's own as far as the bed can tell.
+best connected other group, so that a rate is the group's own as far as the bed can tell. Kept
+pages are read through the file system where a host mounts it, else from its own disk's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import platform
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dfslab.beds import hardware
@@ -19,6 +21,7 @@ from dfslab.beds.host import Host
 from dfslab.instruments import access
 from dfslab.instruments.calibrate import Kinds, Quantity, check_repeats, line, repeated
 from dfslab.instruments.calibrate import access as disk_access
+from dfslab.instruments.probe import COPY_BYTES
 from dfslab.method import RunFailed
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import InputError
@@ -47,23 +50,26 @@ def measure(
             raise InputError("deployment.node", len(scenario.deployment.nodes()), allowed)
         groups = [group for _, group in scenario.deployment.nodes()]
         try:
-            return _measured(cluster.hosts, groups, repeats, report, random.Random(seed))
+            return _measured(cluster.hosts, groups, repeats, report, random.Random(seed),
+                             getattr(session.bed, "mount_point", None))  # fmt: skip
         except BedError as error:
             raise RunFailed(str(error)) from error
 
 
 def _measured(
     hosts: Sequence[Host], groups: Sequence[NodeGroup], repeats: int,
-    report: Callable[..., None], chance: random.Random,
+    report: Callable[..., None], chance: random.Random, mount: Path | None,
 ) -> Found:  # fmt: skip
     firsts: dict[str, tuple[Host, NodeGroup]] = {}
     for host, group in zip(hosts, groups, strict=True):
         firsts.setdefault(group.name, (host, group))
     found: Found = {}
-    for name, (host, _) in firsts.items():
+    for name, (host, group) in firsts.items():
         others = [pair for pair in zip(hosts, groups, strict=True) if pair[0] is not host]
         peer, _ = max(others, key=lambda pair: pair[1].adapter.bandwidth)
-        asked = _Processor(host, repeats)
+        mounted = mount is not None and host.mounted(mount)
+        kept = str(mount if mounted else host.disk) + f"/{FILE}"
+        asked = _Processor(host, repeats, kept, _copied_bytes(group))
         path = host.path(host.disk) / FILE
         kinds = _kinds(host, peer, asked, path, chance)
         done, total = len(found) * len(kinds), len(firsts) * len(kinds)
@@ -79,6 +85,8 @@ def _kinds(host: Host, peer: Host, asked: _Processor, path: Any, chance: random.
     return [
         ("memory_copy_rate", "B/s", lambda: asked.next("memory_copy_rate")),
         ("system_call", "s", lambda: asked.next("system_call")),
+        ("kept_read_rate", "B/s", lambda: asked.next("kept_read_rate")),
+        ("kept_read_call", "s", lambda: asked.next("kept_read_call")),
         ("disk_write_rate", "B/s", lambda: hardware.direct_write(path)),
         ("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
         ("disk_access", "s", lambda: disk_access(path, chance)),
@@ -88,11 +96,17 @@ def _kinds(host: Host, peer: Host, asked: _Processor, path: Any, chance: random.
     ]
 
 
+def _copied_bytes(group: NodeGroup) -> int:
+    """What a host of this group can copy twice beside its daemons: more would get them killed."""
+    return min(COPY_BYTES, int(group.memory) // 6)
+
+
 class _Processor:
     """What a host's own process measures, given out measurement by measurement."""
 
-    def __init__(self, host: Host, repeats: int) -> None:
-        words = (sys.executable, "-P", "-m", "dfslab.instruments.probe")
+    def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
+        words = (sys.executable, "-P", "-m", "dfslab.instruments.probe", kept,
+                 str(copied_bytes))  # fmt: skip
         self._answers = [json.loads(host.run(*words)) for _ in range(repeats)]
         self._taken: dict[str, int] = {}
 
@@ -143,8 +157,8 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
     return [
         "[[deployment.node]]",
         f"name = {json.dumps(group.name)}",
-        line("copy_rate", by_name["memory_copy_rate"]),
-        line("call_time", by_name["system_call"]),
+        line("copy_rate", by_name["kept_read_rate"]),
+        line("call_time", by_name["kept_read_call"]),
         "[deployment.node.disk]",
         line("read_rate", by_name["disk_read_rate"], each),
         line("write_rate", by_name["disk_write_rate"], each),

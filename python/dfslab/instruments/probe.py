@@ -1,41 +1,117 @@
-"""What one processor does in one process: memory copied, calls into the kernel, each measured once.
+"""What one processor does in one process: memory copied, calls into the kernel, kept pages read.
 
-Run as a module it prints both as JSON, so that a host can be asked under its own limits.
+Run as a module, `probe FILE BYTES`, it prints all as JSON, so that a host can be asked under its
+own limits. Files are made beside FILE and removed again: on a mounted file system their pages are
+read through that file system's client, as an application reads them.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 COPY_BYTES = 256 << 20
-CALLS = 20_000
+KEPT_BYTES = 64 << 20
+FILE_BYTES = 8 << 20
 BLOCK_BYTES = 1 << 20
+READ_BYTES = 64 << 10
+CALLS = 20_000
 
 
-def memory_copy() -> float:
-    """Bytes per second that one core copies, larger than any cache."""
-    source = bytearray(os.urandom(BLOCK_BYTES)) * (COPY_BYTES // BLOCK_BYTES)
-    target = bytearray(COPY_BYTES)
+def memory_copy(size_bytes: int = COPY_BYTES) -> float:
+    """Bytes per second that one core copies, larger than any cache unless `size_bytes` is less.
+
+    Twice `size_bytes` of memory are in use meanwhile; whole MiB of it are copied.
+    """
+    source = bytearray(os.urandom(BLOCK_BYTES)) * max(1, size_bytes // BLOCK_BYTES)
+    target = bytearray(len(source))
     began = time.perf_counter()
     target[:] = source
-    return COPY_BYTES / (time.perf_counter() - began)
+    return len(source) / (time.perf_counter() - began)
+
+
+def _each_s(work: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    for _ in range(CALLS):
+        work()
+    return (time.perf_counter() - began) / CALLS
 
 
 def system_call() -> float:
     """Seconds of the cheapest call that enters the kernel, the caller's loop taken off."""
+    return max(1e-9, _each_s(os.getppid) - _each_s(lambda: None))
 
-    def loop(work: Callable[[], Any]) -> float:
+
+def kept_reads(path: Path, size_bytes: int = KEPT_BYTES) -> tuple[float, float]:
+    """(bytes per second, seconds a call) of reads that the page cache answers, of new files.
+
+    They lie beside `path`, with a number behind its name. The rate is an application's that opens
+    each, reads all of it once and closes it, without the calls: bytes over what large reads take
+    beyond as many of one byte. Reading one again would be faster, and is nobody's use.
+    """
+    made: list[Path] = []
+    try:
+        # One by one, so that what is there is known when the next one fails.
+        made.extend(
+            _written(path.with_name(f"{path.name}{at}"), min(size_bytes, FILE_BYTES))
+            for at in range(max(1, size_bytes // FILE_BYTES))
+        )
+        call_s = _one_byte_s(made[0])
         began = time.perf_counter()
-        for _ in range(CALLS):
-            work()
-        return (time.perf_counter() - began) / CALLS
+        sizes = [_read_through(one) for one in made]
+        took_s = time.perf_counter() - began
+        calls = sum(-(-size // READ_BYTES) for size in sizes)
+        # What the calls cost is never most of it; a call timed in a bad moment may seem so.
+        return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
+    finally:
+        for one in made:
+            one.unlink(missing_ok=True)
 
-    return max(1e-9, loop(os.getppid) - loop(lambda: None))
+
+def _written(path: Path, size_bytes: int) -> Path:
+    """A new file of whole MiB, at least one."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        block = os.urandom(BLOCK_BYTES)
+        for _ in range(max(1, size_bytes // BLOCK_BYTES)):
+            os.write(file, block)
+    finally:
+        os.close(file)
+    return path
+
+
+def _one_byte_s(path: Path) -> float:
+    file, small = os.open(path, os.O_RDONLY), bytearray(1)
+    try:
+        return max(1e-9, _each_s(lambda: os.preadv(file, [small], 0)) - _each_s(lambda: None))
+    finally:
+        os.close(file)
+
+
+def _read_through(path: Path) -> int:
+    """Every byte once, in order; how many there were."""
+    into, size = bytearray(READ_BYTES), 0
+    file = os.open(path, os.O_RDONLY)
+    try:
+        while got := os.preadv(file, [into], size):
+            size += got
+    finally:
+        os.close(file)
+    return size
+
+
+def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:
+    """All of it, by name; at most twice `size_bytes` of memory are in use at a time."""
+    copied, called = memory_copy(size_bytes), system_call()
+    rate, call_s = kept_reads(path, min(size_bytes, KEPT_BYTES))
+    return {"memory_copy_rate": copied, "system_call": called, "kept_read_rate": rate,
+            "kept_read_call": call_s}  # fmt: skip
 
 
 if __name__ == "__main__":
-    print(json.dumps({"memory_copy_rate": memory_copy(), "system_call": system_call()}))
+    print(json.dumps(everything(Path(sys.argv[1]), int(sys.argv[2]))))

@@ -46,9 +46,11 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         self.n_features_in_ = X.shape[1]
         kept = independent(X)
         fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
-        self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(fitted.bse[0])
+        # A line through every row leaves nothing to tell errors from.
+        told = fitted.bse if fitted.df_resid > 0 else np.full(len(fitted.params), np.inf)
+        self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(told[0])
         self.coef_, self.standard_error_ = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
-        self.coef_[kept], self.standard_error_[kept] = fitted.params[1:], fitted.bse[1:]
+        self.coef_[kept], self.standard_error_[kept] = fitted.params[1:], told[1:]
         self.ranges_ = X.max(axis=0) - X.min(axis=0) if len(X) else np.zeros(X.shape[1])
         self.r_squared_ = r_squared(y, fitted.fittedvalues)
         self.adjusted_r_squared_ = adjusted(self.r_squared_, len(y), len(kept))

@@ -32,7 +32,8 @@ from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear")
 CONFORMAL_FOLDS = 5
-FEWEST = 8
+# Conformal prediction needs more errors than one in how many may lie outside.
+FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
 # Columns by which the grey-box model has slopes of its own: what is done, and by which cache.
@@ -125,8 +126,8 @@ class Learnt:
             rows = rows_of(results)
         except RunFailed as error:
             raise RunFailed(f"{self.name}: {error}") from error
-        calibration = calibrate(some(results)) if self.name == "greybox" else None
-        return self.fit_rows(rows, calibration)
+        fitted = trusted(results, rows) if self.name == "greybox" else None
+        return self.fit_rows(rows, fitted)
 
     def fit_rows(
         self, rows: Rows, calibration: Calibration | None, conformal: bool = True
@@ -239,6 +240,26 @@ class Learnt:
                                              high=max(high, value))),
             notes=notes, provenance=provenance(point.scenario.run.seed),
         )  # fmt: skip
+
+
+def trusted(results: Sequence[Result], rows: Rows) -> Calibration | None:
+    """Fitted constants, where they tell the rows that they were not fitted on better than the
+    description's own do (median |error| of the logarithm); None otherwise, or without such rows.
+
+    A few rows whose physics the description lacks can bend the constants for all others.
+    """
+    chosen = some(results)
+    used = {result.point_id for result in chosen}
+    others = [i for i, point in enumerate(rows.points) if point.id not in used]
+    if not others:
+        return calibrate(chosen)
+    points, logs = [rows.points[i] for i in others], np.log(rows.rates[others])
+
+    def error(calibration: Calibration | None) -> float:
+        return float(np.median(np.abs(Priors(calibration).matrix(points)[:, 0] - logs)))
+
+    fitted = calibrate(chosen)
+    return fitted if error(fitted) < error(None) else None
 
 
 def some(results: Sequence[Result]) -> list[Result]:
