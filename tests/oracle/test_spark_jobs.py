@@ -88,7 +88,7 @@ def answers(tmp_path_factory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("spark")
     command = [PYTHON, jobs.__file__, ",".join(jobs.JOBS), SIZE, f"file://{folder}"]
     told = {key: value for key, value in os.environ.items() if key != "HADOOP_CONF_DIR"}
-    done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     return {
         job: [line for part in sorted((folder / f"{job}-{SIZE}" / "out").glob("part-*"))
