@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dfslab.spec.base import filled
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
 
@@ -34,7 +35,7 @@ def applied(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(groups, list):
         whole["node"] = [_of_group(group, given, folder) for group in groups]
     if given and isinstance(whole.get("network", {}), dict):
-        whole["network"] = _filled(whole.get("network", {}), given.get("network", {}))
+        whole["network"] = filled(whole.get("network", {}), given.get("network", {}))
     return {**table, "deployment": whole}
 
 
@@ -42,14 +43,14 @@ def _of_group(group: Any, given: Mapping[str, Any], folder: Path) -> Any:
     """A group's table with its own profile's values, then those of the deployment's."""
     if not isinstance(group, dict):
         return group
-    filled, name = dict(group), group.get("name", "node")
-    if KEY in filled:
-        key, value = f"deployment.node.{name}.profile", filled.pop(KEY)
+    whole, name = dict(group), group.get("name", "node")
+    if KEY in whole:
+        key, value = f"deployment.node.{name}.profile", whole.pop(KEY)
         own = _read(value, key, folder)
-        filled = _filled(filled, _node(own, name, key, value))
+        whole = filled(whole, _node(own, name, key, value))
     if given:
-        filled = _filled(filled, _node(given, name, "deployment.profile", None))
-    return filled
+        whole = filled(whole, _node(given, name, "deployment.profile", None))
+    return whole
 
 
 def _node(given: Mapping[str, Any], name: Any, key: str, value: Any) -> dict[str, Any]:
@@ -59,17 +60,6 @@ def _node(given: Mapping[str, Any], name: Any, key: str, value: Any) -> dict[str
         known = ", ".join(node.get("name", "node") for node in nodes)
         raise InputError(key, value, f"says nothing of group {name}; it knows {known}")
     return {key: value for key, value in chosen[0].items() if key not in OWN}
-
-
-def _filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """`table` with what `more` says beside it, in tables below as well."""
-    found = dict(table)
-    for key, value in more.items():
-        if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
-            found[key] = _filled(found.get(key, {}), value)
-        else:
-            found.setdefault(key, value)
-    return found
 
 
 def _read(name: Any, key: str, folder: Path) -> dict[str, Any]:

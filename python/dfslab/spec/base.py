@@ -1,0 +1,46 @@
+"""A scenario that says only what is other than in another file: `base = "FILE"`.
+
+Tables are filled key by key from the base, tables within tables too; a list (nodes, sweeps,
+methods) that the scenario writes stands in place of the base's. The path is from the scenario's own
+folder. A base has no base: who reads a scenario looks into two files at most.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dfslab.spec.model import InputError
+
+KEY = "base"
+
+
+def extended(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The table with what its base says beside it. InputError names the key and the file."""
+    whole = dict(table)
+    if KEY not in whole:
+        return whole
+    name = whole.pop(KEY)
+    if not isinstance(name, str) or not name:
+        raise InputError(KEY, name, "must be the name of a scenario file")
+    try:
+        given = tomllib.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(KEY, name, f"cannot be read: {reason}") from error
+    if KEY in given:
+        raise InputError(KEY, name, f"has a base itself, {given[KEY]}; name that one or none")
+    return filled(whole, given)
+
+
+def filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """`table` with what `more` says beside it, in tables below as well."""
+    found = dict(table)
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
+            found[key] = filled(found.get(key, {}), value)
+        else:
+            found.setdefault(key, value)
+    return found

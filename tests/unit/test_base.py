@@ -1,0 +1,65 @@
+"""Scenarios that name another one: what they take from it, and one clear line otherwise."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import read
+
+BASE = """
+name = "base"
+title = "A question"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[deployment.network]
+latency = "70 us"
+[file_system]
+name = "local"
+[workload]
+name = "sequential_write"
+file_size = "2 MiB"
+[[sweep]]
+"workload.clients" = [1, 2]
+"""
+
+
+def written(tmp_path, own: str):
+    (tmp_path / "base.toml").write_text(BASE)
+    path = tmp_path / "own.toml"
+    path.write_text(own)
+    return path
+
+
+def test_tables_are_filled_and_lists_stand_for_themselves(tmp_path):
+    found = read(written(tmp_path, """
+base = "base.toml"
+name = "own"
+[workload]
+transfer_size = "1 MiB"
+[[deployment.node]]
+name = "other"
+roles = { client = 1, storage = 1 }
+"""))  # fmt: skip
+    assert (found.name, found.title) == ("own", "A question")
+    assert (found.workload.file_size, found.workload.transfer_size) == ("2 MiB", "1 MiB")
+    assert [group.name for group in found.deployment.node] == ["other"]
+    assert found.deployment.network.latency == pytest.approx(7e-5)
+    assert len(found.points()) == 2
+
+
+@pytest.mark.parametrize(("own", "said"), [
+    ('base = "nowhere.toml"', "base: nowhere.toml: cannot be read: No such file"),
+    ("base = 3", "base: 3: must be the name of a scenario file"),
+    ('base = "own.toml"', "base: own.toml: has a base itself"),
+    ('base = "broken.toml"', "base: broken.toml: cannot be read: "),
+])  # fmt: skip
+def test_a_wrong_base_is_one_line_that_names_the_file(tmp_path, own, said):
+    (tmp_path / "broken.toml").write_text("[")
+    with pytest.raises(InputError) as caught:
+        read(written(tmp_path, own))
+    line = str(caught.value)
+    assert "own.toml" in line
+    assert said.split(":")[0] in line
+    assert said.split(": ")[-1].strip() in line
+    assert "\n" not in line
