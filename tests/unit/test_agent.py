@@ -172,12 +172,12 @@ def test_calls_beyond_the_depth_limit_are_counted(planted):
 
 def test_calls_without_room_for_their_path_are_counted_and_moved(planted):
     fork = "point Planted left left service\npoint Planted right right service\n"
-    _, profile = planted("fork", "16", points=fork)
+    _, profile = planted("fork", "15", points=fork)
     rows = places(profile)
-    assert sum(node["count"] for node in rows.values()) == 2**17 - 2
+    assert sum(node["count"] for node in rows.values()) == 2**16 - 2
     at_their_place = [node["count"] for path, node in rows.items() if "merged" not in path]
     assert set(at_their_place) == {1}
-    assert profile["losses"]["misplaced"] == 2**17 - 2 - len(at_their_place)
+    assert profile["losses"]["misplaced"] == 2**16 - 2 - len(at_their_place)
     assert len(rows) < 50_010
 
 
