@@ -28,10 +28,10 @@ HERE = Path(__file__).parent
 PLANTED = HERE.parent / "tests" / "planted" / "Planted.java"
 POM, LOAD = HERE / "otel-pom.xml", HERE / "HdfsLoad.java"
 OTEL = "2.20.1"
-LOOPS = 5
+LOOPS = 3
 # A load's line, the rounds that warm up, and those that count.
 SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
-LOADS = {"metadata": ("metadata 100", 40, 36), "data": ("data 64", 3, 12)}
+LOADS = {"metadata": ("metadata 100", 28, 24), "data": ("data 64", 3, 12)}
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 

@@ -8,11 +8,12 @@ be faster, and what undoing it would save, is set beside the rounds before and a
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import statistics
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -153,13 +154,13 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
             # The first rounds warm up; only the last of them is compared with.
             healthy_s = healthy_s[-1:]
             seen = []
-            for number, one in enumerate(wanted):
+            for one in wanted:
                 seen.append(lab.traced(one))
                 healthy_s.append(lab.round())
                 print(f"{one.part} / {one.factor:g}: {seen[-1][0]:.2f} s, "
                       f"healthy again {healthy_s[-1]:.2f} s", flush=True)  # fmt: skip
-                if keep:
-                    _keep(Path(keep) / f"{number:02}-{one.host}-{one.resource}", seen[-1][1])
+            if keep:
+                _keep(Path(keep), wanted, healthy_s, seen)
             return [
                 judged(one, slow_s, _around(healthy_s, number), files)
                 for number, (one, (slow_s, files)) in enumerate(zip(wanted, seen, strict=True))
@@ -174,12 +175,21 @@ def _around(healthy_s: list[float], number: int) -> float:
     return statistics.median(healthy_s[max(0, number - 2) : number + 4])
 
 
-def _keep(folder: Path, files: list[callprofile.File]) -> None:
-    """Profiles for a closer look."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        path = folder / f"{file.instance}{callprofile.SUFFIX}"
-        path.write_text(json.dumps(file.model_dump(), separators=(",", ":")))
+def _keep(
+    file: Path,
+    wanted: tuple[Intervention, ...],
+    healthy_s: list[float],
+    seen: list[tuple[float, list[callprofile.File]]],
+) -> None:
+    """All rounds and their profiles, to be ranked again."""
+    rows = [
+        {**asdict(one), "slow_s": slow_s, "healthy_s": _around(healthy_s, number),
+         "files": [{**profile.model_dump(exclude_defaults=True), "points": []}
+                   for profile in files]}
+        for number, (one, (slow_s, files)) in enumerate(zip(wanted, seen, strict=True))
+    ]  # fmt: skip
+    with lzma.open(file, "wt", preset=9) as stream:
+        json.dump(rows, stream, separators=(",", ":"))
 
 
 def table(rows: list[dict[str, Any]]) -> Table:

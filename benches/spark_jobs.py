@@ -1,7 +1,8 @@
 """Seven Spark jobs in the style of HiBench on a file system: their inputs made, read, answered.
 
-Run as `spark_jobs.py JOB SIZE` by a Python that has pyspark, with HADOOP_CONF_DIR set. Every job
-first writes its input, so that what is traced holds both; all that is random has a seed.
+Run as `spark_jobs.py JOB SIZE [FOLDER]` by a Python that has pyspark, with HADOOP_CONF_DIR set; JOB
+may be several, joined by commas. FOLDER/JOB-SIZE gets `in` and `out`. Every job first writes its
+input, so that what is traced holds both; all that is random has a seed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 # Records of an input; HiBench's sizes are for clusters.
-SIZES = {"tiny": 2_000, "small": 50_000, "large": 500_000}
+SIZES = {"least": 80, "tiny": 2_000, "small": 50_000, "large": 500_000}
 PARTS = 4
 SEED = 6
 ROUNDS = 3
@@ -51,60 +52,58 @@ def keyed(part: int, count: int) -> Iterator[str]:
         yield f"{drawn.randrange(10**10):010}{'x' * 88}"
 
 
-def _folder(spark: Session) -> str:
-    """Where a job's files are: under its own name."""
-    return f"/spark/{spark.sparkContext.appName}"
-
-
-def _written(spark: Session, make: Callable[[int, int], Iterator[str]], count: int) -> Any:
+def _written(
+    spark: Session, folder: str, make: Callable[[int, int], Iterator[str]], count: int
+) -> Any:
     """An input on the file system, read back."""
     context = spark.sparkContext
     each = count // PARTS
     made = context.parallelize(range(PARTS), PARTS).flatMap(lambda part: make(part, each))
-    folder = f"{_folder(spark)}/in"
-    made.saveAsTextFile(folder)
-    return context.textFile(folder, PARTS)
+    made.saveAsTextFile(f"{folder}/in")
+    return context.textFile(f"{folder}/in", PARTS)
 
 
-def wordcount(spark: Session, count: int) -> int:
+def wordcount(spark: Session, folder: str, count: int) -> int:
     """How often each word occurs."""
-    lines = _written(spark, words, count)
+    lines = _written(spark, folder, words, count)
     counted = lines.flatMap(str.split).map(lambda word: (word, 1)).reduceByKey(lambda a, b: a + b)
-    counted.saveAsTextFile(f"{_folder(spark)}/out")
+    counted.saveAsTextFile(f"{folder}/out")
     return counted.count()
 
 
-def sort(spark: Session, count: int) -> int:
+def sort(spark: Session, folder: str, count: int) -> int:
     """Lines in order."""
-    ordered = _written(spark, words, count).sortBy(lambda line: line)
-    ordered.saveAsTextFile(f"{_folder(spark)}/out")
+    ordered = _written(spark, folder, words, count).sortBy(lambda line: line)
+    ordered.saveAsTextFile(f"{folder}/out")
     return ordered.count()
 
 
-def terasort(spark: Session, count: int) -> int:
+def terasort(spark: Session, folder: str, count: int) -> int:
     """Records in the order of their keys, in ranges."""
-    records = _written(spark, keyed, count).map(lambda line: (line[:10], line[10:]))
+    records = _written(spark, folder, keyed, count).map(lambda line: (line[:10], line[10:]))
     ordered = records.sortByKey(numPartitions=PARTS)
-    ordered.map("".join).saveAsTextFile(f"{_folder(spark)}/out")
+    ordered.map("".join).saveAsTextFile(f"{folder}/out")
     return ordered.count()
 
 
-def pagerank(spark: Session, count: int) -> int:
+def pagerank(spark: Session, folder: str, count: int) -> int:
     """Ranks of pages by the ranks of those that link to them; links are read in every round."""
-    links = _written(spark, edges, count).map(lambda line: tuple(line.split())).groupByKey()
+    links = _written(spark, folder, edges, count).map(lambda line: tuple(line.split())).groupByKey()
     ranks = links.mapValues(lambda _: 1.0)
     for _ in range(ROUNDS):
         shares = links.join(ranks).flatMap(
             lambda page: [(to, page[1][1] / len(page[1][0])) for to in page[1][0]]
         )
         ranks = shares.reduceByKey(lambda a, b: a + b).mapValues(lambda sum_: 0.15 + 0.85 * sum_)
-    ranks.saveAsTextFile(f"{_folder(spark)}/out")
+    ranks.saveAsTextFile(f"{folder}/out")
     return ranks.count()
 
 
-def logistic_regression(spark: Session, count: int) -> int:
+def logistic_regression(spark: Session, folder: str, count: int) -> int:
     """Weights by gradient descent; the points are read in every round, as without a cache."""
-    told = _written(spark, points, count).map(lambda line: [float(word) for word in line.split()])
+    told = _written(spark, folder, points, count).map(
+        lambda line: [float(word) for word in line.split()]
+    )
     weights = [0.0] * FEATURES
     for _ in range(ROUNDS):
         now = list(weights)
@@ -116,29 +115,29 @@ def logistic_regression(spark: Session, count: int) -> int:
 
         sums = told.map(gradient).reduce(lambda a, b: [x + y for x, y in zip(a, b, strict=True)])
         weights = [w - slope / count for w, slope in zip(weights, sums, strict=True)]
-    spark.sparkContext.parallelize(weights, 1).saveAsTextFile(f"{_folder(spark)}/out")
+    spark.sparkContext.parallelize(weights, 1).saveAsTextFile(f"{folder}/out")
     return len(weights)
 
 
-def nweight(spark: Session, count: int) -> int:
+def nweight(spark: Session, folder: str, count: int) -> int:
     """Who is reached in two steps, and by how many ways."""
-    links = _written(spark, edges, count).map(lambda line: tuple(line.split())).distinct()
+    links = _written(spark, folder, edges, count).map(lambda line: tuple(line.split())).distinct()
     back = links.map(lambda link: (link[1], link[0]))
     two = back.join(links).map(lambda ways: (ways[1], 1)).reduceByKey(lambda a, b: a + b)
-    two.saveAsTextFile(f"{_folder(spark)}/out")
+    two.saveAsTextFile(f"{folder}/out")
     return two.count()
 
 
-def bayes(spark: Session, count: int) -> int:
+def bayes(spark: Session, folder: str, count: int) -> int:
     """How often each word occurs under each label, and the labels themselves."""
-    lines = _written(spark, words, count)
+    lines = _written(spark, folder, words, count)
     labelled = lines.map(lambda line: (len(line) % 5, line.split()))
     labels = labelled.mapValues(lambda _: 1).reduceByKey(lambda a, b: a + b).collectAsMap()
     pairs = labelled.flatMap(lambda one: [((one[0], word), 1) for word in one[1]])
     model = pairs.reduceByKey(lambda a, b: a + b).map(
         lambda pair: (pair[0], math.log(pair[1] / labels[pair[0][0]]))
     )
-    model.saveAsTextFile(f"{_folder(spark)}/out")
+    model.saveAsTextFile(f"{folder}/out")
     return model.count()
 
 
@@ -149,9 +148,10 @@ JOBS = {
 
 
 def main() -> None:
-    """Run one job and say how many records its answer has."""
-    if len(sys.argv) != 3 or sys.argv[1] not in JOBS or sys.argv[2] not in SIZES:
-        print(f"usage: spark_jobs.py {'|'.join(JOBS)} {'|'.join(SIZES)}", file=sys.stderr)
+    """Run jobs and say how many records the answer of each has."""
+    jobs, size, folder = [*sys.argv[1:], "/spark"][:3] if 3 <= len(sys.argv) <= 4 else ("", "", "")
+    if not set(jobs.split(",")) <= set(JOBS) or size not in SIZES:
+        print(f"usage: spark_jobs.py {'|'.join(JOBS)} {'|'.join(SIZES)} [FOLDER]", file=sys.stderr)
         sys.exit(2)
     from pyspark.sql import SparkSession
 
@@ -160,12 +160,14 @@ def main() -> None:
         "spark.driver.host": "127.0.0.1", "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": str(PARTS),
     }  # fmt: skip
-    builder = SparkSession.builder.master("local[2]").appName("-".join(sys.argv[1:]))
+    builder = SparkSession.builder.master("local[2]").appName(f"{jobs}-{size}")
     for key, value in told.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     try:
-        print(f"{sys.argv[1]}: {JOBS[sys.argv[1]](spark, SIZES[sys.argv[2]])} records")
+        for job in jobs.split(","):
+            count = JOBS[job](spark, f"{folder}/{job}-{size}", SIZES[size])
+            print(f"{job}: {count} records", flush=True)
     finally:
         spark.stop()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Self
 
@@ -13,9 +12,6 @@ from dfslab.filesystems.hdfs.bed import Bed
 from dfslab.instruments import callprofile
 
 LOAD = Path(__file__).with_name("HdfsMix.java")
-SNAPSHOT_LIMIT_S = 30.0
-# A snapshot that is written this soon after it was asked for may have been begun before.
-SNAPSHOT_WRITE_NS = 200_000_000
 
 
 class Mix:
@@ -60,14 +56,7 @@ class Mix:
 
 def snapshot(profiles: Path) -> dict[str, callprofile.File]:
     """Every traced process's profile as it is written next."""
-    asked_ns = time.time_ns()
-    deadline = time.monotonic() + SNAPSHOT_LIMIT_S
-    while time.monotonic() < deadline:
-        files = {path.name: callprofile.read(path) for path in callprofile.expand([profiles])}
-        if all(f.last or f.written_unix_ns > asked_ns + SNAPSHOT_WRITE_NS for f in files.values()):
-            return files
-        time.sleep(0.1)
-    raise RuntimeError("a traced process writes no snapshots")
+    return callprofile.await_written(profiles)
 
 
 def between(

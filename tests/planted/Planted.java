@@ -102,6 +102,31 @@ public final class Planted {
     }
   }
 
+  /** So many hand-overs at one time that nobody takes up. */
+  static void waiting(int count) {
+    Job[] jobs = new Job[count];
+    for (int i = 0; i < count; i++) {
+      jobs[i] = submit();
+    }
+    sink += jobs.length;
+  }
+
+  /** Calls of which each has a path of its own: 2 + 4 + 8 ... */
+  static void fork(int depth) {
+    if (depth > 0) {
+      left(depth - 1);
+      right(depth - 1);
+    }
+  }
+
+  static void left(int depth) {
+    fork(depth);
+  }
+
+  static void right(int depth) {
+    fork(depth);
+  }
+
   /** Bytes allocated in a million calls once everything is warm. */
   static long allocated() {
     ThreadMXBean bean = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -149,6 +174,8 @@ public final class Planted {
       case "count" -> count(Integer.parseInt(words[1]));
       case "recurse" -> recurse(Integer.parseInt(words[1]));
       case "handover" -> handOver();
+      case "waiting" -> waiting(Integer.parseInt(words[1]));
+      case "fork" -> fork(Integer.parseInt(words[1]));
       case "mixed" -> mixed();
       case "allocated" -> System.out.println(allocated());
       case "speed" -> System.out.println(speed());

@@ -170,6 +170,24 @@ def test_calls_beyond_the_depth_limit_are_counted(planted):
     assert timed == 200
 
 
+def test_calls_without_room_for_their_path_are_counted_and_moved(planted):
+    fork = "point Planted left left service\npoint Planted right right service\n"
+    _, profile = planted("fork", "15", points=fork)
+    rows = places(profile)
+    assert sum(node["count"] for node in rows.values()) == 2**16 - 2
+    at_their_place = [node["count"] for path, node in rows.items() if "merged" not in path]
+    assert set(at_their_place) == {1}
+    assert profile["losses"]["misplaced"] == 2**16 - 2 - len(at_their_place)
+    assert len(rows) < 50_010
+
+
+def test_hand_overs_without_room_are_counted(planted):
+    over = "capture Planted$Job <init>\npoint Planted submit submit service\n"
+    _, profile = planted("waiting", "70000", points=over)
+    assert places(profile)["planted:submit"]["count"] == 70_000
+    assert profile["losses"]["hand_overs"] == 70_000 - 65_536
+
+
 def test_a_traced_call_allocates_nothing(planted):
     done, profile = planted("allocated")
     # Only what is kept is made: buckets of durations never seen before, the slowest calls so far.

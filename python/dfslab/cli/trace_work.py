@@ -59,15 +59,20 @@ def record_command(
     module = bed_module(name, "--on")
     if not hasattr(module.Bed, "client_environment"):
         return _record_mounted(module.Bed, name, values, command, folder, notify)
-    told = module.parse_parameters(values)
+    told = module.parse_parameters(values) if hasattr(module, "parse_parameters") else values
     folder.mkdir(exist_ok=True)
     traced = {**told, "trace": True, "trace_directory": str(folder)}
     with module.Bed.up(traced, notify=notify) as bed:
+        # Where clients are hosts, the file system is mounted in one of them.
+        words = bed.client_command(command) if hasattr(bed, "client_command") else command
         try:
             # Standard output is for the profile.
-            done = subprocess.run(command, env=bed.client_environment(), stdout=sys.stderr)
+            done = subprocess.run(words, env=bed.client_environment(), stdout=sys.stderr)
         except OSError as error:
             raise InputError("COMMAND", command[0], str(error.strerror)) from error
+        if words is not command:
+            # The processes of a host end with it, and write nothing then.
+            callprofile.await_written(folder)
     if done.returncode:
         raise RunFailed(f"{shlex.join(command)} ended with {done.returncode}; traced in {folder}")
     return profile([folder])

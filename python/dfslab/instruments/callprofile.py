@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from dfslab.method import RunFailed
 from dfslab.spec.model import InputError, Model
 
 FORMAT = "dfslab-profile/1"
@@ -23,6 +25,9 @@ MOST_DEPTH = 300
 KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail")
 WORK = ("service", "disk")
 SUMMED = ("count", "timed", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
+WRITTEN_LIMIT_S = 30.0
+# A profile that is written this soon after it was asked for may have been begun before.
+WRITE_NS = 200_000_000
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"]
@@ -49,10 +54,11 @@ class Row(Model):
 
 
 class Losses(Model):
-    """Calls that were counted and not timed, or timed away from their place."""
+    """Calls counted and not timed, or timed away from their place; hand-overs without a cause."""
 
     too_deep: Count = 0
     misplaced: Count = 0
+    hand_overs: Count = 0
     exemplars_left_out: Count = 0
 
 
@@ -82,6 +88,21 @@ class File(Model):
     losses: Losses
     points: list[Point]
     nodes: list[Row]
+
+
+def await_written(folder: Path, limit_s: float = WRITTEN_LIMIT_S) -> dict[str, File]:
+    """Every process's profile as it is written next, by its file's name.
+
+    RunFailed when one is not written within the limit: its process died or was never traced.
+    """
+    asked_ns = time.time_ns()
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        files = {path.name: read(path) for path in expand([folder])}
+        if all(f.last or f.written_unix_ns > asked_ns + WRITE_NS for f in files.values()):
+            return files
+        time.sleep(0.1)
+    raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
 
 
 @dataclass

@@ -6,11 +6,12 @@ import ctypes
 import json
 import os
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import Notify
 from dfslab.beds.cache import maven_jars, program
 from dfslab.beds.errors import BedError
@@ -22,6 +23,7 @@ from dfslab.spec.parameters import Parameter
 from dfslab.spec.units import parse
 
 POM = Path(__file__).with_name("pom.xml")
+POINTS = Path(__file__).with_name("points.txt")
 VERSION = "2.9.4"
 FORMAT = "alluxio.cli.Format"
 MASTER = "alluxio.master.AlluxioMaster"
@@ -39,7 +41,8 @@ JAVA_LIMIT_S = 120.0
 ANSWER_LIMIT_S = 5.0
 MIB = 2**20
 # Options that are quantities: unit, and the least that makes sense.
-LEAST = {"memory_tier": ("B", "16 MiB"), "heap": ("B", "128 MiB"), "worker_timeout": ("s", "1 s")}
+LEAST = {"memory_tier": ("B", "16 MiB"), "heap": ("B", "128 MiB"), "worker_timeout": ("s", "1 s"),
+         "trace_interval": ("s", "0.1 s")}  # fmt: skip
 # Alluxio was written for Java 8 and 11: it reaches into these packages by reflection.
 OPENED = ("java.lang", "java.util", "java.nio", "sun.nio.ch")
 # A daemon of the bed is never asked by way of a proxy, whatever the environment says.
@@ -68,6 +71,8 @@ class Bed(MountedBed):
         # To a client it is like MUST_CACHE, which is what the description tells.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
+        # Every daemon and mount writes what its calls took there, or else in the bed's folder.
+        "trace": False, "trace_directory": "", "trace_interval": "2 s",
     }  # fmt: skip
 
     @classmethod
@@ -82,6 +87,8 @@ class Bed(MountedBed):
     def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
         """Java and libfuse are there, and Alluxio's jars are downloaded."""
         super().prepare(parameters, notify)
+        if parameters["trace"]:
+            agent_jar(notify)
         try:
             ctypes.CDLL(LIBFUSE)
         except OSError as error:
@@ -142,8 +149,29 @@ class Bed(MountedBed):
         except (OSError, ValueError, HTTPException):
             return None
 
-    def java_command(self, main: str, *arguments: str, **own: str) -> list[str]:
-        """A command that runs a main class of Alluxio's; `own` are properties of this process."""
+    def trace_options(self, process: str) -> list[str]:
+        """What makes a JVM write its profile; nothing in a bed without `trace`."""
+        if not (self.parameters["trace"] and process):
+            return []
+        told = self.parameters["trace_directory"]
+        folder = Path(told).absolute() if told else self.folder / "profiles"
+        service = process.partition("-")[0]
+        interval_s = self.parameters["trace_interval"]
+        return [java_option(agent_jar(), POINTS, folder, service, process, interval_s)]
+
+    def client_environment(self) -> dict[str, str]:
+        """For a command in the client's host: where the file system is mounted."""
+        return {**os.environ, "DFSLAB_MOUNT": str(self.mount_point)}
+
+    def client_command(self, words: Sequence[str]) -> list[str]:
+        """The command in the client's host, where the mount is."""
+        return self.clients[0].command(words)
+
+    def java_command(self, main: str, *arguments: str, process: str = "", **own: str) -> list[str]:
+        """A command that runs a main class of Alluxio's; `own` are properties of this process.
+
+        One with a `process` name is traced under it, in a bed that is traced.
+        """
         heap_mib = int(self.parameters["heap"]) // MIB
         # These four are not accepted from the configuration file.
         properties = {
@@ -160,6 +188,7 @@ class Bed(MountedBed):
             "-Djava.net.preferIPv4Stack=true",
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
             *(f"-D{key}={value}" for key, value in properties.items()),
+            *self.trace_options(process),
             "-cp", os.pathsep.join((str(self.configuration), f"{_jars()}/*")), main, *arguments,
         ]  # fmt: skip
 
@@ -227,7 +256,7 @@ class Bed(MountedBed):
 
     def _launch(self, host: Host, name: str, main: str, own: Mapping[str, str],
                 ready: Any, stage: int, *arguments: str) -> None:  # fmt: skip
-        words = self.java_command(main, *arguments, **own)
+        words = self.java_command(main, *arguments, process=name, **own)
         self.run_in(host, name, words, ready, stage, JAVA_LIMIT_S)
 
     def _master_serves(self) -> bool:

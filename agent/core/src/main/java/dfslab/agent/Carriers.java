@@ -3,12 +3,14 @@ package dfslab.agent;
 import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 
 /** The causes that objects carry from thread to thread; a carrier's end is the entry's end. */
 public final class Carriers {
   static final int LIMIT = 65_536;
   private static final ConcurrentHashMap<Object, Context> CAUSES = new ConcurrentHashMap<>();
   private static final ReferenceQueue<Object> ENDED = new ReferenceQueue<>();
+  private static final LongAdder LOST = new LongAdder();
 
   private Carriers() {}
 
@@ -58,10 +60,19 @@ public final class Carriers {
     for (Object ended = ENDED.poll(); ended != null; ended = ENDED.poll()) {
       CAUSES.remove(ended);
     }
-    if (carrier == null || cause == null || CAUSES.size() >= LIMIT) {
+    if (carrier == null || cause == null) {
+      return;
+    }
+    if (CAUSES.size() >= LIMIT) {
+      LOST.increment();
       return;
     }
     CAUSES.put(new Key(carrier, ENDED), cause);
+  }
+
+  /** Hand-overs for which there was no room: what follows them has no cause. */
+  static long lost() {
+    return LOST.sum();
   }
 
   /** Goes on with what the carrier stands for; the answer goes to {@link Recorder#exit}. */

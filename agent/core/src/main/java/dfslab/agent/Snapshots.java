@@ -146,6 +146,7 @@ final class Snapshots implements Runnable {
     json.key("losses").open('{');
     json.key("too_deep").number(tooDeep);
     json.key("misplaced").number(misplaced);
+    json.key("hand_overs").number(Carriers.lost());
     json.key("exemplars_left_out").number(leftOut);
     json.close('}');
     points(json);

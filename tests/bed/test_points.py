@@ -1,0 +1,73 @@
+"""Every line of a points file names a class and a method that its system's own jars have."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from dfslab import discover
+from dfslab.beds.cache import maven_jars
+from dfslab.filesystems.alluxio import bed as alluxio
+from dfslab.filesystems.hdfs import bed as hdfs
+
+pytestmark = pytest.mark.bed
+ACTIONS = ("point", "capture", "resume", "advice")
+JARS = {
+    "hdfs": lambda: hdfs.Bed._jars(hdfs.Bed.parse({}), print),
+    "alluxio": lambda: maven_jars(
+        f"alluxio-{alluxio.VERSION}", alluxio.POM, {"alluxio.version": alluxio.VERSION}, print
+    ),
+}
+
+
+def cuts(text: str) -> list[tuple[str, str]]:
+    """Class and method of every line that changes code; comments end a line."""
+    lines = [re.sub(r"(^|\s)#.*", "", line).split() for line in text.splitlines()]
+    return [(words[1], words[2]) for words in lines if words and words[0] in ACTIONS]
+
+
+def declared(said: str, owner: str) -> set[str]:
+    """The methods of one class as javap says them, with the simple names of their types."""
+    found = set()
+    while "<" in said:
+        said = re.sub(r"<[^<>]*>", "", said)
+    for name, types in re.findall(r"([\w$.]+)\(([^)]*)\)", said):
+        words = [re.split(r"[.$]", word.strip().replace("...", "[]"))[-1]
+                 for word in types.split(",") if word.strip()]  # fmt: skip
+        name = "<init>" if name == owner else name
+        found |= {name, f"{name}({','.join(words)})"}
+    return found
+
+
+def missing(jars: Path, text: str) -> list[str]:
+    """The lines whose class or method is not there."""
+    wanted = cuts(text)
+    owners = sorted({owner for owner, _ in wanted})
+    class_path = ":".join(str(jar) for jar in jars.glob("*.jar"))
+    command = ["javap", "-p", "-cp", class_path, *owners]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
+    # Each class ends with a brace in the first column.
+    classes = {
+        found[1]: declared(part[found.end():], found[1])
+        for part in said.split("\n}\n") if (found := re.search(r"class ([\w$.]+)", part))
+    }  # fmt: skip
+    return [
+        f"{owner} {method}" for owner, method in wanted
+        if not any(fnmatchcase(name, method.replace("[", "[[]")) for name in classes.get(owner, ()))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("system", JARS)
+def test_what_a_points_file_names_is_in_the_jars(system):
+    text = (discover.file_system(system).folder / "points.txt").read_text()
+    assert len(cuts(text)) > 30
+    owner, method = cuts(text)[0]
+    # What no jar has is seen, or the rest would say nothing.
+    wrong = [f"{owner} {method}(NoSuchType)", f"{owner} noSuchMethod", f"{owner}2 {method}"]
+    assert (
+        missing(JARS[system](), text + "\n".join(f"point {line} x service" for line in wrong))
+        == wrong
+    )
