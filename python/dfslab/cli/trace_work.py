@@ -102,7 +102,7 @@ def profile(files: Sequence[Path], sampled: float = 1.0, scheduler: str = "") ->
     a `scheduler` the nodes of a Dask cluster read the files.
     """
     if not 0 < sampled <= 1:
-        raise InputError("--sampled", str(sampled), "must be above 0 and at most 1")
+        raise InputError("--sampled", sampled, "must be above 0 and at most 1")
     found = _existing(files)
     if not _of_jvms(found):
         options = {"sampled": sampled}
@@ -110,7 +110,7 @@ def profile(files: Sequence[Path], sampled: float = 1.0, scheduler: str = "") ->
             return tracing.spread(found, scheduler, options)
         return tracing.profile(found, options)
     if sampled != 1:
-        raise InputError("--sampled", str(sampled), "is for spans; these files hold every call")
+        raise InputError("--sampled", sampled, "is for spans; these files hold every call")
     read = _spread(found, scheduler) if scheduler else _profiles(found)
     top = callprofile.merge(read)
     merged = callprofile.summary(read, top)
