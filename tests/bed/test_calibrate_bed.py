@@ -36,6 +36,7 @@ bed = {bed}
 name = "sequential_read"
 file_size = "1 MiB"
 operations_per_client = 2
+cache = "cold"
 [run]
 methods = ["sequence"]
 repetitions = 1
@@ -54,10 +55,9 @@ def test_a_beds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkeypatc
     for name, seconds in (("DISK_S", 0.6), ("DISK_SKIP_S", 0.3), ("STREAM_S", 0.4)):
         monkeypatch.setattr(calibrate_bed.hardware, name, seconds)
     given, profile = tmp_path / "given.toml", tmp_path / "profile.toml"
-    network = '[deployment.network]\nlatency = "5 ms"\n'
     # How well the bed keeps to what is declared is another test's question.
     loose = "[deployment]\ntolerance = 1\n"
-    given.write_text(scenario(LIMITS, network, "true", loose))
+    given.write_text(scenario(LIMITS, "", "true", loose))
     said = CliRunner().invoke(app, ["calibrate", str(given), "-o", str(profile), "--repeats", "2",
                                     "--json"])  # fmt: skip
     assert said.exit_code == 0, said.output
@@ -72,7 +72,7 @@ def test_a_beds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkeypatc
         assert 20e6 / 10 < group.disk.read_rate < 1.3 * 20e6
         assert 30e6 / 10 < group.disk.write_rate < 1.3 * 30e6
         assert 10e6 / 10 < group.adapter.bandwidth < 1.3 * 10e6
-    assert 4e-3 < deployment.network.latency < 50e-3
+    assert 0 < deployment.network.latency < 0.2
     predicted = CliRunner().invoke(app, ["predict", str(named), "--method", "sequence", "--json"])
     assert predicted.exit_code == 0, predicted.output
     (result,) = json.loads(predicted.stdout)
