@@ -103,7 +103,8 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
     deployment = build(Deployment, {"node": nodes})
     values = {"network_latency": 5e-5, "loopback_latency": 0.0, "file_size": 3e6,
               "transfer_size": 131072.0, "clients": 1.0, "direct": 0.0, "cold": 0.0,
-              "fsync": 1.0, "scattered": 0.0, "entries": 10.0, "kept": 0.0}  # fmt: skip
+              "fsync": 1.0, "scattered": 0.0, "entries": 10.0, "kept": 0.0, "first": 0.25,
+              "initial_window": 14480.0}  # fmt: skip
     values |= {p.key: float(p.default) for p in system.parameters}
     for role in system.roles:
         for kind, number in (("frequency", 2.5e9), ("nic_bandwidth", 1e12), ("nic_latency", 0.0),

@@ -11,8 +11,9 @@ from dfslab import discover
 from dfslab.models.prediction import Situation
 from dfslab.spec.scenario import Point
 
-# How many files there are follows from their size; what is a name here is not a number, too.
-FOLLOWS_FROM_OTHERS = ("entries", "direct", "cold", "fsync", "scattered")
+# How many files there are, and which is first, follow from size and number; what is a
+# name here is not a number, too.
+FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
 
 
 def describe(point: Point) -> dict[str, float | str]:
