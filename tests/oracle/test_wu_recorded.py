@@ -14,9 +14,10 @@ from dfslab.studies.server_law import server_law
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 RECORDED = ("wu-write", "wu-read")
-# Errors and coverage that are asked for. Reads of three repetitions miss that by a percent.
-LEAST_COVERAGE = 0.80
-MOST_ERROR_OF = {"wu-write": 0.15, "wu-read": 0.16}
+# Errors and coverage that are asked for. An open is above the noise at four points only, and misses
+# that by less than a percent there.
+MOST_ERROR, LEAST_COVERAGE = 0.15, 0.80
+MOST_ERROR_OF = {"open": 0.16, "open/getBlockLocations": 0.16}
 STEPS = {"wu-write": ("create", "write", "close", "create/create", "write/addBlock",
                       "close/complete"),
          "wu-read": ("open", "read", "open/getBlockLocations")}  # fmt: skip
@@ -50,13 +51,13 @@ def test_held_out_sizes_and_deployment_are_predicted(name):
     scores = found.held_out[f"{operation}: whole"]
     fitted = scores["fitted"]
     assert fitted.n >= 5
-    assert fitted.median_abs_error <= MOST_ERROR_OF[name]
+    assert fitted.median_abs_error <= MOST_ERROR
     assert fitted.coverage_90 >= LEAST_COVERAGE
     assert fitted.median_abs_error < 0.5 * scores["serial"].median_abs_error
     assert fitted.median_abs_error < 0.5 * scores["mean"].median_abs_error
     for step in STEPS[name]:
         call = found.held_out[f"{operation}: {step}"]["fitted"]
-        assert call.median_abs_error <= MOST_ERROR_OF[name], step
+        assert call.median_abs_error <= MOST_ERROR_OF.get(step, MOST_ERROR), step
         assert call.coverage_90 >= LEAST_COVERAGE, step
         assert found.floors[f"{operation}: {step}"].judged == call.n
 

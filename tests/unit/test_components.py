@@ -62,6 +62,17 @@ def test_the_page_draws_throughput_against_block_size():
     assert all(words in drawn for words in ("1 client", "4 clients", "8 clients"))
 
 
+@pytest.mark.parametrize("level", ["packet", "chunk", "flow"])
+def test_the_level_of_the_network_is_chosen(level):
+    point = small()[0]
+    asked = point.scenario.with_overrides({"run.network_level": level}).points()[0]
+    method = discover.method("components")
+    found, every = method.run(asked), method.run(point)
+    assert list(found.detail["levels"]) == [level]
+    rate = every.detail["levels"][level]["throughput_bytes_per_s"]
+    assert found.metrics["throughput_bytes_per_s"].value == pytest.approx(rate)
+
+
 def test_a_file_system_without_a_net_of_its_own_is_refused():
     scenario = read_scenario(FIGURES.parent / "quickstart.toml", [])
     with pytest.raises(InputError, match=r"net of its own"):

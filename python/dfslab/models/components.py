@@ -90,17 +90,24 @@ class Components:
 
     def _simulate(self, situation: Situation) -> Any:
         net = _own_net(situation)
-        return _fired(net, net.setup_of(situation), situation)
+        grain = _grains(net, situation)[0]
+        return _fired(net, replace(net.setup_of(situation), grain=grain), situation)
 
     def _levels(self, situation: Situation) -> Levels:
-        """The answer at every level of detail of the network and its cost, the finest first."""
+        """The answer at every level of detail that is asked for and its cost, the finest first."""
         net = _own_net(situation)
         found = {}
-        for grain in net.GRAINS:
+        for grain in _grains(net, situation):
             began_s = time.process_time()
             one = _fired(net, replace(net.setup_of(situation), grain=grain), situation)
             found[grain] = one, time.process_time() - began_s
         return found
+
+
+def _grains(net: Any, situation: Situation) -> Sequence[str]:
+    """The levels of detail of the network that the scenario asks for, the finest first."""
+    asked = situation.scenario.run.network_level
+    return [grain for grain in net.GRAINS if asked in ("all", grain)]
 
 
 def _fired(net: Any, setup: Any, situation: Situation) -> Any:

@@ -106,6 +106,9 @@ class Run(Model):
     count_calls: bool = Field(
         False, description="Count system calls and servers' calls of an operation, in extra runs"
     )
+    network_level: Literal["all", "packet", "chunk", "flow"] = Field(
+        "all", description="How fine components moves data; all: each, and the finest answers"
+    )
     fault: list[Fault] = Field(
         default_factory=list, description="What happens to a bed while its clients run"
     )
