@@ -25,14 +25,19 @@ def extended(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     name = whole.pop(KEY)
     if not isinstance(name, str) or not name:
         raise InputError(KEY, name, "must be the name of a scenario file")
-    try:
-        given = tomllib.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(KEY, name, f"cannot be read: {reason}") from error
+    given = named(name, KEY, folder)
     if KEY in given:
         raise InputError(KEY, name, f"has a base itself, {given[KEY]}; name that one or none")
     return filled(whole, given)
+
+
+def named(name: str, key: str, folder: Path) -> dict[str, Any]:
+    """The table in a file that a scenario's `key` names, seen from the scenario's folder."""
+    try:
+        return tomllib.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(key, name, f"cannot be read: {reason}") from error
 
 
 def filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,11 @@ name, else the profile's only one. What the scenario writes itself stays as it i
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dfslab.spec.base import filled
+from dfslab.spec.base import filled, named
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
 
@@ -68,11 +67,7 @@ def _read(name: Any, key: str, folder: Path) -> dict[str, Any]:
         return {}
     if not isinstance(name, str):
         raise InputError(key, name, "must be the name of a file that `dfslab calibrate` wrote")
-    try:
-        table = tomllib.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(key, name, f"cannot be read: {reason}") from error
+    table = named(name, key, folder)
     if set(table) != {"deployment"}:
         raise InputError(key, name, "is no profile: it must hold a deployment and nothing else")
     try:
