@@ -14,6 +14,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from dfslab.cli.lines import LineReporter
 from dfslab.cli.live import LoadView
 from dfslab.fleet.watch import Watch
 from dfslab.spec import units
@@ -127,12 +128,14 @@ class Reporter:
 
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     """Run `work(report)`; `report(done, total, text)` moves the bar. In a terminal whose standard
-    output is not for a program, loads are shown second by second."""
+    output is not for a program, loads are shown second by second; a log gets lines."""
     console = terminal.console(as_json)
+    if not console.is_terminal:
+        return work(LineReporter())
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(),
                TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())  # fmt: skip
     progress = Progress(*columns, console=console, transient=True)
-    if as_json or not console.is_terminal:
+    if as_json:
         with progress:
             return work(Reporter(progress, None))
     view = LoadView()

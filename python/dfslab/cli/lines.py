@@ -1,0 +1,31 @@
+"""How long work tells its progress where nobody watches: a line now and then, for logs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+EVERY_S = 15.0  # what ends earlier says nothing
+
+
+class LineReporter:
+    """`reporter(done, total, text)` prints a line on standard error at most every `EVERY_S`
+    seconds: minutes since the start, share done, what is being done."""
+
+    watch = None  # loads are shown second by second in terminals only
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began_s = clock()
+        self._due_s = self._began_s + EVERY_S
+
+    def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
+        now_s = self._clock()
+        if now_s < self._due_s:
+            return
+        self._due_s = now_s + EVERY_S
+        minutes, seconds = divmod(int(now_s - self._began_s), 60)
+        share = 100 * done / total if total else 0.0
+        print(f"{minutes:3d}:{seconds:02d} {share:3.0f} % {text}", file=sys.stderr, flush=True)

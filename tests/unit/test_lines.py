@@ -1,0 +1,18 @@
+"""Progress in a log: nothing at first, then a line at most every fifteen seconds."""
+
+from dfslab.cli.lines import LineReporter
+
+
+def test_a_log_gets_a_line_now_and_then(capsys):
+    now_s = [100.0]
+    report = LineReporter(lambda: now_s[0])
+    for second in range(0, 60):
+        now_s[0] = 100.0 + second
+        report(second, 60, f"step {second}")
+    told = capsys.readouterr()
+    assert told.out == "", "standard output is for results"
+    assert told.err.splitlines() == [
+        "  0:15  25 % step 15",
+        "  0:30  50 % step 30",
+        "  0:45  75 % step 45",
+    ]
