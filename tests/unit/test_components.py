@@ -105,6 +105,25 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
     return told
 
 
+def test_a_traces_own_times_hold_calls_back():
+    """Reads that are far apart begin when they are due; close together they wait for each other."""
+    told = [Done(0, "open", 0, 0, 0, 0)]
+    told += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
+    setup = traced([])
+
+    def ends_s(times):
+        return simulate(replace(setup, calls=calls_of(told, 4, 64 * KIB, False, times))).time_s
+
+    closed_s = ends_s([])
+    # A client that waits for nothing but the clock ends one read after the last is due.
+    last_s = ends_s([0.1 * at for at in range(11)])
+    assert 1.0 < last_s < 1.0 + closed_s
+    assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
+    # A whole file is due with its first call.
+    whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, 4, 64 * KIB, False, [0.0, 3.0])
+    assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
+
+
 def test_stripes_of_any_range_lie_on_their_servers():
     assert shares_of(0, 4 * 65536, 4, 65536, 0) == (65536,) * 4
     assert shares_of(60_000, 10_000, 4, 65536, 3) == (4464, 0, 0, 5536)

@@ -236,6 +236,84 @@ def test_lists_that_do_not_fit_name_the_inscription(old, new, words):
     assert "\n" not in str(caught.value)
 
 
+PACKETS = """<workspaceElements><cpnet><globbox>
+  <color id="c1"><id>NO</id><int/></color>
+  <color id="c3"><id>TEXT</id><string/></color>
+  <color id="c4"><id>PACKET</id><product><id>NO</id><id>TEXT</id></product></color>
+  <color id="c5"><id>PACKETS</id><list><id>PACKET</id></list></color>
+  <color id="c6"><id>SENT</id><record><recordfield><id>no</id><id>NO</id></recordfield>
+    <recordfield><id>left</id><id>PACKETS</id></recordfield></record></color>
+  <var id="v1"><type><id>NO</id></type><id>n</id></var>
+  <var id="v2"><type><id>TEXT</id></type><id>s</id></var>
+  <var id="v3"><type><id>PACKETS</id></type><id>q</id></var>
+  <var id="v4"><type><id>PACKET</id></type><id>p</id></var>
+</globbox><page id="page"><pageattr name="top"/>
+  <place id="p1"><text>queue</text><type><text>PACKETS</text></type>
+    <initmark><text>1`[(1,"a"),(2,"b"),(5,"a")]</text></initmark></place>
+  <place id="p2"><text>sent</text><type><text>SENT</text></type></place>
+  <place id="p3"><text>lost</text><type><text>PACKET</text></type></place>
+  <trans id="t1"><text>send</text><cond><text>[n &lt; 3]</text></cond></trans>
+  <arc id="a1" orientation="PtoT"><transend idref="t1"/><placeend idref="p1"/>
+    <annot><text>(n,s)::q</text></annot></arc>
+  <arc id="a2" orientation="TtoP"><transend idref="t1"/><placeend idref="p1"/>
+    <annot><text>q^^[(n + 10, s)]</text></annot></arc>
+  <arc id="a3" orientation="TtoP"><transend idref="t1"/><placeend idref="p2"/>
+    <annot><text>{no=n, left=(0,"z")::q}</text></annot></arc>
+  <trans id="t2"><text>lose</text><cond><text>[#1 p = 5]</text></cond></trans>
+  <arc id="a4" orientation="PtoT"><transend idref="t2"/><placeend idref="p1"/>
+    <annot><text>p::q</text></annot></arc>
+  <arc id="a5" orientation="TtoP"><transend idref="t2"/><placeend idref="p3"/>
+    <annot><text>p</text></annot></arc>
+  <arc id="a6" orientation="TtoP"><transend idref="t2"/><placeend idref="p3"/>
+    <annot><text>(#1 (hd q), #2 p)</text></annot></arc>
+</page></cpnet></workspaceElements>"""
+
+
+def test_a_queue_of_packets_is_a_list_of_products():
+    document = cpn.read(PACKETS)
+    texts = {one["name"]: one for one in document["places"]}
+    (first,) = texts["queue"]["initial"]
+    assert [number for number, _ in first[0]] == [1, 2, 5]
+
+    def ends(net):
+        game = engine.Game(net)
+        while game.enabled():
+            game.step()
+        return game.state["marking"]
+
+    a, b = (first[0][at][1] for at in (0, 1))
+    found = ends(document)
+    (z,) = {text for _, left in found["sent"] for number, text in left if number == 0}
+    assert found == {
+        "sent": [[1, [[0, z], [2, b], [5, a]]], [2, [[0, z], [5, a], [11, a]]]],
+        "lost": [[5, a], [11, a]],
+    }
+    # Written and read again, it is the same net.
+    again = ends(cpn.read(cpn_write.write(document)))
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("q^^[(n + 10, s)]", "q^^[(n + 10, s, 1)]", "does not fit colour set PACKET"),
+        ("q^^[(n + 10, s)]", "q^^[(s, n)]", "the record's field f2 is an enumeration, not int"),
+        ("(n,s)::q", "(n,s,n)::q", "does not fit colour set PACKET"),
+        ("[#1 p = 5]", "[p = (5, 5, 5)]", "it fits no colour set in a list"),
+        ("[#1 p = 5]", "[#3 p = 5]", "a record has no field 'f3'"),
+        ('(2,"b")', "2", "does not fit|is no value of PACKET"),
+        ("<list><id>PACKET</id>", "<list><id>PACKETS</id>", "is no colour set"),
+        ("<color id=\"c6\">", "<color id=\"c7\"><id>L</id><list><id>PACKETS</id></list></color>"
+         "<color id=\"c6\">", "lists of the subset hold single values"),
+    ],
+)  # fmt: skip
+def test_records_that_do_not_fit_name_the_inscription(old, new, words):
+    assert old in PACKETS
+    with pytest.raises(InputError, match=words) as caught:
+        engine.check(cpn.read(PACKETS.replace(old, new, 1)))
+    assert "\n" not in str(caught.value)
+
+
 def test_precedence_is_that_of_ml():
     assert parse("1+2*3", "t") == parse("1+(2*3)", "t")
     assert parse("a=1 andalso b=2 orelse c", "t") == parse("((a=1) andalso (b=2)) orelse c", "t")

@@ -138,6 +138,46 @@ def test_a_queue_of_lists_is_fired_and_explored():
     assert "reverse(q.ids)" in draw.mermaid(net, game.state["marking"])
 
 
+def dispatcher() -> Net:
+    """Jobs join a queue as a list of records; a server takes the first, and long jobs come back."""
+    net = Net("dispatcher")
+    kind = net.enum("kind", "read", "write")
+    job = net.colour("job", id=int, size=float, kind=kind)
+    line = net.colour("line", jobs=[job])
+    new = net.place("new", job, [(1, 2.0, "read"), (2, 1.0, "write")])
+    queue, done = net.place("queue", line, [[(7, 1.5, "read")]]), net.place("done", job)
+    takes = [Take(queue, "q")]
+    net.transition("join", [Take(new, "j"), *takes], [Put(queue, ["append(q.jobs, j)"])],
+                   guard="!contains(q.jobs, j)", priority=1)  # fmt: skip
+    net.transition("serve", takes, [Put(queue, ["tail(q.jobs)"], "head(q.jobs).size"),
+                                    Put(done, "head(q.jobs)")],
+                   guard="q.jobs != [] && head(q.jobs).size < 2")  # fmt: skip
+    net.transition(
+        "slice", takes,
+        [Put(queue, ["append(tail(q.jobs), job(head(q.jobs).id, head(q.jobs).size - 1, write))"])],
+        guard="q.jobs != [] && head(q.jobs).size >= 2",
+    )  # fmt: skip
+    return net
+
+
+def test_a_queue_of_records_is_fired_and_explored():
+    net = dispatcher()
+    (report,) = run(net)
+    assert (report["end_time_ns"], report["firings"]) == (3_500_000_000, 6)
+    game = Game(net)
+    while game.enabled():
+        game.step()
+    assert game.state["marking"] == {
+        "queue": [[[]]],
+        "done": [[7, 1.5, "read"], [2, 1.0, "write"], [1, 1.0, "write"]],
+    }  # fmt: skip
+    found = state_space(net)
+    # Either job may join at each point of the way, so there are many ways to few ends.
+    assert found["markings"] > 10
+    assert found["bounds"]["done"] == [0, 3]
+    assert "job(head(q.jobs).id" in draw.mermaid(net, game.state["marking"])
+
+
 def test_lists_that_are_dropped_make_room():
     """A ring of numbers turned for long: every turn makes new lists, memory holds a few."""
     net = Net("ring")

@@ -72,6 +72,17 @@ def without(net: dict, key: str) -> dict:
     return net
 
 
+def recorded(held="list job", initial=(), guard="a.jobs != []", token="a") -> dict:
+    """A net whose only place holds lists of records."""
+    return {
+        "name": "records",
+        "colours": {"job": [["id", "int"], ["size", "real"]], "line": [["jobs", held]]},
+        "places": [{"name": "p", "colour": "line", "initial": list(initial)}],
+        "transitions": [{"name": "t", "guard": guard, "in": [{"place": "p", "var": "a"}],
+                         "out": [{"place": "p", "token": token, "delay": 1}]}],
+    }  # fmt: skip
+
+
 def listed(initial=(), discipline="fifo", guard="a.q != []", token="a") -> dict:
     return {
         "name": "lists", "enums": {"hue": ["red", "blue"]},
@@ -174,6 +185,19 @@ MALFORMED = [
     (listed(guard="[1, 2 == []"), "expected ']'"),
     (listed(guard="[1,] == a.q"), "expected a number, a name, '(' or '['"),
     (listed(guard="a.q[0] == 1"), "found '[', expected an operator or the end"),
+    (recorded("list line"), "unknown type 'list line'"),
+    (recorded(initial=[[[[1, 2.0, 3]]]]), "field jobs is a record, but the value is [[1,2.0,3]]"),
+    (recorded(initial=[[[[1, "x"]]]]), "field jobs is real, but the value is [[1,\"x\"]]"),
+    (recorded(guard="job(1) == head(a.jobs)"), "job() takes 2 arguments, not 1"),
+    (recorded(guard="job(1, true) == head(a.jobs)"), "the record's field size is real, not bool"),
+    (recorded(guard="head(a.jobs) == 1"), "'==' takes two numbers, not a record and int"),
+    (recorded(guard="head(a.jobs).width > 1"), "a record has no field 'width' (known: id, size)"),
+    (recorded(guard="a.jobs.id == 1"), "a list of records has no field 'id'"),
+    (recorded(guard="a == a"), "'a' is a whole token; name one field"),
+    (recorded(guard="contains(a.jobs, 1)"), "contains() takes a record here, not int"),
+    (recorded(token="head(a.jobs)"), "the token is a record of another colour than the place's"),
+    (recorded(token="tail(a.jobs)"), "the token is a list of records, expected a record"),
+    (recorded(token=["[job(1, 2), 3]"]), "a list holds one type, not a record and int"),
     (listed(token=["cons(a.q, 1)", "a.h"]), "cons() takes a list, not int"),
     (listed(token=["append(a.q, 1.5)", "a.h"]), "append() takes int here, not real"),
     (listed(token=["concat(a.q, a.h)", "a.h"]), "concat() takes a list of int here"),

@@ -94,6 +94,27 @@ def test_stops():
     assert (until["reason"], until["monitors"][0]["count"]) == ("until", 7)
 
 
+def test_a_deadlock_is_told_with_the_places_where_tokens_are_left():
+    """Two who each hold what the other waits for."""
+    takes = [("left", "a", "b"), ("right", "b", "a")]
+    places = [{"name": name, "colour": "unit", "initial": [[]]} for name in ("a", "b")]
+    transitions = []
+    for who, first, second in takes:
+        places.append({"name": f"{who}_holds", "colour": "unit"})
+        places.append({"name": f"{who}_waits", "colour": "unit", "initial": [[]]})
+        holds, waits = {"place": f"{who}_holds"}, {"place": f"{who}_waits"}
+        transitions += [
+            {"name": f"{who}_takes", "in": [waits, {"place": first}], "out": [holds]},
+            {"name": f"{who}_works", "in": [holds, {"place": second}], "out": [waits]},
+        ]
+    net = {"name": "clasp", "colours": {"unit": []}, "places": places, "transitions": transitions}
+    answer = run(net)
+    assert (answer["reason"], answer["firings"]) == ("dead", 2)
+    assert answer["left"] == {"left_holds": 1, "right_holds": 1}
+    stopped = run(net, max_firings=1)
+    assert "left" not in stopped
+
+
 def test_log_counts_what_it_drops():
     answer = run(queue_net(order=range(50)), monitors=[{**LOG, "limit": 20}])
     log = answer["monitors"][0]

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.spec import replay, strace
+from dfslab.spec import dxt, replay, strace
 from dfslab.spec.model import InputError
 from dfslab.spec.stream import checked
 from dfslab.workloads.replay import Parameters
@@ -94,8 +95,41 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
     assert _core.prepared_bytes(json.dumps(spec)) == 8197
 
 
+# A run of sixteen processes that writes one file through MPI-IO, as Darshan's own tests have it.
+LOGS = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
+SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
+
+
+def test_a_darshan_log_is_read_by_darshans_package():
+    found = replay.load(SIMPLE, "darshan", "/", "/", 1)
+    told = [(one["operation"], one["file"], one["offset_bytes"], one["size_bytes"])
+            for one in found.given]  # fmt: skip
+    # MPI-IO's call of 4000 bytes and the one of POSIX below it move the same bytes once.
+    assert told == [("open", 0, 0, 0), ("pwrite", 0, 0, 40),
+                    ("open", 1, 0, 0), ("pwrite", 1, 0, 4000)]  # fmt: skip
+    assert found.starts_s == pytest.approx([0, 0, 0.000838, 0.000838], abs=1e-6)
+
+
+def test_what_is_no_log_with_dxt_is_refused_in_a_line(tmp_path):
+    text = tmp_path / "text"
+    text.write_text(DXT)
+    plain = LOGS / "examples" / "example_logs" / "example.darshan"
+    for path, words in ((text, "is no Darshan log"), (plain, "has no DXT records")):
+        with pytest.raises(InputError, match=words) as caught:
+            replay.load(path, "darshan", "/", "/", 1)
+        assert "\n" not in str(caught.value)
+
+
+def test_of_two_levels_the_lower_counts():
+    lower = " X_POSIX  1 write 0 262144 262144 0.0031 0.0035"
+    both = [line.replace("X_POSIX", "X_MPIIO") for line in DXT.splitlines()[:5]] + [lower]
+    assert len(dxt.text(DXT.splitlines())) == 3
+    assert [one.start_s for one in dxt.text(both)] == [0.0031], "MPI-IO's call is the same bytes"
+    assert len(dxt.text(both[:-1])) == 1, "alone it is all that is known"
+
+
 def test_dxt_and_recorded_streams(tmp_path):
-    found = replay.replay(replay.dxt(DXT.splitlines()), 2)
+    found = replay.replay(dxt.text(DXT.splitlines()), 2)
     told = [(one["operation"], one["client"], one["offset_bytes"], one["size_bytes"])
             for one in found.given]  # fmt: skip
     assert told == [

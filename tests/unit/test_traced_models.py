@@ -172,7 +172,9 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))
     assert closed.value("rate_per_s") > 10 * found.value("rate_per_s")
-    with pytest.raises(InputError, match=r"rate_factor.*only petri .* without sequence it runs"):
+    with pytest.raises(
+        InputError, match=r"rate_factor.*only components, petri .* without sequence it runs"
+    ):
         check(scenario(path, ["petri", "sequence"], **at_times))
 
 

@@ -68,6 +68,8 @@ pub enum FieldType {
     Bool,
     /// A value of the enumeration with that index.
     Enum(u16),
+    /// A record of the colour with that index, as lists hold it; no field has it.
+    Record(u16),
     /// Any number of elements of one type.
     List(Element),
 }
@@ -85,6 +87,8 @@ pub enum Element {
     Bool,
     /// A value of the enumeration with that index.
     Enum(u16),
+    /// A record of the colour with that index, all of whose fields are single values.
+    Record(u16),
 }
 
 impl Element {
@@ -95,6 +99,7 @@ impl Element {
             FieldType::Real => Some(Element::Real),
             FieldType::Bool => Some(Element::Bool),
             FieldType::Enum(at) => Some(Element::Enum(at)),
+            FieldType::Record(at) => Some(Element::Record(at)),
             FieldType::List(_) => None,
         }
     }
@@ -107,6 +112,7 @@ impl Element {
             Element::Real => Some(FieldType::Real),
             Element::Bool => Some(FieldType::Bool),
             Element::Enum(at) => Some(FieldType::Enum(at)),
+            Element::Record(at) => Some(FieldType::Record(at)),
         }
     }
 }
@@ -125,25 +131,35 @@ impl TryFrom<Written> for NetDefinition {
                 Some(FieldType::Enum(at as u16))
             }
         };
+        // Records in lists are of single values, so that no value contains itself.
+        let record = |name: &str| {
+            let at = written.colours.keys().position(|colour| colour == name)?;
+            let plain = |field: &(String, String)| single(&field.1).is_some();
+            let fits = written.colours[name].iter().all(plain);
+            fits.then_some(Element::Record(at as u16))
+        };
         let kind = |name: &str| match name.strip_prefix("list ") {
-            Some(element) => single(element).and_then(Element::of).map(FieldType::List),
+            Some(element) => single(element)
+                .and_then(Element::of)
+                .or_else(|| record(element))
+                .map(FieldType::List),
             None => single(name),
         };
         let mut colours = BTreeMap::new();
-        for (colour, fields) in written.colours {
+        for (colour, fields) in &written.colours {
             let mut typed = Vec::with_capacity(fields.len());
             for (field, name) in fields {
-                let Some(kind) = kind(&name) else {
+                let Some(kind) = kind(name) else {
                     let names = enums.iter().map(|entry| entry.0.as_str());
                     let names = known(names.chain(["int", "real", "bool"]));
                     return Err(format!(
                         "colour {colour}, field {field}: unknown type '{name}' ({names}, and \
-                         lists of these, as in 'list int')"
+                         lists of these, as in 'list int', or of a colour of them)"
                     ));
                 };
-                typed.push((field, kind));
+                typed.push((field.clone(), kind));
             }
-            colours.insert(colour, typed);
+            colours.insert(colour.clone(), typed);
         }
         Ok(Self {
             name: written.name,
@@ -175,7 +191,9 @@ impl fmt::Display for FieldType {
             FieldType::List(Element::Int) => "a list of int",
             FieldType::List(Element::Real) => "a list of real",
             FieldType::List(Element::Bool) => "a list of bool",
+            FieldType::Record(_) => "a record",
             FieldType::List(Element::Enum(_)) => "a list of an enumeration",
+            FieldType::List(Element::Record(_)) => "a list of records",
         })
     }
 }
@@ -294,6 +312,20 @@ impl NetDefinition {
     /// Reads a net from JSON; the message names the key, the value and the line.
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| NetError::input("net", error.to_string()))
+    }
+
+    /// The fields of a colour by its index.
+    pub(crate) fn fields_of(&self, colour: u16) -> &[(String, FieldType)] {
+        let fields = self.colours.values().nth(usize::from(colour));
+        fields.expect("types name colours that there are")
+    }
+
+    /// The index of a colour whose records some list holds; of others there are no such values.
+    pub(crate) fn listed(&self, colour: &str) -> Option<u16> {
+        let at = self.colours.keys().position(|name| name == colour)? as u16;
+        let kind = FieldType::List(Element::Record(at));
+        let mut fields = self.colours.values().flatten();
+        fields.any(|field| field.1 == kind).then_some(at)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A row holds the number of a list's first cell. Because every cell is made once, two lists are
 //! equal where their numbers are, and joins, guards and markings compare them like ints. Cells that
-//! no token leads to are found by a sweep when their number has doubled.
+//! no token leads to are found by a sweep when their number has doubled. A record in a list is a
+//! short list of its fields.
 
 use std::collections::HashMap;
 
@@ -101,6 +102,12 @@ impl Lists {
         Ok(u64::from(made))
     }
 
+    /// The record of some fields.
+    pub(crate) fn record(&mut self, words: &[u64]) -> Result<u64, Fault> {
+        let mut fields = words.iter().rev();
+        fields.try_fold(EMPTY, |list, &word| self.prepend(word, list))
+    }
+
     /// Both lists as one; costs as many steps as the first is long.
     pub(crate) fn concat(&mut self, first: u64, second: u64) -> Result<u64, Fault> {
         let elements: Vec<u64> = self.elements(first).collect();
@@ -123,20 +130,33 @@ impl Lists {
         self.known.len() >= self.sweep_at
     }
 
-    /// Frees every cell that no list of `roots` leads to.
-    pub(crate) fn sweep(&mut self, roots: impl Iterator<Item = u64>) {
+    /// Frees every cell that no list of `roots` leads to; with each goes whether it holds records.
+    pub(crate) fn sweep(&mut self, roots: impl Iterator<Item = (u64, bool)>) {
         let mut used = vec![false; self.cells.len()];
-        for root in roots {
+        // Apart from those in use: a cell may belong to a list of ints and to one of records.
+        let mut opened = vec![false; self.cells.len()];
+        for (root, holds_records) in roots {
+            self.mark(root, &mut used);
             let mut at = root;
-            // What follows a used cell was marked with it.
-            while at != EMPTY && !std::mem::replace(&mut used[at as usize], true) {
-                at = u64::from(self.cell(at).tail);
+            while holds_records && at != EMPTY && !opened[at as usize] {
+                opened[at as usize] = true;
+                let Cell { head, tail, .. } = self.cell(at);
+                self.mark(head, &mut used);
+                at = u64::from(tail);
             }
         }
         self.known.retain(|_, cell| used[*cell as usize]);
         let cells = 1..self.cells.len() as u32;
         self.free = cells.rev().filter(|&at| !used[at as usize]).collect();
         self.sweep_at = SWEEP_MIN.max(2 * self.known.len());
+    }
+
+    fn mark(&self, list: u64, used: &mut [bool]) {
+        let mut at = list;
+        // What follows a used cell was marked with it.
+        while at != EMPTY && !std::mem::replace(&mut used[at as usize], true) {
+            at = u64::from(self.cell(at).tail);
+        }
     }
 }
 
@@ -169,12 +189,29 @@ mod tests {
         let kept = list(&mut lists, &[1, 2, 3]);
         list(&mut lists, &[7, 8, 2, 3]);
         let before = lists.cells.len();
-        lists.sweep([kept, EMPTY].into_iter());
+        lists.sweep([(kept, false), (EMPTY, false)].into_iter());
         assert_eq!(lists.elements(kept).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(lists.free.len(), 2, "7 and 8 led to cells that are kept");
         list(&mut lists, &[5, 6]);
         assert_eq!(lists.cells.len(), before);
         assert_eq!(list(&mut lists, &[1, 2, 3]), kept);
+    }
+
+    #[test]
+    fn a_sweep_keeps_the_records_of_a_list() {
+        let mut lists = Lists::default();
+        let one = lists.record(&[5, 6]).expect("short");
+        let two = lists.record(&[7, 6]).expect("short");
+        let kept = list(&mut lists, &[one, two]);
+        lists.record(&[8, 8]).expect("short");
+        // First as ints, whose heads lead nowhere; then as what they are.
+        lists.sweep([(kept, false), (kept, true)].into_iter());
+        let found: Vec<Vec<u64>> = lists
+            .elements(kept)
+            .map(|record| lists.elements(record).collect())
+            .collect();
+        assert_eq!(found, [[5, 6], [7, 6]]);
+        assert_eq!(lists.free.len(), 2, "of 8, 8");
     }
 
     #[test]

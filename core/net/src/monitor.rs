@@ -142,7 +142,7 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
 fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
     match fields
         .iter()
-        .find(|entry| matches!(entry.1, FieldType::List(_)))
+        .find(|entry| matches!(entry.1, FieldType::List(_) | FieldType::Record(_)))
     {
         Some((_, kind)) => Err(NetError::input(
             context,
@@ -417,9 +417,16 @@ pub(crate) fn word_json(net: &Net, lists: Option<&Lists>, word: u64, kind: Field
             let lists = lists.expect("who shows rows has their lists");
             let one = |word| {
                 let kind = element.field_type().expect("an element has a type");
-                word_json(net, None, word, kind)
+                word_json(net, Some(lists), word, kind)
             };
             Json::Array(lists.elements(word).map(one).collect())
+        }
+        FieldType::Record(colour) => {
+            let list = lists.expect("who shows rows has their lists");
+            let fields = net.definition.fields_of(colour).iter();
+            let words = list.elements(word).zip(fields);
+            let values = words.map(|(word, field)| word_json(net, lists, word, field.1));
+            Json::Array(values.collect())
         }
     }
 }

@@ -34,7 +34,8 @@ impl Maker {
             "name": "random",
             "enums": {"hue": ["red", "green", "blue"]},
             "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"], ["h", "hue"],
-                                ["q", "list int"], ["r", "list hue"]]},
+                                ["q", "list int"], ["r", "list hue"], ["s", "list pair"]],
+                        "pair": [["n", "int"], ["y", "real"], ["h", "hue"]]},
             "tables": {"steps": {"edges": [0.0, 1e-6, 3e-6], "weights": [1, 2]}},
             "constants": {"two": 2, "half": 0.5},
             "places": places,
@@ -53,13 +54,16 @@ impl Maker {
                 let hue = self.one_of(&["red", "green", "blue"]);
                 let queue: Vec<usize> = (0..self.below(4)).map(|_| self.below(3)).collect();
                 let hues = &["red", "green"][..self.below(3)];
+                let pairs = (0..self.below(3)).map(|n| json!([n, n as f64 / 2.0, "red"]));
+                let pairs: Vec<Json> = pairs.collect();
                 json!([
                     key,
                     self.below(4),
                     self.below(8) as f64 / 4.0,
                     hue,
                     queue,
-                    hues
+                    hues,
+                    pairs
                 ])
             })
             .collect();
@@ -121,6 +125,8 @@ impl Maker {
             "length(a.q) > 0 && head(a.q) == 1",
             "a.q == [] || contains(a.q, a.n)",
             "contains([red, blue], a.h) || a.r != []",
+            "a.s != [] && head(a.s).n <= a.n",
+            "!contains(a.s, pair(a.n, a.x, a.h))",
         ];
         let two = [
             "a.k == b.k",
@@ -136,6 +142,8 @@ impl Maker {
             "a.q == b.q",
             "a.r == b.r && length(a.q) <= length(b.q)",
             "contains(a.q, b.n)",
+            "a.s == b.s",
+            "contains(a.s, pair(b.n, 1, red)) || length(b.s) > 1",
         ];
         let three = [
             "a.k == b.k && b.k == c.k",
@@ -176,14 +184,18 @@ impl Maker {
                     1 => format!("{variable}.h"),
                     _ => format!("if({variable}.n > 1, red, {variable}.h)"),
                 };
-                let real = format!("{variable}.x / 2 + {}", self.below(3));
+                let real = match self.below(4) {
+                    0 => format!("if({variable}.s == [], 0.25, head({variable}.s).y)"),
+                    _ => format!("{variable}.x / 2 + {}", self.below(3)),
+                };
                 json!([
                     key,
                     number,
                     real,
                     hue,
                     self.queue(variable),
-                    self.hues(variable)
+                    self.hues(variable),
+                    self.pairs(variable)
                 ])
             }
         };
@@ -207,6 +219,19 @@ impl Maker {
             _ => format!("{v}.q"),
         };
         format!("if(length({v}.q) > 6, [], {made})")
+    }
+
+    /// A list of records; an int for a real among its fields, and reals that are added.
+    fn pairs(&mut self, v: &str) -> String {
+        let made = match self.below(6) {
+            0 => format!("cons(pair({v}.n, 1, {v}.h), {v}.s)"),
+            1 => format!("append({v}.s, pair({v}.k, {v}.x, blue))"),
+            2 => format!("if({v}.s == [], [pair(0, {v}.x + 1, red)], tail({v}.s))"),
+            3 => format!("if({v}.s == [], [], [pair(head({v}.s).n, 0.5, head({v}.s).h)])"),
+            4 => format!("reverse({v}.s)"),
+            _ => format!("{v}.s"),
+        };
+        format!("if(length({v}.s) > 4, [], {made})")
     }
 
     fn hues(&mut self, v: &str) -> String {

@@ -20,6 +20,9 @@ const STOP_INTERVAL: u64 = 1 << 16;
 /// Firings at an instant beyond the limit, over which the culprits of a livelock are counted.
 const LIVELOCK_SAMPLE: u64 = 100_000;
 
+/// Places named where a net has died.
+const LEFT_MAX: usize = 10;
+
 /// Why a replication ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -239,13 +242,27 @@ impl<'n> Replication<'n> {
         let monitors: Vec<Json> = monitors
             .map(|monitor| monitor.result(self.net, window, area))
             .collect();
-        json!({
+        let mut result = json!({
             "replication": replication,
             "end_time_ns": end_ns,
             "firings": engine.firings,
             "reason": reason.name(),
             "warmed_up": engine.observes,
             "monitors": monitors,
-        })
+        });
+        if reason == Reason::Dead {
+            result["left"] = self.left();
+        }
+        result
+    }
+
+    /// The fullest places of a net in which nothing can fire, with their tokens: where it stands.
+    fn left(&self) -> Json {
+        let totals = self.engine.marking.totals();
+        let mut places: Vec<usize> = (0..totals.len()).filter(|&at| totals[at] > 0).collect();
+        places.sort_by_key(|&at| (std::cmp::Reverse(totals[at]), at));
+        places.truncate(LEFT_MAX);
+        let one = |at: usize| (self.net.places[at].name.clone(), json!(totals[at]));
+        Json::Object(places.into_iter().map(one).collect())
     }
 }

@@ -55,6 +55,16 @@ class Trace:
         """Seconds after the start when an operation is due: times go to the clients in turn."""
         return self.due_s[index * clients + client] if self.due_s else 0.0
 
+    def due_of_done(self, clients: int) -> list[float]:
+        """The times of `done`, in its order; none where operations follow each other."""
+        counts: dict[int, int] = {}
+        found = []
+        for one in self.done if self.due_s else ():
+            index = counts.get(one.client, 0)
+            counts[one.client] = index + 1
+            found.append(self.due_of(one.client, index, clients))
+        return found
+
     @cached_property
     def written_bytes(self) -> int:
         """Bytes that the whole trace writes."""

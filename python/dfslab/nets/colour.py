@@ -30,7 +30,8 @@ class Colour:
     def row(self, token: Any) -> list[Any]:
         """A token as a row: a value, a sequence in the order of the fields, or a mapping.
 
-        Where the only field is a list, a Python list of single values is that field.
+        Where the only field is a list, a Python list of single values, or of tuples that are
+        records, is that field.
         """
         names = [name for name, _ in self.fields]
         if isinstance(token, Mapping):
@@ -53,7 +54,8 @@ FieldKind = type | str | Enumeration | Colour | list[Any]
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
     """Fields with the names of their types; a record within a record is laid out in place.
 
-    `[int]` is a list of whole numbers, `[hue]` one of an enumeration's values.
+    `[int]` is a list of whole numbers, `[hue]` one of an enumeration's values, and `[job]` one of
+    records, all of whose fields are single values.
     """
     flat: list[tuple[str, str]] = []
     for name, kind in fields.items():
@@ -69,7 +71,11 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 
 def _single(name: str, kind: Any) -> str:
-    """The name of a type of one value."""
+    """The name of a type of one value, or of the records that a list holds."""
+    if isinstance(kind, Colour):
+        if any(word.startswith(LIST) for _, word in kind.fields):
+            raise InputError(f"field {name}", kind.name, "records in a list hold single values")
+        return kind.name
     if isinstance(kind, Enumeration):
         return kind.name
     if isinstance(kind, type) and kind in PLAIN:
@@ -77,4 +83,4 @@ def _single(name: str, kind: Any) -> str:
     if isinstance(kind, str):
         return kind
     raise InputError(f"field {name}", kind, "a type is int, float, bool, an enumeration, a colour, "
-                     "or a list of one that is no colour")  # fmt: skip
+                     "or a list of one")  # fmt: skip

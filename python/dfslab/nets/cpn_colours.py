@@ -76,9 +76,7 @@ class Colours:
             self.sets[name] = ColourSet(name, (("value", name),), True)
         elif kind.tag == "list":
             inner = self.sets[self.known((kind.findtext("id") or "").strip(), context)]
-            if not inner.scalar or inner.fields[0][1].startswith(LIST):
-                raise InputError(context, inner.name, "lists of the subset hold single values")
-            self.sets[name] = ColourSet(name, (("value", LIST + inner.fields[0][1]),), True)
+            self.sets[name] = ColourSet(name, (("value", LIST + self.held(inner, context)),), True)
         elif kind.tag == "product":
             parts = [(str(at + 1), one) for at, one in enumerate(kind.findall("id"))]
             self.compound(name, [(f"f{at}", one) for at, one in parts], context)
@@ -93,6 +91,18 @@ class Colours:
         else:
             raise InputError(context, kind.tag, "this kind of colour set is not read (unions, "
                              "subsets)")  # fmt: skip
+
+    def held(self, inner: ColourSet, context: str) -> str:
+        """The type of a list's elements: of single values, or records of them."""
+        if any(kind.startswith(LIST) for _, kind in inner.fields):
+            raise InputError(context, inner.name, "lists of the subset hold single values, and "
+                             "products and records of them")  # fmt: skip
+        if inner.scalar:
+            return inner.fields[0][1]
+        if inner.name in PLAIN.values() or not inner.name.isidentifier():
+            raise InputError(context, inner.name, "a colour set that lists hold is named by "
+                             "letters, digits and _, and unlike int, real and bool")  # fmt: skip
+        return inner.name
 
     def compound(self, name: str, parts: list[tuple[str, ET.Element]], context: str) -> None:
         fields = []
@@ -133,9 +143,11 @@ class Colours:
         self.constants[found[1]] = float(tree.word) if tree.kind == "real" else int(tree.word)
 
     def documents(self, used: set[str]) -> dict[str, list[list[str]]]:
-        """The colour sets that places have; the others were parts of them."""
+        """The colour sets that places have or lists hold; the others were parts of them."""
+        fields = [pair for one in used for pair in self.sets[one].fields]
+        held = {kind.removeprefix(LIST) for _, kind in fields if kind.startswith(LIST)}
         return {one: [list(pair) for pair in colour.fields]
-                for one, colour in self.sets.items() if one in used}  # fmt: skip
+                for one, colour in self.sets.items() if one in used | held}  # fmt: skip
 
     def string(self, text: str) -> str:
         """The enumeration value that stands for a string."""
@@ -182,6 +194,25 @@ class Colours:
             raise InputError(context, f"{colour}.all()", "is read for enumerations and bool")
         return list(self.enums[kind])
 
+    def record(self, tree: Tree, wanted: str, context: str) -> str:
+        """The colour set of a tuple or record in a list: what is wanted there, else the only one
+        that it fits."""
+        if wanted:
+            return wanted
+        labels = sorted(one.word for one in tree.parts)
+        fits = [
+            one for one, found in self.sets.items()
+            if not found.scalar and found.name == one and len(found.fields) == len(tree.parts)
+            and (tree.kind == "tuple" or labels == sorted(name for name, _ in found.fields))
+            and any((LIST + one) in (kind for _, kind in other.fields)
+                    for other in self.sets.values())
+        ]  # fmt: skip
+        if len(fits) != 1:
+            names = ", ".join(fits) or "no colour set in a list"
+            raise InputError(context, tree.kind, "cannot stand inside an expression of the subset "
+                             f"read: it fits {names}")  # fmt: skip
+        return fits[0]
+
     def cells(self, tree: Tree, colour: str, context: str) -> list[tuple[Tree, str]]:
         """The parts of a value or pattern, each with the type of its field."""
         found = self.sets[colour]
@@ -206,6 +237,9 @@ class Colours:
         if tree.kind == "list" and kind.startswith(LIST):
             inner = kind.removeprefix(LIST)
             return [self.literal(one, inner, colour, context) for one in tree.parts]
+        if tree.kind in ("tuple", "record") and kind in self.sets and not self.sets[kind].scalar:
+            cells = self.cells(tree, kind, context)
+            return [self.literal(one, inner, kind, context) for one, inner in cells]
         if tree.kind == "int" and kind in ("int", "real"):
             return int(tree.word)
         if tree.kind == "real" and kind == "real":

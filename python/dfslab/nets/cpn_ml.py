@@ -260,11 +260,11 @@ def conjuncts(text: str, context: str) -> list[Tree]:
 
 
 def expression(tree: Tree, name: Callable[[Tree], str], context: str) -> str:
-    """A tree of one value in our language; `name` resolves names, fields and strings."""
+    """A tree of one value in our language; `name` resolves names, fields, strings and records."""
     inner = lambda one: expression(one, name, context)  # noqa: E731
     if tree.kind in ("int", "real", "bool"):
         return f"({tree.word})" if tree.word.startswith("-") else tree.word
-    if tree.kind in ("name", "field", "str"):
+    if tree.kind in ("name", "field", "str", "tuple", "record"):
         return name(tree)
     if tree.kind == "op":
         left, right = (inner(one) for one in tree.parts)

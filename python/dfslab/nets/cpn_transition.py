@@ -39,6 +39,8 @@ class Transition:
         self.tokens: dict[str, tuple[str, str]] = {}
         self.conditions: list[str] = []
         self.inputs: list[dict[str, str]] = []
+        # The colour set of records where the place of an expression says it.
+        self.held = ""
 
     def document(self, arcs: list[Arc], guard: str, time: str) -> dict[str, Any]:
         """The transition as our documents have it."""
@@ -92,7 +94,9 @@ class Transition:
         found = self.colours.sets[arc.colour]
         variable = f"t{len(self.inputs) + 1}"
         whole = term.kind == "name" and self.colours.variables.get(term.word) == arc.colour
-        if whole and not found.scalar and term.word not in self.tokens:
+        if whole and not found.scalar and term.word in self.scalars:
+            self.conditions.append(f"{variable} == {self.scalars[term.word]}")
+        elif whole and not found.scalar and term.word not in self.tokens:
             if term.word.isidentifier() and term.word not in self.colours.constants:
                 variable = term.word
             self.tokens[term.word] = (variable, arc.colour)
@@ -107,12 +111,20 @@ class Transition:
 
     def match(self, part: Tree, kind: str, here: str, arc: Arc) -> None:
         if part.kind == "name" and part.word in self.colours.variables:
-            if part.word in self.scalars:
-                self.conditions.append(f"{here} == {self.scalars[part.word]}")
+            bound = self.scalars.get(part.word) or self.tokens.get(part.word, ("",))[0]
+            if bound:
+                self.conditions.append(f"{here} == {bound}")
+                return
             self.scalars.setdefault(part.word, here)
             return
         if kind.startswith(LIST) and part.kind in ("list", "list op"):
             self.match_list(part, kind, here, arc)
+            return
+        if part.kind in ("tuple", "record") and kind in self.colours.sets:
+            cells = self.colours.cells(part, kind, arc.context)
+            labels = [label for label, _ in self.colours.sets[kind].fields]
+            for (one, inner), label in zip(cells, labels, strict=True):
+                self.match(one, inner, f"{here}.{label}", arc)
             return
         if part.kind not in ("int", "real", "bool", "str", "name", "call"):
             raise InputError(arc.context, arc.text[:60], "an input arc takes names and values, "
@@ -149,12 +161,17 @@ class Transition:
         if tree.kind == "field":
             inner = tree.parts[0]
             label = f"f{tree.word}" if tree.word.isdigit() else tree.word
-            if inner.kind == "name" and inner.word in self.tokens:
-                return f"{self.tokens[inner.word][0]}.{label}"
+            is_bound = inner.word in self.tokens or inner.word in self.scalars
+            if inner.kind == "call" or (inner.kind == "name" and is_bound):
+                return f"{self.scalar(inner, context)}.{label}"
             raise InputError(context, f"#{tree.word}", "is read of a variable that an input binds")
+        if tree.kind in ("tuple", "record"):
+            return self.made(tree, context)
         name = tree.word
         if name in self.scalars:
             return self.scalars[name]
+        if name in self.tokens:
+            return self.tokens[name][0]
         if name in colours.constants:
             return name
         enums = [one for one, values in colours.enums.items() if name in values]
@@ -162,6 +179,12 @@ class Transition:
             return f"{enums[0]}.{name}"
         bound = ", ".join([*self.scalars, *self.tokens]) or "none"
         raise InputError(context, name, f"is bound by no input arc (bound: {bound})")
+
+    def made(self, tree: Tree, context: str) -> str:
+        """A tuple or record of an expression: an element of a list."""
+        colour = self.colours.record(tree, self.held, context)
+        cells = self.colours.cells(tree, colour, context)
+        return f"{colour}({', '.join(self.scalar(part, context) for part, _ in cells)})"
 
     def puts(self, arc: Arc) -> Iterator[dict[str, Any]]:
         tree = parse(arc.text or "()", arc.context)
@@ -188,8 +211,18 @@ class Transition:
             if colour == arc.colour:
                 return variable
             raise InputError(arc.context, term.word, f"is of {colour}, the place of {arc.colour}")
-        index = self.colours.sets[arc.colour].index
+        found = self.colours.sets[arc.colour]
+        if not found.scalar and (term.kind == "call" or term.word in self.scalars):
+            # A record that comes out of a list; its type is checked when the net is built.
+            return self.scalar(term, arc.context)
+        index = found.index
         if index and term.kind == "call" and term.word == index and len(term.parts) == 1:
             term = term.parts[0]
         cells = self.colours.cells(term, arc.colour, arc.context)
-        return [self.scalar(part, arc.context) for part, _ in cells]
+        values = []
+        for part, kind in cells:
+            inner = kind.removeprefix(LIST)
+            self.held = inner if kind != inner and inner in self.colours.sets else ""
+            values.append(self.scalar(part, arc.context))
+            self.held = ""
+        return values

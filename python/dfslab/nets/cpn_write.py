@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dfslab.nets.build import Document, Net, document_of
@@ -41,8 +41,11 @@ def write(net: Net | Document) -> str:
 class _Expression:
     """Our expression language to CPN ML, every operation in parentheses."""
 
-    def __init__(self, text: str, context: str, enums: Mapping[str, Sequence[str]]) -> None:
-        self.tokens, self.at, self.context, self.enums = TOKEN.findall(text), 0, context, enums
+    def __init__(
+        self, text: str, context: str, document: Document, names: Mapping[str, str]
+    ) -> None:
+        self.tokens, self.at, self.context, self.names = TOKEN.findall(text), 0, context, names
+        self.enums, self.colours = document.get("enums", {}), document["colours"]
         self.source = text
 
     def peek(self) -> str:
@@ -54,12 +57,20 @@ class _Expression:
 
     def level(self, at: int = 0) -> str:
         if at == len(LEVELS):
-            return self.atom()
+            return self.part()
         left = self.level(at + 1)
         while self.peek() in LEVELS[at]:
             word = LEVELS[at][self.next()]
             left = f"({left} {word} {self.level(at + 1)})"
         return left
+
+    def part(self) -> str:
+        """An operand, or the field of a record that it is."""
+        found = self.atom()
+        if self.peek() != ".":
+            return found
+        self.next()
+        return f"(#{self.next()} ({found}))"
 
     def atom(self) -> str:
         word = self.next()
@@ -81,10 +92,10 @@ class _Expression:
         if self.peek() == ".":
             self.next()
             field = self.next()
-            return field if word in self.enums else f"(#{field} {word})"
+            return field if word in self.enums else f"(#{field} {self.names.get(word, word)})"
         if not word:
             raise InputError(self.context, self.source, "is no expression that can be written")
-        return word
+        return self.names.get(word, word)
 
     def call(self, name: str) -> str:
         self.next()
@@ -93,6 +104,9 @@ class _Expression:
             self.next()
             parts.append(self.level())
         self.next()
+        if name not in CALLS and name in self.colours:
+            cells = zip((label for label, _ in self.colours[name]), parts, strict=True)
+            return "{" + ",".join(f"{label}={part}" for label, part in cells) + "}"
         if name not in CALLS:
             raise InputError(self.context, self.source, f"CPN Tools has no word for {name}()")
         return CALLS[name].format(*parts)
@@ -136,8 +150,21 @@ class _Writer:
         taken = {*SORTS.values(), *self.document.get("enums", {})}
         self.sets = {name: f"{name}_set" if name in taken else name
                      for name in self.document["colours"]}  # fmt: skip
+        self.lists: dict[str, str] = {}
+        # What lists hold stands before them, and what has lists behind.
+        colours = self.document["colours"].items()
+        plain = [one for one in colours if not any(sort.startswith(LIST) for _, sort in one[1])]
+        self.declare_colours(plain)
         self.declare_lists(taken | set(self.sets.values()))
-        for name, fields in self.document["colours"].items():
+        self.declare_colours([one for one in colours if one not in plain])
+        for name, value in self.document.get("constants", {}).items():
+            text = str(value).replace("-", "~")
+            ET.SubElement(self.block, "ml", id=self.key()).text = f"val {name} = {text};"
+        self.variables: dict[str, str] = {}
+
+    def declare_colours(self, colours: Iterable[tuple[str, Any]]) -> None:
+        """Record colour sets, and unit ones where there are no fields."""
+        for name, fields in colours:
             made = ET.SubElement(self.block, "color", id=self.key())
             ET.SubElement(made, "id").text = self.sets[name]
             ET.SubElement(made, "timed")
@@ -146,17 +173,15 @@ class _Writer:
                 one = ET.SubElement(kind, "recordfield")
                 ET.SubElement(one, "id").text = label
                 ET.SubElement(one, "id").text = self.lists.get(sort) or SORTS.get(sort, sort)
-        for name, value in self.document.get("constants", {}).items():
-            text = str(value).replace("-", "~")
-            ET.SubElement(self.block, "ml", id=self.key()).text = f"val {name} = {text};"
-        self.variables: dict[str, str] = {}
 
     def declare_lists(self, taken: set[str]) -> None:
         """A colour set for every kind of list, with a name that is free."""
-        self.lists: dict[str, str] = {}
         for sort in {sort: None for fields in self.document["colours"].values()
                      for _, sort in fields if sort.startswith(LIST)}:  # fmt: skip
-            inner = SORTS.get(sort.removeprefix(LIST), sort.removeprefix(LIST))
+            inner = sort.removeprefix(LIST)
+            inner = SORTS.get(inner) or (
+                inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
+            )
             name = f"{inner}_list"
             while name in taken:
                 name += "_"
@@ -195,7 +220,9 @@ class _Writer:
 
     def row(self, fields: Sequence[Sequence[str]], row: Sequence[Any]) -> str:
         def cell(value: Any, sort: str) -> str:
-            if isinstance(value, list):
+            if isinstance(value, list | tuple) and not sort.startswith(LIST):
+                return self.row(self.document["colours"][sort], value)
+            if isinstance(value, list | tuple):
                 return "[" + ",".join(cell(one, sort.removeprefix(LIST)) for one in value) + "]"
             text = str(float(value) if sort == "real" else value)
             return text.lower() if isinstance(value, bool) else text.replace("-", "~")
@@ -244,7 +271,7 @@ class _Writer:
         if not fields:
             return "()"
         if isinstance(token, str):
-            return names[token]
+            return names.get(token) or self.expression(token, names, context)
         cells = [f"{label}={self.expression(value, names, context)}"
                  for (label, _), value in zip(fields, token, strict=True)]  # fmt: skip
         return "{" + ",".join(cells) + "}"
@@ -252,8 +279,7 @@ class _Writer:
     def expression(self, value: Any, names: Mapping[str, str], context: str) -> str:
         if isinstance(value, bool):
             return str(value).lower()
-        text = re.sub(r"([A-Za-z_]\w*)(?=\.[A-Za-z_])", lambda m: names.get(m[1], m[1]), str(value))
-        return _Expression(text, context, self.document.get("enums", {})).level()
+        return _Expression(str(value), context, self.document, names).level()
 
     def label(self, node: ET.Element, tag: str, text: str) -> None:
         ET.SubElement(ET.SubElement(node, tag, id=self.key()), "text").text = text

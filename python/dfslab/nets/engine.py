@@ -48,7 +48,8 @@ def run(net: Net | Document, **options: Any) -> list[dict[str, Any]]:
 
     Flow, Little's law and the utilisation law are asserted at the end; a report's `stations` are
     those that the net shows (what takes a server gives it back) and those given as `stations`,
-    each `{"idle": place, "served": place}`. `laws=False` leaves the stations out.
+    each `{"idle": place, "served": place}`. `laws=False` leaves the stations out. Where nothing can
+    fire any more, the reason is "dead" and `left` says which places still hold how many tokens.
     """
     document = document_of(net)
     options = {"laws": True, **options}

@@ -16,7 +16,7 @@ from dfslab.spec.workload import FileParameters
 # These do an operation and need no description of it.
 MEASURING = {"measure", "trace"}
 # These can begin operations when a trace did.
-TIMED = {"petri"}
+TIMED = {"components", "petri"}
 # Who knows loads that arrive at a rate whoever waits.
 OF_POISSON = frozenset({"sequence"})
 

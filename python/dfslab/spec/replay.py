@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dfslab.spec import strace
+from dfslab.spec import dxt, strace
 from dfslab.spec.model import InputError
 from dfslab.spec.strace import Done
 from dfslab.spec.vocabulary import OPERATIONS
@@ -17,9 +17,6 @@ from dfslab.spec.vocabulary import OPERATIONS
 # The canonical form of core/workload/operation.rs: client, kind, index, file, bytes, bytes of a
 # transfer, offset, owner, phase.
 RECORDED = struct.Struct("<IIQQQQQII")
-DXT_FILE = re.compile(r"^# DXT, file_id: \d+, file_name: (.*)$")
-DXT_LINE = re.compile(r"^\s*X_(?:POSIX|MPIIO)\s+(\d+)\s+(read|write)\s+\d+\s+(\d+)\s+(\d+)"
-                      r"\s+([\d.]+)\s+([\d.]+)")  # fmt: skip
 # blkparse: device, processor, number, seconds, process, action, what, sector + sectors.
 BLOCK_LINE = re.compile(r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
                         r"\s+(\d+) \+ (\d+)")  # fmt: skip
@@ -40,14 +37,19 @@ def load(path: Path, form: str, under: str, started_in: str, clients: int) -> Re
     try:
         if form == "recorded":
             return recorded(path.read_bytes())
+        if form == "darshan":
+            return _filled(replay(dxt.log(path), clients), path, under)
         with path.open(encoding="utf-8", errors="surrogateescape") as lines:
-            readers = {"dxt": dxt, "blkparse": blkparse}
+            readers = {"dxt": dxt.text, "blkparse": blkparse}
             read = readers.get(form, lambda text: strace.read(text, under, started_in))
-            found = replay(read(lines), clients)
+            return _filled(replay(read(lines), clients), path, under)
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(KEY, str(path), str(error)) from error
+
+
+def _filled(found: Replay, path: Path, under: str) -> Replay:
     if not found.given:
         raise InputError(KEY, str(path), f"holds no operation on files under {under}")
     return found
@@ -87,20 +89,6 @@ def blkparse(lines: Iterable[str]) -> list[Done]:
              sectors * SECTOR_BYTES)
         for device, start_s, process, operation, sector, sectors in found
     ]  # fmt: skip
-
-
-def dxt(lines: Iterable[str]) -> list[Done]:
-    """What `darshan-dxt-parser` prints: single reads and writes, by rank and file, with times."""
-    path, found = "", []
-    for line in lines:
-        if named := DXT_FILE.match(line):
-            path = named[1].strip()
-        elif part := DXT_LINE.match(line):
-            operation = "pread" if part[2] == "read" else "pwrite"
-            start_s, offset, size = float(part[5]), int(part[3]), int(part[4])
-            if size:
-                found.append(Done(start_s, int(part[1]), operation, path, offset, size))
-    return sorted(found, key=lambda done: done.start_s)
 
 
 def replay(trace: Iterable[Done], clients: int) -> Replay:

@@ -26,9 +26,10 @@ class Parameters(FileParameters):
     """`trace` is what counts; sizes come from it."""
 
     trace: str = Field("", description="The file that holds the trace")
-    form: Literal["strace", "dxt", "blkparse", "recorded"] = Field(
+    form: Literal["strace", "darshan", "dxt", "blkparse", "recorded"] = Field(
         "strace",
-        description="strace -f -T -ttt, darshan-dxt-parser, blkparse, or a recorded stream",
+        description="strace -f -T -ttt, a Darshan log with DXT, the text of darshan-dxt-parser, "
+        "blkparse, or a recorded stream",
     )
     under: str = Field("/", description="Only what lies under this directory (strace)")
     started_in: str = Field("/", description="Where the traced command was started (strace)")

@@ -5,7 +5,9 @@ use serde_json::Value as Json;
 use crate::clock::nanoseconds;
 use crate::definition::FieldType;
 use crate::error::{known, NetError, Result};
-use crate::expression::{compile, constant_of, convert, parse, Instruction, Scope, Typed, Value};
+use crate::expression::{
+    compile, constant_of, convert, parse, part, Expression, Instruction, Scope, Typed, Value,
+};
 
 /// The values of a token: one expression a field, or a whole bound token.
 pub(super) fn token_values(
@@ -25,6 +27,9 @@ pub(super) fn token_values(
         }
         Some(Json::String(name)) => {
             let Some(variable) = scope.variables.iter().find(|entry| entry.name == name) else {
+                if let Some(values) = record_values(name, wanted, scope).map_err(wrong)? {
+                    return Ok(values);
+                }
                 let names = known(scope.variables.iter().map(|entry| entry.name));
                 return Err(wrong(format!(
                     "token '{name}' is no bound variable ({names})"
@@ -61,6 +66,37 @@ pub(super) fn token_values(
         inscription(json, *kind, scope).map_err(|reason| NetError::input(context, reason))
     };
     list.iter().zip(wanted).map(one).collect()
+}
+
+/// The values of a record that is computed, as in `head(q.jobs)`; none for a name alone.
+fn record_values(
+    text: &str,
+    wanted: &[(String, FieldType)],
+    scope: Scope<'_>,
+) -> std::result::Result<Option<Vec<Value>>, String> {
+    let tree = match parse(text) {
+        Ok(Expression::Name(_)) | Err(_) => return Ok(None),
+        Ok(tree) => tree,
+    };
+    let record = compile(&tree, scope)?;
+    let FieldType::Record(colour) = record.kind else {
+        return Err(format!("the token is {}, expected a record", record.kind));
+    };
+    let kinds = |fields: &[(String, FieldType)]| -> Vec<FieldType> {
+        fields.iter().map(|field| field.1).collect()
+    };
+    if kinds(scope.net.fields_of(colour)) != kinds(wanted) {
+        return Err("the token is a record of another colour than the place's".to_owned());
+    }
+    let draws = |one: &Instruction| matches!(one, Instruction::Draw(_) | Instruction::Empirical(_));
+    if wanted.len() > 1 && record.code.iter().any(draws) {
+        // The record is computed once a field, and chance must not differ between them.
+        return Err("a record that draws cannot be a token; write its fields".to_owned());
+    }
+    let field = |(index, (_, kind)): (usize, &(String, FieldType))| {
+        part(record.code.clone(), index, *kind).value()
+    };
+    Ok(Some(wanted.iter().enumerate().map(field).collect()))
 }
 
 /// An inscription of a wanted type: text, a number or a truth value.

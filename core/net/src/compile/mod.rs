@@ -242,18 +242,39 @@ fn word(
             let mut list = EMPTY;
             for value in values.iter().rev() {
                 let one = Element::field_type(element).ok_or(Wanted::Type(kind))?;
-                let mut head = word(value, one, definition, lists)?;
-                if one == FieldType::Real {
-                    // Minus zero is zero in a list, so that equal lists are one.
-                    head = (f64::from_bits(head) + 0.0).to_bits();
-                }
+                let head = element_word(value, one, definition, lists)?;
                 list = lists.prepend(head, list).map_err(|_| Wanted::Type(kind))?;
             }
             Some(list)
         }
+        (FieldType::Record(colour), Json::Array(values)) => {
+            let fields = definition.fields_of(colour);
+            if values.len() != fields.len() {
+                return Err(Wanted::Type(kind));
+            }
+            let mut words = Vec::with_capacity(fields.len());
+            for (value, (_, one)) in values.iter().zip(fields) {
+                words.push(element_word(value, *one, definition, lists)?);
+            }
+            Some(lists.record(&words).map_err(|_| Wanted::Type(kind))?)
+        }
         _ => None,
     };
     found.ok_or(Wanted::Type(kind))
+}
+
+/// A value in a list: minus zero is zero there, so that equal lists are one.
+fn element_word(
+    value: &Json,
+    kind: FieldType,
+    definition: &NetDefinition,
+    lists: &mut Lists,
+) -> std::result::Result<u64, Wanted> {
+    let found = word(value, kind, definition, lists)?;
+    Ok(match kind {
+        FieldType::Real => (f64::from_bits(found) + 0.0).to_bits(),
+        _ => found,
+    })
 }
 
 fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Discipline>> {

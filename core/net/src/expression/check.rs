@@ -182,6 +182,7 @@ impl Scope<'_> {
             Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
             Expression::Call(name, arguments) => self.call(name, arguments)?,
             Expression::List(elements) => self.list(elements)?,
+            Expression::Part(record, field) => self.part(record, field)?,
         };
         Ok(fold(typed))
     }
@@ -191,10 +192,8 @@ impl Scope<'_> {
             let (word, kind) = constant_of(number);
             return Ok(Typed::new(vec![Instruction::Push(word)], kind));
         }
-        if self.variables.iter().any(|variable| variable.name == name) {
-            return Err(format!(
-                "'{name}' is a whole token; name one field, as in {name}.field"
-            ));
+        if let Some(variable) = self.variables.iter().find(|one| one.name == name) {
+            return self.whole_token(variable);
         }
         let mut found = (0..self.net.enums.len()).filter_map(|at| self.enumerated(at, name));
         match (found.next(), found.next()) {
@@ -348,6 +347,9 @@ impl Scope<'_> {
             return self.list_call(name, function, arguments);
         }
         let Some(&(_, function, wanted)) = FUNCTIONS.iter().find(|entry| entry.0 == name) else {
+            if let Some(colour) = self.net.listed(name) {
+                return self.record(name, colour, arguments);
+            }
             let names = FUNCTIONS.map(|entry| entry.0).join(", ");
             let of_lists = LIST_FUNCTIONS.map(|entry| entry.0).join(", ");
             return Err(format!(
@@ -397,7 +399,7 @@ impl Scope<'_> {
     }
 }
 
-fn counted(name: &str, arguments: &[Expression], wanted: usize) -> Result<(), String> {
+pub(super) fn counted(name: &str, arguments: &[Expression], wanted: usize) -> Result<(), String> {
     let found = arguments.len();
     if found == wanted {
         return Ok(());

@@ -94,7 +94,7 @@ pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
 }
 
 /// An element as it lies in a list: minus zero is zero there, so that equal lists are one.
-fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
+pub(super) fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     let mut typed = convert(typed, wanted)?;
     if wanted == FieldType::Real {
         let zero = Instruction::Push(0f64.to_bits());

@@ -6,6 +6,7 @@ mod function;
 mod list;
 mod parse;
 mod program;
+mod record;
 
 pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 #[cfg(any(test, feature = "reference"))]
@@ -16,3 +17,4 @@ pub(crate) use function::Draw;
 pub(crate) use parse::UnaryOperator;
 pub(crate) use parse::{parse, BinaryOperator, Expression};
 pub(crate) use program::{evaluate, Binding, Code, Fault, Instruction, Value};
+pub(crate) use record::part;

@@ -15,6 +15,8 @@ pub(crate) enum Expression {
     Call(String, Vec<Expression>),
     /// `[a, b]`
     List(Vec<Expression>),
+    /// `head(list).field`: a field of a record that is computed.
+    Part(Box<Expression>, String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +196,18 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Result<Expression, String> {
+        let found = self.single()?;
+        // Records hold no records, so there is at most one.
+        let mut after = self.rest().chars();
+        let part = after.next() == Some('.') && after.next().is_some_and(char::is_alphabetic);
+        if !part || matches!(found, Expression::Integer(_) | Expression::Real(_)) {
+            return Ok(found);
+        }
+        self.at += 1;
+        Ok(Expression::Part(Box::new(found), self.word()?))
+    }
+
+    fn single(&mut self) -> Result<Expression, String> {
         self.skip_space();
         if self.take("(") {
             let inner = self.nested(|parser| parser.binary(1))?;
@@ -281,11 +295,13 @@ impl Parser<'_> {
 }
 
 impl Expression {
-    /// Calls `visit` for every variable read, as `(variable, field)`.
+    /// Calls `visit` for every variable read, as `(variable, field)`; a name alone may be one too
+    /// and has no field.
     pub(crate) fn visit_fields<'a>(&'a self, visit: &mut impl FnMut(&'a str, &'a str)) {
         match self {
             Expression::Field(variable, field) => visit(variable, field),
-            Expression::Unary(_, inner) => inner.visit_fields(visit),
+            Expression::Name(name) => visit(name, ""),
+            Expression::Unary(_, inner) | Expression::Part(inner, _) => inner.visit_fields(visit),
             Expression::Binary(_, left, right) => {
                 left.visit_fields(visit);
                 right.visit_fields(visit);
@@ -295,10 +311,7 @@ impl Expression {
                     .iter()
                     .for_each(|argument| argument.visit_fields(visit));
             }
-            Expression::Integer(_)
-            | Expression::Real(_)
-            | Expression::Boolean(_)
-            | Expression::Name(_) => {}
+            Expression::Integer(_) | Expression::Real(_) | Expression::Boolean(_) => {}
         }
     }
 

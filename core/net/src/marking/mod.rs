@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
 use crate::compiled::{Discipline, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX};
-use crate::definition::FieldType;
+use crate::definition::{Element, FieldType};
 use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::lists::Lists;
 use crate::ranked::Rank;
@@ -396,8 +396,8 @@ impl<'n> Marking<'n> {
         for token in self.living(|_| true) {
             let place = self.tokens[token as usize].place as usize;
             for (word, field) in self.row(token).iter().zip(&self.net.places[place].fields) {
-                if let FieldType::List(_) = field.1 {
-                    roots.push(*word);
+                if let FieldType::List(element) = field.1 {
+                    roots.push((*word, matches!(element, Element::Record(_))));
                 }
             }
         }
@@ -405,7 +405,7 @@ impl<'n> Marking<'n> {
     }
 
     /// The rows of the tokens available in a place, in order of arrival; a list is its length and
-    /// its elements.
+    /// its elements, a record in it its fields.
     pub(crate) fn rows_of(&self, place: usize) -> Vec<Vec<u64>> {
         let fields = &self.net.places[place].fields;
         let lists = self.lists.borrow();
@@ -418,6 +418,11 @@ impl<'n> Marking<'n> {
                 let mut words = Vec::with_capacity(fields.len());
                 for (&word, field) in self.row(token).iter().zip(fields) {
                     match field.1 {
+                        FieldType::List(Element::Record(_)) => {
+                            words.push(lists.length(word));
+                            let records = lists.elements(word);
+                            words.extend(records.flat_map(|record| lists.elements(record)));
+                        }
                         FieldType::List(_) => {
                             words.push(lists.length(word));
                             words.extend(lists.elements(word));

@@ -8,7 +8,7 @@ mod scalar;
 use std::collections::HashMap;
 
 use crate::clock::nanoseconds;
-use crate::definition::{Element, FieldType, NetDefinition, TransitionDefinition};
+use crate::definition::{FieldType, InputDefinition, NetDefinition, TransitionDefinition};
 use crate::expression::{parse, BinaryOperator, Expression, Table, UnaryOperator};
 use crate::stream::Stream;
 use crate::Firing;
@@ -54,11 +54,27 @@ fn first_value(net: &NetDefinition, json: &serde_json::Value, kind: FieldType) -
             let value = json.as_str().expect("a value of an enumeration");
             enumerated(&net.enums[at as usize].1, value).expect("checked")
         }
-        (serde_json::Value::Array(values), FieldType::List(Element::Enum(at))) => {
-            let one = |json| first_value(net, json, FieldType::Enum(at));
+        (serde_json::Value::Array(values), FieldType::List(element)) => {
+            let kind = element.field_type().expect("colours have lists of a type");
+            let one = |json| first_value(net, json, kind);
             Scalar::List(values.iter().map(one).collect())
         }
+        (serde_json::Value::Array(values), FieldType::Record(colour)) => {
+            let fields = net.fields_of(colour).iter().zip(values);
+            let one = |(field, json): (&(String, FieldType), _)| {
+                (field.0.clone(), first_value(net, json, field.1))
+            };
+            Scalar::Record(fields.map(one).collect())
+        }
         _ => Scalar::of_json(json, kind),
+    }
+}
+
+impl TransitionDefinition {
+    /// The input arc that binds a variable.
+    fn arc_of(&self, variable: &str) -> Option<usize> {
+        let named = |input: &InputDefinition| input.var.as_deref() == Some(variable);
+        self.inputs.iter().position(named)
     }
 }
 
@@ -331,15 +347,14 @@ impl Reference {
         let fields = self.net.colours[&self.net.places[place].colour].clone();
         match &output.token {
             None => Vec::new(),
-            Some(serde_json::Value::String(name)) => {
-                let named =
-                    |input: &crate::definition::InputDefinition| input.var.as_ref() == Some(name);
-                let arc = definition
-                    .inputs
-                    .iter()
-                    .position(named)
-                    .expect("a bound variable");
-                self.places[bound[arc].0][bound[arc].1].row.clone()
+            Some(serde_json::Value::String(text)) => {
+                if let Some(arc) = definition.arc_of(text) {
+                    return self.places[bound[arc].0][bound[arc].1].row.clone();
+                }
+                match self.scalar_of_text(text, definition, bound, transition) {
+                    Scalar::Record(fields) => fields.into_iter().map(|field| field.1).collect(),
+                    other => panic!("{other:?} is no record"),
+                }
             }
             Some(json) => {
                 let cells = json.as_array().expect("a list").iter().zip(fields);
@@ -398,6 +413,14 @@ impl Reference {
             Expression::Integer(whole) => Scalar::Int(*whole),
             Expression::Real(real) => Scalar::Real(*real),
             Expression::Boolean(truth) => Scalar::Bool(*truth),
+            Expression::Name(name) if definition.arc_of(name).is_some() => {
+                let arc = definition.arc_of(name).expect("just found");
+                let (place, at) = bound[arc];
+                let fields = self.net.colours[&self.net.places[place].colour].iter();
+                let row = self.places[place][at].row.clone();
+                Scalar::Record(fields.map(|field| field.0.clone()).zip(row).collect())
+            }
+            Expression::Part(record, field) => value(record).field(field),
             Expression::Name(name) => {
                 let Some(number) = self.net.constants.get(name) else {
                     let mut enums = self.net.enums.iter();
@@ -437,6 +460,12 @@ impl Reference {
             }
             Expression::Call(name, arguments) => {
                 let arguments: Vec<Scalar> = arguments.iter().map(value).collect();
+                if let Some(fields) = self.net.colours.get(name) {
+                    let typed = |(field, one): (&(String, FieldType), Scalar)| {
+                        (field.0.clone(), one.of_type(field.1))
+                    };
+                    return Scalar::Record(fields.iter().zip(arguments).map(typed).collect());
+                }
                 call(name, &arguments, &mut self.streams[transition])
             }
         }
@@ -452,13 +481,7 @@ impl Reference {
         if let Some(entry) = self.net.enums.iter().find(|entry| entry.0 == variable) {
             return enumerated(&entry.1, field).expect("the net was checked");
         }
-        let named =
-            |input: &crate::definition::InputDefinition| input.var.as_deref() == Some(variable);
-        let arc = definition
-            .inputs
-            .iter()
-            .position(named)
-            .expect("a variable");
+        let arc = definition.arc_of(variable).expect("a variable");
         let (place, at) = bound[arc];
         let fields = &self.net.colours[&self.net.places[place].colour];
         let index = fields

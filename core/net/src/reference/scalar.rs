@@ -10,6 +10,8 @@ pub(crate) enum Scalar {
     Real(f64),
     Bool(bool),
     List(Vec<Scalar>),
+    /// A record in a list: its fields with their names.
+    Record(Vec<(String, Scalar)>),
 }
 
 impl Scalar {
@@ -28,12 +30,24 @@ impl Scalar {
         }
     }
 
-    /// The word of a single value; a list is its length and its elements.
+    /// A field of a record.
+    pub(crate) fn field(self, name: &str) -> Scalar {
+        match self {
+            Scalar::Record(mut fields) => {
+                let at = fields.iter().position(|field| field.0 == name);
+                fields.swap_remove(at.expect("a field")).1
+            }
+            other => panic!("{other:?} is no record"),
+        }
+    }
+
+    /// The word of a single value; a list is its length and its elements, a record its fields.
     pub(crate) fn words(&self) -> Vec<u64> {
         match self {
             Scalar::Int(whole) => vec![*whole as u64],
             Scalar::Real(real) => vec![real.to_bits()],
             Scalar::Bool(truth) => vec![u64::from(*truth)],
+            Scalar::Record(fields) => fields.iter().flat_map(|field| field.1.words()).collect(),
             Scalar::List(elements) => {
                 let words = elements.iter().flat_map(Scalar::words);
                 std::iter::once(elements.len() as u64)
@@ -57,11 +71,6 @@ impl Scalar {
 
     pub(crate) fn of_json(json: &serde_json::Value, kind: FieldType) -> Self {
         match (json, kind) {
-            (serde_json::Value::Array(values), FieldType::List(element)) => {
-                let kind = element.field_type().expect("colours have lists of a type");
-                let elements = values.iter().map(|one| Scalar::of_json(one, kind));
-                Scalar::List(elements.collect())
-            }
             (serde_json::Value::Bool(truth), _) => Scalar::Bool(*truth),
             (json, FieldType::Int) => Scalar::Int(json.as_i64().expect("an int")),
             (json, _) => Scalar::Real(json.as_f64().expect("a number")),
@@ -71,6 +80,9 @@ impl Scalar {
 
 pub(crate) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> Scalar {
     if let (Scalar::List(left), Scalar::List(right)) = (&left, &right) {
+        return Scalar::Bool((left == right) == (operator == BinaryOperator::Equal));
+    }
+    if let (Scalar::Record(left), Scalar::Record(right)) = (&left, &right) {
         return Scalar::Bool((left == right) == (operator == BinaryOperator::Equal));
     }
     if let (&Scalar::Int(left), &Scalar::Int(right)) = (&left, &right) {

@@ -120,7 +120,9 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
     )  # fmt: skip
     if report["reason"] != "until":
         done = report["monitors"][0]["count"]
-        raise InputError("net", net.title, f"stopped with {done} of {setup.clients} clients done")
+        left = ", ".join(f"{place} ({count})" for place, count in report.get("left", {}).items())
+        raise InputError("net", net.title, f"stopped with {done} of {setup.clients} clients done"
+                         + (f"; tokens are left in {left}" if left else ""))  # fmt: skip
     time_s = report["end_time_ns"] / 1e9
     whole = setup.clients * setup.file_size
     moved = sum(one.total_bytes for one in setup.calls) if setup.calls else whole
@@ -154,10 +156,8 @@ def setup_of(situation: Any) -> Setup:
     servers, stripe = int(values["stripe_count"]), int(values["stripe_size"])
     warm, clients = scenario.workload.cache == "warm", scenario.workload.clients
     if situation.trace is not None:
-        if situation.trace.due_s:
-            allowed = "components does a trace closed, one call after the other"
-            raise InputError("workload.rate_factor", None, allowed)
-        calls = calls_of(situation.trace.done, servers, stripe, warm)
+        trace = situation.trace
+        calls = calls_of(trace.done, servers, stripe, warm, trace.due_of_done(clients))
         return Setup("replay", clients, servers, stripe_size=stripe, block_size=stripe,
                      cached=warm, hardware=hardware, calls=calls)  # fmt: skip
     kinds = {"read": "read", "write": "write"}

@@ -45,13 +45,14 @@ class Call:
     """A call of a trace as the servers see it: what it moves on each, and how the data is found.
 
     `way` is where a read finds its data: `ahead` in the window that is read ahead, `hit` in memory,
-    `jump` on the disk after a seek.
+    `jump` on the disk after a seek. It begins not before `due_s` after the start.
     """
 
     client: int
     does: str
     shares: tuple[int, ...] = ()
     way: str = "ahead"
+    due_s: float = 0.0
 
     @property
     def total_bytes(self) -> int:

@@ -1,6 +1,7 @@
 """A trace of mixed random and sequential requests as a PVFS net: the paper's hybrid workload.
 
-Every client does its own calls one after the other. What a read finds in memory is decided when
+Every client does its own calls one after the other, and where the trace gives times not before
+theirs. What a read finds in memory is decided when
 the net is built, in the order of the trace: data that was read or written before, or all of it
 where caches are warm. What else is read in order comes through the window that is read ahead, and
 a jump seeks.
@@ -9,6 +10,7 @@ a jump seeks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dfslab.filesystems.pvfs.net_parts import (
@@ -52,14 +54,23 @@ class _Memory:
         return held
 
 
-def calls_of(trace: Sequence[Done], servers: int, stripe: int, warm: bool) -> tuple[Call, ...]:
-    """A trace's operations as the calls that the net knows; whole operations are three of them."""
+def calls_of(
+    trace: Sequence[Done], servers: int, stripe: int, warm: bool, due_s: Sequence[float] = ()
+) -> tuple[Call, ...]:
+    """A trace's operations as the calls that the net knows; whole operations are three of them.
+
+    `due_s` says when each operation may begin; without it they follow each other.
+    """
     told = [call for one in trace for call in single(one)]
+    times = due_s or [0.0] * len(trace)
+    # A whole operation is due when its first call is; the others follow that one.
+    due = [at for one, time_s in zip(trace, times, strict=True) for at, _ in
+           zip((time_s, 0.0, 0.0), single(one), strict=False)]  # fmt: skip
     memory, firsts = _Memory(), dict[tuple[int, int], int]()
-    return tuple(
-        _call(one, meaning, memory, (servers, stripe, firsts), warm)
-        for one, meaning in zip(told, followed(told), strict=True)
-    )
+    layout = (servers, stripe, firsts)
+    calls = (_call(one, meaning, memory, layout, warm)
+             for one, meaning in zip(told, followed(told), strict=True))  # fmt: skip
+    return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
 
 
 def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> Call:
@@ -85,8 +96,12 @@ def trace_net(setup: Setup) -> Net:
     net = pvfs.net
     does = net.enum("does", "read", "write", "force", "pass", "name", "leave")
     call = net.colour("call", client=int, index=int, does=does, total=int, touched=int,
-                      way=pvfs.way, shares=[int])  # fmt: skip
-    todo = net.place("todo", call, list(_rows(setup)))
+                      way=pvfs.way, shares=[int], due=float)  # fmt: skip
+    timed = any(one.due_s for one in setup.calls)
+    todo = net.place("todo", call, [] if timed else list(_rows(setup)))
+    if timed:
+        trace = net.place("trace", call, list(_rows(setup)))
+        net.transition("is due", [Take(trace, "o")], [Put(todo, "o", "o.due")])
     mine = "c.id == o.client && c.block == o.index"
     takes = [Take(pvfs.ready, "c"), Take(todo, "o")]
     step = ["c.id", "c.block + 1"]
@@ -107,10 +122,11 @@ def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
         at, touched = counts[one.client], sum(size > 0 for size in one.shares)
         # A transfer of no bytes asks no server.
         does = "pass" if one.does in ("read", "write") and not touched else one.does
-        yield one.client, at, does, one.total_bytes, touched, one.way, list(one.shares)
+        yield (one.client, at, does, one.total_bytes, touched, one.way, list(one.shares),
+               one.due_s)  # fmt: skip
         counts[one.client] += 1
     for client, count in enumerate(counts):
-        yield client, count, "leave", 0, 0, "hit", []
+        yield client, count, "leave", 0, 0, "hit", [], 0.0
 
 
 def _reads(pvfs: Components, takes: Sequence[Take], mine: str) -> None:

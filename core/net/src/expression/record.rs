@@ -1,0 +1,87 @@
+//! Records as lists hold them: made from fields or whole tokens, and taken apart again.
+//!
+//! A record is the list of its fields' words, so that equal records are one number as equal lists
+//! are, and no instruction is needed beyond those of lists.
+
+use super::check::{counted, Scope, Typed, Variable};
+use super::list::{element, ListFunction};
+use super::parse::Expression;
+use super::program::Instruction;
+use crate::definition::FieldType;
+use crate::error::known;
+use crate::lists::EMPTY;
+
+impl Scope<'_> {
+    /// A variable alone: its token as a record, where a list of the net may hold it.
+    pub(super) fn whole_token(&self, variable: &Variable<'_>) -> Result<Typed, String> {
+        let Some(colour) = self.net.listed(variable.colour) else {
+            let name = variable.name;
+            return Err(format!(
+                "'{name}' is a whole token; name one field, as in {name}.field"
+            ));
+        };
+        let field = |(index, field): (usize, &(String, FieldType))| Typed {
+            code: vec![Instruction::Load {
+                arc: variable.arc,
+                field: index as u16,
+            }],
+            kind: field.1,
+        };
+        let fields = variable.fields.iter().enumerate().map(field).collect();
+        self.made(colour, fields)
+    }
+
+    /// `colour(a, b)`: a record of its fields in order.
+    pub(super) fn record(
+        &self,
+        name: &str,
+        colour: u16,
+        arguments: &[Expression],
+    ) -> Result<Typed, String> {
+        counted(name, arguments, self.net.fields_of(colour).len())?;
+        let mut fields = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            fields.push(self.compile(argument)?);
+        }
+        self.made(colour, fields)
+    }
+
+    /// `record.field`
+    pub(super) fn part(&self, record: &Expression, field: &str) -> Result<Typed, String> {
+        let record = self.compile(record)?;
+        let FieldType::Record(colour) = record.kind else {
+            return Err(format!("{} has no field '{field}'", record.kind));
+        };
+        let fields = self.net.fields_of(colour);
+        let Some(index) = fields.iter().position(|entry| entry.0 == field) else {
+            let names = known(fields.iter().map(|entry| entry.0.as_str()));
+            return Err(format!("a record has no field '{field}' ({names})"));
+        };
+        Ok(part(record.code, index, fields[index].1))
+    }
+
+    fn made(&self, colour: u16, fields: Vec<Typed>) -> Result<Typed, String> {
+        let wanted = self.net.fields_of(colour);
+        let mut code = vec![Instruction::Push(EMPTY)];
+        for (typed, (name, kind)) in fields.into_iter().zip(wanted).rev() {
+            let found = typed.kind;
+            let typed = element(typed, *kind);
+            let wrong = |_| format!("the record's field {name} is {kind}, not {found}");
+            code.extend(typed.map_err(wrong)?.code);
+            code.push(Instruction::List(ListFunction::Cons));
+        }
+        let kind = FieldType::Record(colour);
+        Ok(Typed { code, kind })
+    }
+}
+
+/// The field with an index of the record that some code leaves.
+pub(crate) fn part(record: Vec<Instruction>, index: usize, kind: FieldType) -> Typed {
+    let mut code = record;
+    code.extend(std::iter::repeat_n(
+        Instruction::List(ListFunction::Tail),
+        index,
+    ));
+    code.push(Instruction::List(ListFunction::Head));
+    Typed { code, kind }
+}
