@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.cli import trace_work
+from dfslab.instruments.reading import Reading
 from dfslab.studies import trace_store
 
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
@@ -144,7 +145,7 @@ def test_a_rate_of_sampling_scales_counts_and_is_told(tmp_path):
     done = subprocess.run([*words, "0.01"], capture_output=True, text=True, check=True)
     told = " ".join(done.stdout.split())
     assert "about 1,900 spans, estimated from 19 that were kept with probability 0.01" in told
-    found = trace_work.profile([path], 0.01)
+    found = trace_work.profile([path], Reading(sampled=0.01))
     assert (found["ranking"][0]["count"], found["ranking"][0]["read"]) == (1900, 19)
     rows = trace_store.tables(found, "t")["calls"]
     assert [(row["count"], row["read"], row["estimated"]) for row in rows] == [(1900, 19, True)]

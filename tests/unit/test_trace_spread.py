@@ -12,6 +12,7 @@ from dfslab.cli import trace_work
 from dfslab.fleet import workers
 from dfslab.fleet.places import Place
 from dfslab.instruments import callprofile, counters, trace
+from dfslab.instruments.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from test_counters import FILES
@@ -57,7 +58,7 @@ def test_the_bytes_are_those_of_a_serial_merge(scheduler, files):
         draw.shuffle(files)
         assert text(trace.spread(files, scheduler)) == one
     assert json.loads(one)["spans"] == trace.profile(files)["spans"]
-    sampled = trace_work.profile(files, 0.5, scheduler)
+    sampled = trace_work.profile(files, Reading(sampled=0.5), scheduler)
     assert sampled["ranking"][0]["count"] == 2 * json.loads(one)["ranking"][0]["count"]
 
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
-    assign_trace_ids, folded, pprof, profile_files, savings_of_sample, sharing, summarise_files,
-    together, write_file, ErrorKind, Options, OutputFormat, Part, Report, Span, SpanStore, Stream,
-    Summary, TraceError, Window,
+    assign_trace_ids, folded, pprof, savings_of_sample, sharing, summarise_files, together,
+    write_file, ErrorKind, Options, OutputFormat, Part, Profile, Reading, Report, Span, SpanStore,
+    Stream, Summary, TraceError, Window,
 };
 use pyo3::prelude::*;
 
@@ -82,21 +82,30 @@ fn trace_write(
 /// Reads trace files together and returns their compressed profile as JSON, with what each step
 /// would gain end to end if it were faster.
 ///
-/// Options: {"wait_patterns": [text, …], "ranking_limit": integer, "factor": number above 1}.
+/// Options: {"wait_patterns": [text, …], "ranking_limit": integer, "factor": number above 1,
+/// "sampled": probability, "format": name, "choice": {"keep": [rule, …], "drop": [rule, …],
+/// "steps": [[name, [pattern, …]], …]}}.
 #[pyfunction]
 fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
-    let options: Options = serde_json::from_str(options_json)
-        .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
+    let options = options_of(options_json)?;
+    let reading = reading_of(&options)?;
     py.detach(|| {
-        let summary =
-            summarise_files(&paths, Window::default(), options.sampled).map_err(to_python)?;
-        report_json(&summary, &options)
+        let summary = summarise_files(&paths, Window::default(), &reading).map_err(to_python)?;
+        report_json(&kept(summary)?, &options)
     })
 }
 
 fn options_of(options_json: &str) -> PyResult<Options> {
     serde_json::from_str(options_json)
         .map_err(|error| InputError::new_err(format!("trace options: {error}")))
+}
+
+fn reading_of(options: &Options) -> PyResult<Reading> {
+    options.reading().map_err(InputError::new_err)
+}
+
+fn kept(summary: Summary) -> PyResult<Summary> {
+    summary.some_kept().map_err(InputError::new_err)
 }
 
 fn part_of(bytes: &[u8]) -> PyResult<Part> {
@@ -107,10 +116,9 @@ fn part_of(bytes: &[u8]) -> PyResult<Part> {
 /// and `trace_sharing` of the same version.
 #[pyfunction]
 fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
-    let options = options_of(options_json)?;
+    let reading = reading_of(&options_of(options_json)?)?;
     py.detach(|| {
-        let summary =
-            summarise_files(&paths, Window::default(), options.sampled).map_err(to_python)?;
+        let summary = summarise_files(&paths, Window::default(), &reading).map_err(to_python)?;
         let name = paths
             .first()
             .expect("files were read")
@@ -138,12 +146,13 @@ fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>
 #[pyfunction]
 fn trace_together(py: Python<'_>, parts: Vec<Vec<u8>>, options_json: &str) -> PyResult<String> {
     let options = options_of(options_json)?;
+    let selection = reading_of(&options)?.selection;
     py.detach(|| {
         let parts: Vec<Part> = parts
             .iter()
             .map(|part| part_of(part))
             .collect::<PyResult<_>>()?;
-        report_json(&together(parts), &options)
+        report_json(&kept(together(parts, selection))?, &options)
     })
 }
 
@@ -160,14 +169,23 @@ fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
 
 /// Reads trace files together and returns folded stacks, self time in nanoseconds.
 #[pyfunction]
-fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
-    py.detach(|| Ok(folded(&profile_files(&paths).map_err(to_python)?)))
+#[pyo3(signature = (paths, options_json="{}"))]
+fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
+    let reading = reading_of(&options_of(options_json)?)?;
+    py.detach(|| Ok(folded(&profile_of(&paths, &reading)?)))
+}
+
+fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<Profile> {
+    let summary = summarise_files(paths, Window::default(), reading).map_err(to_python)?;
+    Ok(kept(summary)?.profile)
 }
 
 /// Reads trace files together and returns their profile in the format of pprof, not compressed.
 #[pyfunction]
-fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Vec<u8>> {
-    py.detach(|| Ok(pprof(&profile_files(&paths).map_err(to_python)?)))
+#[pyo3(signature = (paths, options_json="{}"))]
+fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
+    let reading = reading_of(&options_of(options_json)?)?;
+    py.detach(|| Ok(pprof(&profile_of(&paths, &reading)?)))
 }
 
 /// OTLP messages on their way into one profile, in bounded memory.
@@ -207,8 +225,7 @@ impl TraceStream {
 
     /// The profile so far as JSON, without savings and without traces that grew since the last.
     fn snapshot(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
-        let options: Options = serde_json::from_str(options_json)
-            .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
+        let options = options_of(options_json)?;
         let stream = self.open()?;
         py.detach(|| {
             stream.merge_quiet();
@@ -219,8 +236,7 @@ impl TraceStream {
 
     /// Ends the stream: the whole profile as JSON, as `trace_profile` writes it.
     fn finish(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
-        let options: Options = serde_json::from_str(options_json)
-            .map_err(|error| InputError::new_err(format!("trace options: {error}")))?;
+        let options = options_of(options_json)?;
         self.open()?;
         let stream = self.stream.take().expect("it is open");
         py.detach(|| report_json(&stream.finish(), &options))

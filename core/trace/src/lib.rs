@@ -5,6 +5,7 @@
 //! compresses them (Liu et al. 2018, section 2.2), `rank` says where the time went and `replay`
 //! what a faster step would gain, `report` and `pprof` write it out; `write` makes trace files.
 
+mod attempts;
 mod clocks;
 mod error;
 mod identity;
@@ -15,9 +16,11 @@ mod pattern;
 mod pprof;
 mod profile;
 mod rank;
+mod repeats;
 mod replay;
 mod report;
 mod sampling;
+mod selection;
 mod shape;
 mod span;
 mod statistics;
@@ -28,15 +31,17 @@ mod write;
 pub use clocks::{clocks, Clock};
 pub use error::{ErrorKind, Place, Result, TraceError};
 pub use identity::assign_trace_ids;
-pub use ingest::{read_bytes, read_file, Reader};
+pub use ingest::{read_bytes, read_file, InputFormat, Reader};
 pub use losses::Losses;
 pub use parts::{sharing, together, Part};
 pub use pprof::pprof;
 pub use profile::{Node, Profile};
-pub use rank::{rank, Entry, Options, Rankings};
+pub use rank::{rank, Entry, Options, Rankings, Reading};
+pub use repeats::{Repeats, Times};
 pub use replay::{savings, savings_of_sample, Saving, Savings};
 pub use report::{folded, Report, TreeNode};
 pub use sampling::weight_of;
+pub use selection::{Choice, LeftOut, Selection};
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
 pub use statistics::{Exemplar, Statistics};
 pub use stream::{Stream, Summary, Window};
@@ -47,16 +52,15 @@ use std::path::Path;
 
 /// Reads trace files, which may share traces, and compresses what they hold together.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
-    Ok(summarise_files(paths, Window::default(), 1.0)?.profile)
+    Ok(summarise_files(paths, Window::default(), &Reading::default())?.profile)
 }
 
 /// The same, with a sample of the call trees themselves; memory is bounded by the window. Where the
 /// clocks of hosts contradict causality, the files are read a second time with the clocks set.
-/// Calls that do not tell so themselves were `sampled` with this probability.
 pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,
-    sampled: f64,
+    reading: &Reading,
 ) -> Result<Summary> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");
@@ -66,18 +70,23 @@ pub fn summarise_files<P: AsRef<Path>>(
             "at least one file is needed",
         ));
     }
-    let mut stream = Stream::new(window);
-    stream.assume_sampled(sampled);
-    stream.read_files(paths)?;
-    let mut summary = stream.finish();
+    let stream = || {
+        let mut stream = Stream::new(window);
+        stream.assume_sampled(reading.sampled);
+        stream.assume_format(reading.format);
+        stream.select(reading.selection.clone());
+        stream
+    };
+    let mut first = stream();
+    first.read_files(paths)?;
+    let mut summary = first.finish();
     let clocks = clocks(&summary.sample);
     let again = paths.iter().all(|path| path.as_ref().is_file());
     if again && clocks.iter().any(|clock| clock.ahead_ns != 0) {
-        let mut stream = Stream::new(window);
-        stream.assume_sampled(sampled);
-        stream.align(&clocks);
-        stream.read_files(paths)?;
-        summary = stream.finish();
+        let mut second = stream();
+        second.align(&clocks);
+        second.read_files(paths)?;
+        summary = second.finish();
     }
     summary.clocks = clocks;
     Ok(summary)

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::losses::Losses;
 use crate::profile::{Profile, Rows, Sampled};
 use crate::replay::Sample;
+use crate::selection::{AllLeftOut, Selection};
 use crate::span::{Span, Texts};
 use crate::stream::Summary;
 
@@ -23,6 +24,7 @@ pub struct Part {
     trees: u64,
     losses: Losses,
     sampled: Sampled,
+    left_out: AllLeftOut,
     texts: Vec<String>,
     rows: Rows,
     /// Whole traces by lot, one after the other, and the table of their names.
@@ -40,6 +42,7 @@ impl Part {
             trees: profile.trees,
             losses: profile.losses.clone(),
             sampled: profile.sampled,
+            left_out: profile.left_out.clone(),
             texts: profile.texts().all(),
             rows: profile.rows(),
             sample: summary.sample.spans.clone(),
@@ -67,6 +70,7 @@ impl Part {
         let mut profile = Profile::from_rows(&self.rows, texts_of(&self.texts));
         (profile.spans, profile.trees) = (self.spans, self.trees);
         (profile.losses, profile.sampled) = (self.losses.clone(), self.sampled);
+        profile.left_out = self.left_out.clone();
         profile
     }
 }
@@ -105,8 +109,8 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Puts parts together that share no traces.
-pub fn together(mut parts: Vec<Part>) -> Summary {
+/// Puts parts together that share no traces; they were read under this selection.
+pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
     let (mut profile, mut sample, mut texts) =
         (Profile::default(), Sample::default(), Texts::default());
@@ -132,7 +136,7 @@ pub fn together(mut parts: Vec<Part>) -> Summary {
     }
     let sample = sample.forest(&texts);
     Summary {
-        trees_left_out: profile.trees.saturating_sub(sample.trees()),
+        trees_left_out: profile.trees.saturating_sub(selection.trees_of(&sample)),
         clocks: crate::clocks(&sample),
         profile,
         sample,

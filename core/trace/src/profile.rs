@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::losses::Losses;
+use crate::repeats::Repeats;
 use crate::sampling::ONE;
+use crate::selection::{add_left_out, AllLeftOut};
 use crate::shape::{Mixing, ShapeId, Shapes};
 use crate::span::{TextId, Texts};
 use crate::statistics::Statistics;
@@ -24,9 +26,20 @@ pub struct Node {
     pub shape: ShapeId,
     /// The node above, or `NONE` at the top; it comes earlier in the list.
     pub parent: u32,
+    /// Whether the calls merged here failed before their caller made the same step again.
+    pub again: bool,
     /// The calls merged here.
     pub statistics: Statistics,
+    /// How many of them each call above made.
+    pub repeats: Repeats,
 }
+
+/// What a place is told by below the one above it: a shape, with `AGAIN` if its calls failed and
+/// were made again.
+type Branch = u32;
+
+/// No shape's number is as large.
+const AGAIN: Branch = 1 << 31;
 
 /// How many recorded calls stand for more than themselves, and for how many at least and at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -63,11 +76,11 @@ impl Sampled {
 }
 
 /// A profile's tables as plain rows: each shape's name and the shapes below it, which stand before
-/// it; each node's shape, the node above (before it, or `NONE`) and statistics.
+/// it; each node's branch, the node above (before it, or `NONE`), statistics and repeats.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
-    nodes: Vec<(ShapeId, u32, Statistics)>,
+    nodes: Vec<(Branch, u32, Statistics, Repeats)>,
 }
 
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
@@ -76,6 +89,9 @@ pub struct Rows {
 /// then trees of the same structure. Both merges send a call to the node that its ancestors'
 /// shapes lead to, so knowing every shape first, one walk down records each span exactly once
 /// where both merges would have left it, and no intermediate tree is built.
+///
+/// Read as a grammar, a node is a rule: its name, and below it the steps that it is made of, each
+/// with the counts of its repetitions. Attempts that failed are rules beside it (`attempts`).
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// Spans recorded.
@@ -86,8 +102,10 @@ pub struct Profile {
     pub losses: Losses,
     /// The recorded calls that stand for more than themselves.
     pub sampled: Sampled,
+    /// What was left out because a user chose so.
+    pub left_out: AllLeftOut,
     nodes: Vec<Node>,
-    places: HashMap<(u32, ShapeId), u32, Mixing>,
+    places: HashMap<(u32, Branch), u32, Mixing>,
     shapes: Shapes,
     texts: Texts,
 }
@@ -117,10 +135,11 @@ impl Profile {
             } else {
                 nodes[parent as usize]
             };
-            let key = (above, shapes[at]);
-            let latest = &mut recent[(above ^ shapes[at]) as usize % RECENT_PLACES];
+            let branch = shapes[at] | if forest.is_again(index) { AGAIN } else { 0 };
+            let key = (above, branch);
+            let latest = &mut recent[(above ^ branch) as usize % RECENT_PLACES];
             if latest.0 != key {
-                *latest = (key, self.place(above, shapes[at], texts));
+                *latest = (key, self.place(above, branch, texts));
             }
             let (node, merged) = latest.1;
             self.losses.merged_shapes += u64::from(merged);
@@ -131,6 +150,27 @@ impl Profile {
             if weight != ONE {
                 statistics.weigh(&forest.spans[at], forest.self_ns[at], weight);
                 self.sampled.take(weight);
+            }
+        }
+        self.count_repeats(forest, &nodes);
+    }
+
+    /// Counts, call by call, how often each place below it came.
+    fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
+        let mut times = vec![0u64; self.nodes.len()];
+        let mut met: Vec<u32> = Vec::new();
+        for call in 0..nodes.len() as u32 {
+            for &child in forest.children.get(call) {
+                let place = nodes[child as usize];
+                let seen = &mut times[place as usize];
+                if *seen == 0 {
+                    met.push(place);
+                }
+                *seen += 1;
+            }
+            for place in met.drain(..) {
+                let seen = std::mem::take(&mut times[place as usize]);
+                self.nodes[place as usize].repeats.record(seen);
             }
         }
     }
@@ -146,6 +186,7 @@ impl Profile {
         self.trees += other.trees;
         self.losses.merge(&other.losses);
         self.sampled.merge(&other.sampled);
+        add_left_out(&mut self.left_out, &other.left_out);
         let mut scratch = Vec::new();
         let mut shapes: Vec<ShapeId> = Vec::new();
         for shape in 0..other.shapes.count() {
@@ -168,12 +209,13 @@ impl Profile {
                 nodes[node.parent as usize]
             };
             let texts = std::mem::take(&mut self.texts);
-            let (place, merged) = self.place(above, shapes[node.shape as usize], &texts);
+            let branch = shapes[node.shape as usize] | if node.again { AGAIN } else { 0 };
+            let (place, merged) = self.place(above, branch, &texts);
             self.texts = texts;
             self.losses.merged_shapes += if merged { node.statistics.count } else { 0 };
-            self.nodes[place as usize]
-                .statistics
-                .merge(&node.statistics);
+            let mine = &mut self.nodes[place as usize];
+            mine.statistics.merge(&node.statistics);
+            mine.repeats.merge(&node.repeats);
             nodes.push(place);
         }
     }
@@ -186,7 +228,11 @@ impl Profile {
                 self.shapes.children(shape).to_vec(),
             )
         };
-        let node = |node: &Node| (node.shape, node.parent, node.statistics.clone());
+        let node = |node: &Node| {
+            let branch = node.shape | if node.again { AGAIN } else { 0 };
+            let (statistics, repeats) = (node.statistics.clone(), node.repeats.clone());
+            (branch, node.parent, statistics, repeats)
+        };
         Rows {
             shapes: (0..self.shapes.count()).map(shape).collect(),
             nodes: self.nodes.iter().map(node).collect(),
@@ -205,11 +251,13 @@ impl Profile {
             let id = profile.shapes.intern(*name, known, &mut scratch, &texts);
             shapes.push(id);
         }
-        for (shape, parent, statistics) in &rows.nodes {
+        for (branch, parent, statistics, repeats) in &rows.nodes {
             profile.nodes.push(Node {
-                shape: shapes[*shape as usize],
+                shape: shapes[(branch & !AGAIN) as usize],
                 parent: *parent,
+                again: branch & AGAIN != 0,
                 statistics: statistics.clone(),
+                repeats: repeats.clone(),
             });
         }
         profile.know(texts);
@@ -233,7 +281,7 @@ impl Profile {
 
     /// A number that orders siblings of one name alike in every profile.
     pub fn order_key(&self, node: &Node) -> u64 {
-        self.shapes.order_key(node.shape)
+        self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
 
     /// The number of trees after compression.
@@ -250,6 +298,7 @@ impl Profile {
                 .children
                 .get(node)
                 .iter()
+                .filter(|&&child| !forest.is_again(child))
                 .map(|&child| shapes[child as usize]);
             let id = self.shapes.intern(name, below, &mut scratch, texts);
             shapes[node as usize] = id;
@@ -257,16 +306,16 @@ impl Profile {
         shapes
     }
 
-    /// The node for a shape below another, and whether it stands for all of its name because
+    /// The node for a branch below another, and whether it stands for all of its name because
     /// there are too many nodes.
-    fn place(&mut self, parent: u32, shape: ShapeId, texts: &Texts) -> (u32, bool) {
+    fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
-        if let Some(&known) = self.places.get(&(parent, shape)) {
+        if let Some(&known) = self.places.get(&(parent, branch)) {
             return (known, false);
         }
-        let mut key = (parent, shape);
+        let mut key = (parent, branch);
         if self.nodes.len() >= NODES_MAX {
-            let name = self.shapes.name(shape);
+            let name = self.shapes.name(branch & !AGAIN);
             let nothing = std::iter::empty();
             let leaf = self.shapes.intern(name, nothing, &mut Vec::new(), texts);
             key = (NONE, leaf);
@@ -275,12 +324,13 @@ impl Profile {
             }
         }
         self.places.insert(key, node);
-        let statistics = Statistics::default();
-        let (parent, shape) = key;
+        let (parent, branch) = key;
         self.nodes.push(Node {
-            shape,
+            shape: branch & !AGAIN,
             parent,
-            statistics,
+            again: branch & AGAIN != 0,
+            statistics: Statistics::default(),
+            repeats: Repeats::default(),
         });
         (node, self.nodes.len() > NODES_MAX)
     }

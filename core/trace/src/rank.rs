@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ingest::InputFormat;
 use crate::pattern;
-use crate::profile::Profile;
+use crate::profile::{Node, Profile};
 use crate::sampling::weight_of;
+use crate::selection::{Choice, Selection};
 use crate::statistics::Sums;
 use crate::tree::NONE;
 
@@ -24,6 +26,46 @@ pub struct Options {
     /// The probability with which calls were kept, for those that do not tell it themselves.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
+    /// What the files are, as `InputFormat` names it; where this is empty, their contents say it.
+    pub format: String,
+    /// Which calls are kept, and under what names.
+    pub choice: Choice,
+}
+
+/// How trace files are read.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The probability with which calls were kept, for those that do not tell it themselves.
+    pub sampled: f64,
+    /// What the files are, if their contents are not to say.
+    pub format: Option<InputFormat>,
+    /// Which calls are kept, and under what names.
+    pub selection: Selection,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Reading {
+            sampled: 1.0,
+            format: None,
+            selection: Selection::default(),
+        }
+    }
+}
+
+impl Options {
+    /// How the options say that files are read.
+    ///
+    /// # Errors
+    /// One line that says what is wrong and what is allowed.
+    pub fn reading(&self) -> Result<Reading, String> {
+        let named = (!self.format.is_empty()).then(|| InputFormat::named(&self.format));
+        Ok(Reading {
+            sampled: self.sampled,
+            format: named.transpose()?,
+            selection: Selection::of(&self.choice)?,
+        })
+    }
 }
 
 fn probability<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -52,6 +94,8 @@ impl Default for Options {
             ranking_limit: 1000,
             factor: 2.0,
             sampled: 1.0,
+            format: String::new(),
+            choice: Choice::default(),
         }
     }
 }
@@ -83,6 +127,10 @@ pub struct Entry {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds, exact.
     pub self_ns: u128,
+    /// Calls that failed before their caller made the same step again, and their durations' sum.
+    pub again: u128,
+    /// Nanoseconds, exact.
+    pub again_ns: u128,
 }
 
 /// The rankings of one profile, each by falling self time.
@@ -103,12 +151,21 @@ pub struct Rankings {
 pub(crate) struct PathSums {
     pub read: u64,
     pub all: Sums,
+    /// Of these, the calls that failed and were made again.
+    again: Sums,
 }
 
 impl PathSums {
     fn add(&mut self, other: PathSums) {
         self.read += other.read;
         self.all.add(other.all);
+        self.again.add(other.again);
+    }
+
+    fn of(node: &Node) -> Self {
+        let (read, all) = (node.statistics.count, node.statistics.estimated());
+        let again = if node.again { all } else { Sums::default() };
+        PathSums { read, all, again }
     }
 
     fn entry(&self, name: &str, path: String, all_ns: u128) -> Entry {
@@ -130,6 +187,8 @@ impl PathSums {
             bytes: all.bytes,
             total_ns: all.total_ns,
             self_ns: all.self_ns,
+            again: self.again.count,
+            again_ns: self.again.total_ns,
         }
     }
 }
@@ -161,11 +220,7 @@ impl<'a> Paths<'a> {
                 paths.push((above, name, PathSums::default()));
                 paths.len() as u32 - 1
             });
-            let statistics = &node.statistics;
-            paths[path as usize].2.add(PathSums {
-                read: statistics.count,
-                all: statistics.estimated(),
-            });
+            paths[path as usize].2.add(PathSums::of(node));
             path_of_node.push(path);
         }
         Self { paths }

@@ -6,8 +6,10 @@ use crate::clocks::Clock;
 use crate::losses::Losses;
 use crate::profile::{Node, Profile};
 use crate::rank::{rank, seconds, Options, Paths, Rankings};
+use crate::repeats::Times;
 use crate::replay::Savings;
 use crate::sampling::ONE;
+use crate::selection::AllLeftOut;
 use crate::statistics::Exemplar;
 use crate::tree::NONE;
 
@@ -24,6 +26,8 @@ pub struct Report {
     pub reduction: Reduction,
     /// What was repaired or dropped, by kind.
     pub losses: Losses,
+    /// What was left out because a user chose so, by rule; nothing of it is in the rest.
+    pub left_out: AllLeftOut,
     /// How the recorder sampled, if it did: then counts and sums below are estimates.
     pub sampling: Option<Sampling>,
     /// The compressed trees, the longest total first.
@@ -111,6 +115,10 @@ pub struct TreeNode {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds, exact.
     pub self_ns: u128,
+    /// Whether these calls failed before their caller made the same step again.
+    pub again: bool,
+    /// How many of them come in one call above that has any; nothing at the top.
+    pub times: Option<Times>,
     /// Calls to look up in the trace.
     pub exemplars: Vec<ExemplarNote>,
     /// The calls below, the longest total first.
@@ -147,6 +155,7 @@ impl Report {
                 trees_removed: removed(profile.trees, shapes),
             },
             losses: profile.losses.clone(),
+            left_out: profile.left_out.clone(),
             sampling: Sampling::of(profile),
             roots: nested(profile),
             rankings: rank(profile, options),
@@ -215,6 +224,8 @@ fn tree_node(profile: &Profile, node: &Node, children: Vec<TreeNode>) -> TreeNod
         sd_s: statistics.deviation_ns() / 1e9,
         total_ns: all.total_ns,
         self_ns: all.self_ns,
+        again: node.again,
+        times: node.repeats.told(),
         exemplars,
         children,
     }

@@ -42,17 +42,23 @@ impl Exemplar {
     }
 }
 
-/// The durations of a node's calls: themselves while few, a log-linear histogram when many.
+/// Numbers (as durations) of a node: themselves while few, a log-linear histogram when many.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-enum Durations {
+pub(crate) enum Numbers {
     Few(Vec<u64>),
     Many(Buckets),
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Numbers::Few(Vec::new())
+    }
 }
 
 /// The buckets of `Histogram` between the shortest and the longest call: a step's durations differ
 /// by some powers of ten, not by nineteen, and a profile has thousands of steps.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct Buckets {
+pub(crate) struct Buckets {
     first: usize,
     counts: Vec<u64>,
 }
@@ -77,7 +83,7 @@ pub struct Statistics {
     /// Sums of durations and of their squares, each duration cut to `QUANTILE_NS_MAX`.
     cut_ns: u128,
     squares_ns2: u128,
-    durations: Durations,
+    durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
     /// What calls stand for beyond themselves, where a recorder kept only some.
@@ -93,7 +99,7 @@ pub struct Sums {
     pub errors: u128,
     /// Bytes moved.
     pub bytes: u128,
-    /// Durations, nanoseconds.
+    /// Numbers, nanoseconds.
     pub total_ns: u128,
     /// Self times, nanoseconds.
     pub self_ns: u128,
@@ -129,7 +135,7 @@ impl Default for Statistics {
             max_ns: 0,
             cut_ns: 0,
             squares_ns2: 0,
-            durations: Durations::Few(Vec::new()),
+            durations: Numbers::default(),
             slowest: Vec::new(),
             sampled: Vec::new(),
             beyond: None,
@@ -215,7 +221,7 @@ impl Statistics {
     /// The duration below which a fraction of the calls lies, nanoseconds.
     pub fn quantile_ns(&self, fraction: f64) -> u64 {
         self.durations
-            .quantile_ns(fraction)
+            .quantile(fraction)
             .clamp(self.min_ns.min(self.max_ns), self.max_ns)
     }
 
@@ -261,22 +267,22 @@ fn keep_largest<Key: Ord>(
     kept.truncate(EXEMPLARS_EACH);
 }
 
-impl Durations {
+impl Numbers {
+    /// Adds one.
     #[inline]
-    fn record(&mut self, duration_ns: u64) {
+    pub(crate) fn record(&mut self, value: u64) {
         match self {
-            Durations::Many(buckets) => buckets.add(Histogram::bucket_number(duration_ns), 1),
-            Durations::Few(values) if values.len() < EXACT_MAX => values.push(duration_ns),
-            Durations::Few(_) => self
-                .become_many()
-                .add(Histogram::bucket_number(duration_ns), 1),
+            Numbers::Many(buckets) => buckets.add(Histogram::bucket_number(value), 1),
+            Numbers::Few(values) if values.len() < EXACT_MAX => values.push(value),
+            Numbers::Few(_) => self.become_many().add(Histogram::bucket_number(value), 1),
         }
     }
 
-    fn merge(&mut self, other: &Durations) {
+    /// Adds all of another.
+    pub(crate) fn merge(&mut self, other: &Numbers) {
         match other {
-            Durations::Few(values) => values.iter().for_each(|&value| self.record(value)),
-            Durations::Many(theirs) => {
+            Numbers::Few(values) => values.iter().for_each(|&value| self.record(value)),
+            Numbers::Many(theirs) => {
                 let mine = self.become_many();
                 for (number, &count) in (theirs.first..).zip(&theirs.counts) {
                     mine.add(number, count);
@@ -286,30 +292,30 @@ impl Durations {
     }
 
     fn become_many(&mut self) -> &mut Buckets {
-        if let Durations::Few(values) = self {
+        if let Numbers::Few(values) = self {
             let mut buckets = Buckets::default();
             for &value in values.iter() {
                 buckets.add(Histogram::bucket_number(value), 1);
             }
-            *self = Durations::Many(buckets);
+            *self = Numbers::Many(buckets);
         }
         match self {
-            Durations::Many(buckets) => buckets,
-            Durations::Few(_) => unreachable!("they have just become many"),
+            Numbers::Many(buckets) => buckets,
+            Numbers::Few(_) => unreachable!("they have just become many"),
         }
     }
 
     /// The nearest rank.
-    fn quantile_ns(&self, fraction: f64) -> u64 {
+    pub(crate) fn quantile(&self, fraction: f64) -> u64 {
         match self {
-            Durations::Few(values) if values.is_empty() => 0,
-            Durations::Few(values) => {
+            Numbers::Few(values) if values.is_empty() => 0,
+            Numbers::Few(values) => {
                 let mut sorted = values.clone();
                 sorted.sort_unstable();
                 let rank = (fraction * sorted.len() as f64).ceil() as usize;
                 sorted[rank.clamp(1, sorted.len()) - 1]
             }
-            Durations::Many(buckets) => buckets.quantile_ns(fraction),
+            Numbers::Many(buckets) => buckets.quantile(fraction),
         }
     }
 }
@@ -338,7 +344,7 @@ impl Buckets {
         self.counts[number - self.first] += count;
     }
 
-    fn quantile_ns(&self, fraction: f64) -> u64 {
+    fn quantile(&self, fraction: f64) -> u64 {
         let all: u64 = self.counts.iter().sum();
         let rank = ((fraction * all as f64).ceil() as u64).clamp(1, all);
         let mut seen = 0;

@@ -10,11 +10,12 @@ use std::path::Path;
 
 use crate::clocks::Clock;
 use crate::error::Result;
-use crate::ingest::Reader;
+use crate::ingest::{InputFormat, Reader};
 use crate::losses::Losses;
 use crate::profile::Profile;
 use crate::replay::Sample;
 use crate::sampling::weight_of;
+use crate::selection::{add_left_out, Selection};
 use crate::shape::{mix, Mixing};
 use crate::span::{Span, SpanStore, TextId};
 use crate::tree::Forest;
@@ -55,6 +56,9 @@ pub struct Stream {
     forest: Forest,
     /// How far the clocks of hosts are ahead, nanoseconds.
     ahead_ns: Vec<(TextId, i64)>,
+    selection: Selection,
+    /// What the files are, if their contents are not to say.
+    format: Option<InputFormat>,
     arrived: u64,
     arrived_before: u64,
 }
@@ -64,11 +68,26 @@ pub struct Summary {
     /// Everything, compressed.
     pub profile: Profile,
     /// Some whole trees by lot, or all if there are few, for questions that need the spans.
+    /// No call is left out of it.
     pub sample: Forest,
     /// Trees that are not in the sample.
     pub trees_left_out: u64,
     /// The hosts' clocks, as far as calls between them tell; the spans are moved accordingly.
     pub clocks: Vec<Clock>,
+}
+
+impl Summary {
+    /// The summary, if a user's choice leaves any call in it.
+    ///
+    /// # Errors
+    /// One line that says how many were left out.
+    pub fn some_kept(self) -> std::result::Result<Self, String> {
+        if self.profile.spans > 0 || self.profile.left_out.is_empty() {
+            return Ok(self);
+        }
+        let calls: u64 = self.profile.left_out.values().map(|one| one.calls).sum();
+        Err(format!("no call is kept: all {calls} are left out"))
+    }
 }
 
 impl Stream {
@@ -89,7 +108,7 @@ impl Stream {
 
     /// Reads files that may share traces, always going on with the one that is furthest behind.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
-        let open = |path: &P| Ok((0, Reader::open(path.as_ref())?));
+        let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
         let step = if readers.len() == 1 {
             self.window.spans
@@ -159,7 +178,8 @@ impl Stream {
         let mut profile = self.profile;
         profile.losses.merge(&self.store.losses);
         profile.know(self.store.texts);
-        let trees_left_out = profile.trees.saturating_sub(sample.trees());
+        let replayed = self.selection.trees_of(&sample);
+        let trees_left_out = profile.trees.saturating_sub(replayed);
         Summary {
             profile,
             sample,
@@ -175,6 +195,16 @@ impl Stream {
     pub fn assume_sampled(&mut self, probability: f64) {
         let weight = weight_of(probability).expect("a probability");
         self.store.texts.assume_weight(weight);
+    }
+
+    /// Files are read as this, whatever they look like.
+    pub fn assume_format(&mut self, format: Option<InputFormat>) {
+        self.format = format;
+    }
+
+    /// From now on only these calls are kept, under these names.
+    pub fn select(&mut self, selection: Selection) {
+        self.selection = selection;
     }
 
     /// From now on the spans of these hosts are moved back by what their clocks are ahead.
@@ -221,6 +251,8 @@ impl Stream {
             let first = portion.len();
             portion.extend(members.iter().map(|&index| spans[index as usize]));
             set_back(&mut portion[first..], &self.ahead_ns);
+            self.selection
+                .rename(&mut portion[first..], &mut self.store);
             if self.merged.knows(portion[first].trace_id) {
                 self.store.losses.late_spans += members.len() as u64;
             }
@@ -241,6 +273,8 @@ impl Stream {
             return;
         }
         self.forest.untangle(&self.store.texts, true);
+        let left_out = self.selection.apply(&mut self.forest, &self.store.texts);
+        add_left_out(&mut self.profile.left_out, &left_out);
         self.profile.record(&self.forest, &self.store.texts);
         self.forest.spans.clear();
         self.forest.losses = Losses::default();

@@ -1,5 +1,6 @@
 //! Call trees recovered from spans that arrive shuffled, twice, without parents or in rings.
 
+use crate::attempts;
 use crate::losses::Losses;
 use crate::span::{Span, SpanStore, Texts};
 
@@ -67,6 +68,8 @@ pub struct Forest {
     pub order: Vec<u32>,
     /// Duration minus the union of the children's intervals clipped to the span, nanoseconds.
     pub self_ns: Vec<u64>,
+    /// Whether each call failed before its caller made the same step again; empty if none did.
+    pub again: Vec<bool>,
     /// Names, services and hosts.
     pub texts: Texts,
     /// What reading and recovery repaired or dropped.
@@ -139,6 +142,12 @@ impl Forest {
                 span.sampling = told.unwrap_or(0);
             }
         }
+    }
+
+    /// Whether a call failed before its caller made the same step again.
+    #[inline]
+    pub fn is_again(&self, node: u32) -> bool {
+        self.again.get(node as usize).is_some_and(|&again| again)
     }
 
     /// The number of trees.
@@ -308,6 +317,7 @@ impl Forest {
         self.self_ns.clear();
         self.self_ns
             .extend(self.spans.iter().map(Span::duration_ns));
+        self.again.clear();
         let spans = &self.spans;
         for (node, span) in (0u32..).zip(spans) {
             let children = self.children.get_mut(node);
@@ -318,10 +328,11 @@ impl Forest {
             if !children.is_sorted_by_key(begin) {
                 children.sort_unstable_by_key(begin);
             }
-            let (mut covered, mut reached) = (0, span.start_ns);
+            let (mut covered, mut reached, mut failed) = (0, span.start_ns, false);
             for child in children.iter().map(|&child| &spans[child as usize]) {
                 let inside = child.start_ns >= span.start_ns && child.end_ns <= span.end_ns;
                 self.losses.outside_parent += u64::from(!inside);
+                failed |= child.status_error;
                 let start = child.start_ns.max(reached);
                 let end = child.end_ns.min(span.end_ns);
                 if end > start {
@@ -330,7 +341,36 @@ impl Forest {
                 }
             }
             self.self_ns[node as usize] -= covered;
+            if failed {
+                self.again.resize(spans.len(), false);
+                attempts::mark(spans, children, &mut self.again);
+            }
         }
+    }
+
+    /// Keeps some of the calls, each below the nearest kept one `around` it, whose own time the
+    /// calls between become.
+    pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool, around: &[u32]) {
+        let mut places = vec![NONE; self.spans.len()];
+        let kept: Vec<usize> = (0..self.spans.len()).filter(|&node| keep(node)).collect();
+        for (place, &node) in kept.iter().enumerate() {
+            places[node] = place as u32;
+            self.spans[place] = self.spans[node];
+        }
+        self.spans.truncate(kept.len());
+        let place_of = |above: u32| match above {
+            NONE => NONE,
+            above => places[above as usize],
+        };
+        self.parents = kept.iter().map(|&node| place_of(around[node])).collect();
+        let mut linked = self.parents.iter().enumerate();
+        let downwards = linked.all(|(node, &parent)| parent == NONE || (parent as usize) < node);
+        let outside = self.losses.outside_parent;
+        self.children.fill(&self.parents);
+        self.walk_down(downwards);
+        self.measure_self();
+        // Who stuck out of whom has been counted before.
+        self.losses.outside_parent = outside;
     }
 
     /// Re-hangs what is too deep under the ancestor above the last level, after self time is known.

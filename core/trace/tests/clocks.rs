@@ -3,7 +3,8 @@
 mod support;
 
 use dfslab_trace::{
-    clocks, summarise_files, write_file, Clock, Forest, OutputFormat, Span, SpanStore, Window,
+    clocks, summarise_files, write_file, Clock, Forest, OutputFormat, Reading, Span, SpanStore,
+    Window,
 };
 use proptest::prelude::*;
 use support::Random;
@@ -99,7 +100,8 @@ fn files_are_read_with_the_clocks_set() {
     let outside = |ahead_ns| {
         let store = calls(5, ahead_ns, 50);
         write_file(&store, &path, OutputFormat::Protobuf).expect("it is written");
-        let summary = summarise_files(&[&path], Window::default(), 1.0).expect("it is read");
+        let summary =
+            summarise_files(&[&path], Window::default(), &Reading::default()).expect("it is read");
         std::fs::remove_file(&path).expect("it was there");
         (summary.profile.losses.outside_parent, summary.profile.spans)
     };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use dfslab_trace::{
     savings_of_sample, sharing, summarise_files, together, write_file, Options, OutputFormat, Part,
-    Report, SpanStore, Summary, Window,
+    Reading, Report, Selection, SpanStore, Summary, Window,
 };
 use support::{random_forest, temporary, Random};
 
@@ -20,8 +20,15 @@ fn text(summary: &Summary) -> String {
     serde_json::to_string(&report).expect("a report is plain data")
 }
 
+fn half() -> Reading {
+    Reading {
+        sampled: 0.5,
+        ..Reading::default()
+    }
+}
+
 fn part(paths: &[PathBuf]) -> Part {
-    let summary = summarise_files(paths, Window::default(), 0.5).expect("sound files");
+    let summary = summarise_files(paths, Window::default(), &half()).expect("sound files");
     let name = paths[0].display().to_string();
     let bytes = Part::of(&name, &summary).to_bytes().expect("plain data");
     Part::from_bytes(&bytes).expect("as it was written")
@@ -63,23 +70,23 @@ fn remove(paths: &[PathBuf]) {
 #[test]
 fn any_order_of_parts_gives_the_bytes_of_one_reader() {
     let paths = files("apart", false);
-    let whole = summarise_files(&paths, Window::default(), 0.5).expect("sound files");
+    let whole = summarise_files(&paths, Window::default(), &half()).expect("sound files");
     let mut parts: Vec<Part> = paths
         .iter()
         .map(|path| part(std::slice::from_ref(path)))
         .collect();
     // Savings are replayed with tables numbered by who read what, so their last digits may differ.
     let profile = |summary: &Summary| Report::of(&summary.profile, &Options::default());
-    let one = text(&together(parts.clone()));
-    assert!(profile(&together(parts.clone())) == profile(&whole));
+    let one = text(&together(parts.clone(), Selection::default()));
+    assert!(profile(&together(parts.clone(), Selection::default())) == profile(&whole));
     let mut random = Random(7);
     for _ in 0..5 {
         random.shuffle(&mut parts);
         assert!(sharing(&parts).is_empty());
-        assert!(text(&together(parts.clone())) == one);
+        assert!(text(&together(parts.clone(), Selection::default())) == one);
     }
     let pairs = paths.chunks(2).map(part).collect();
-    assert!(profile(&together(pairs)) == profile(&whole));
+    assert!(profile(&together(pairs, Selection::default())) == profile(&whole));
     remove(&paths);
 }
 

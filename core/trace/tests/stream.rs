@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dfslab_trace::{
-    summarise_files, write_file, OutputFormat, Profile, SpanStore, Stream, Summary, Window,
+    summarise_files, write_file, OutputFormat, Profile, Reading, SpanStore, Stream, Summary, Window,
 };
 use proptest::prelude::*;
 use support::{hdfs_like, profile_of, random_forest, report_of, temporary, Random};
@@ -102,7 +102,7 @@ fn files_that_share_traces_are_read_side_by_side() {
         spans: 12_000,
         quiet: 4000,
     };
-    let profile = summarise_files(&paths, window, 1.0)
+    let profile = summarise_files(&paths, window, &Reading::default())
         .expect("two sound traces")
         .profile;
     assert_eq!(report_of(&profile), report_of(&whole));

@@ -19,6 +19,7 @@ from dfslab.cli.shared import (
     traces,
     with_progress,
 )
+from dfslab.instruments.reading import reading
 from dfslab.spec.model import InputError
 
 trace_app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
@@ -27,6 +28,30 @@ Sampled = Annotated[
     float,
     typer.Option("--sampled", metavar="P", help="With what probability calls were kept, where "
                  "they do not tell it: counts and sums are scaled to all."),
+]  # fmt: skip
+
+Format = Annotated[
+    str,
+    typer.Option("--format", metavar="NAME", help="What the files are, if their beginnings do not "
+                 "show it: otlp-json, otlp-protobuf, chrome, jaeger, …"),
+]  # fmt: skip
+
+Keep = Annotated[
+    list[str] | None,
+    typer.Option("--keep", metavar="RULE", help="Keep calls that fit only: 'read*', or "
+                 "'service=client,host=node-?,kind=wait'; may be repeated."),
+]  # fmt: skip
+
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="RULE", help="Leave out calls that fit: their time is their "
+                 "callers'; may be repeated."),
+]  # fmt: skip
+
+Calls = Annotated[
+    Path | None,
+    typer.Option("--calls", metavar="FILE", help="Rules in TOML: keep, drop, and steps, which "
+                 "takes calls of many names for one."),
 ]  # fmt: skip
 
 OnNodes = Annotated[
@@ -76,11 +101,16 @@ def trace_import(
         str, typer.Option("--label", help="What the tables call this trace; else its file's name.")
     ] = "",
     sampled: Sampled = 1.0,
+    form: Format = "",
+    keep: Keep = None,
+    drop: Drop = None,
+    calls: Calls = None,
     scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:
     """Turn trace files into one compressed profile, or into tables."""
-    profile = traces.import_traces(files, output, into, label, sampled, scheduler)
+    how = reading(sampled, form, keep or (), drop or (), calls)
+    profile = traces.import_traces(files, output, into, label, how, scheduler)
     tell(as_json, profile, *terminal.ranking_tables(profile), f"profile: {into or output}")
 
 
@@ -148,22 +178,27 @@ def trace_report(
         typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
     ] = None,
     sampled: Sampled = 1.0,
+    form: Format = "",
+    keep: Keep = None,
+    drop: Drop = None,
+    calls: Calls = None,
     scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:
     """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
+    how = reading(sampled, form, keep or (), drop or (), calls)
     if folded:
-        print(traces.folded(files), end="")
+        print(traces.folded(files, how), end="")
         return
     if export == "pprof":
-        sys.stdout.buffer.write(traces.pprof(files))
+        sys.stdout.buffer.write(traces.pprof(files, how))
         return
-    profile = traces.profile(files, sampled, scheduler)
+    profile = traces.profile(files, how, scheduler)
     if export:
         print(traces.exported(profile, export))
         return
     if against:
-        profile = traces.against(profile, against)
+        profile = traces.against(profile, against, how)
     if page:
         traces.write_trace_page(profile, page)
     shown = terminal.ranking_tables(profile)

@@ -20,6 +20,7 @@ from dfslab.cli.bed_work import bed_module
 from dfslab.instruments import access, callprofile, counters
 from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
+from dfslab.instruments.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
 from dfslab.report import terminal, trace_export
@@ -95,22 +96,20 @@ def _record_mounted(
     return profile([folder])
 
 
-def profile(files: Sequence[Path], sampled: float = 1.0, scheduler: str = "") -> dict[str, Any]:
+def profile(
+    files: Sequence[Path], reading: Reading | None = None, scheduler: str = ""
+) -> dict[str, Any]:
     """One profile of OTLP files, or of the profiles that traced JVMs wrote.
 
-    Calls that do not tell with what probability they were kept were `sampled` with this one. With
-    a `scheduler` the nodes of a Dask cluster read the files.
+    With a `scheduler` the nodes of a Dask cluster read the files.
     """
-    if not 0 < sampled <= 1:
-        raise InputError("--sampled", sampled, "must be above 0 and at most 1")
+    reading = reading or Reading()
     found = _existing(files)
-    if not _of_jvms(found):
-        options = {"sampled": sampled}
+    if reading.format or not _of_jvms(found):
         if scheduler:
-            return tracing.spread(found, scheduler, options)
-        return tracing.profile(found, options)
-    if sampled != 1:
-        raise InputError("--sampled", sampled, "is for spans; these files hold every call")
+            return tracing.spread(found, scheduler, reading.options())
+        return tracing.profile(found, reading.options())
+    reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else _profiles(found)
     top = callprofile.merge(read)
     merged = callprofile.summary(read, top)
@@ -125,9 +124,11 @@ def profile(files: Sequence[Path], sampled: float = 1.0, scheduler: str = "") ->
             "parts": parts.ranking(top, runnable_ns)}  # fmt: skip
 
 
-def against(found: dict[str, Any], files: Sequence[Path]) -> dict[str, Any]:
-    """A profile beside an earlier one: which steps changed for sure."""
-    return {**found, "compared": cohort.compare(profile(files), found)}
+def against(
+    found: dict[str, Any], files: Sequence[Path], reading: Reading | None = None
+) -> dict[str, Any]:
+    """A profile beside an earlier one, read alike: which steps changed for sure."""
+    return {**found, "compared": cohort.compare(profile(files, reading), found)}
 
 
 def write_trace_page(found: dict[str, Any], path: Path) -> None:
@@ -145,25 +146,26 @@ def exported(found: dict[str, Any], form: str) -> str:
     return trace_export.export(found, form)
 
 
-def folded(files: Sequence[Path]) -> str:
+def folded(files: Sequence[Path], reading: Reading) -> str:
     """The same as folded stacks."""
     found = _existing(files)
-    if _of_jvms(found):
+    if not reading.format and _of_jvms(found):
+        reading.refuse_for_sums()
         return callprofile.folded(callprofile.merge(_profiles(found)))
-    return tracing.folded(found)
+    return tracing.folded(found, reading.options())
 
 
-def pprof(files: Sequence[Path]) -> bytes:
+def pprof(files: Sequence[Path], reading: Reading) -> bytes:
     """The same for the tools of pprof."""
     found = _existing(files)
-    if _of_jvms(found):
+    if not reading.format and _of_jvms(found):
         raise InputError("--export", "pprof", "is for spans; of JVMs' profiles there is speedscope")
-    return tracing.pprof(found)
+    return tracing.pprof(found, reading.options())
 
 
 def import_traces(
     files: Sequence[Path], output: Path | None, into: Path | None = None, label: str = "",
-    sampled: float = 1.0, scheduler: str = "",
+    reading: Reading | None = None, scheduler: str = "",
 ) -> dict[str, Any]:  # fmt: skip
     """The profile of traces, kept as JSON or as tables."""
     if not output and not into:
@@ -175,7 +177,7 @@ def import_traces(
         raise InputError("--into", str(into), "is no folder")
     if into and any(into.glob(f"{label}.*.parquet")):
         raise InputError("--label", label, f"is in {into} already; --label names this one")
-    found = profile(files, sampled, scheduler)
+    found = profile(files, reading, scheduler)
     if output:
         store.write_atomically(output, json.dumps(found))
     if into:

@@ -90,7 +90,10 @@ def spread(
         apart = sorted(set(range(len(groups))) - {place for group in shared for place in group})
         groups = [groups[place] for place in apart] + joined
         parts = [parts[place] for place in apart] + again
-    return json.loads(_core.trace_together(parts, told))
+    try:
+        return json.loads(_core.trace_together(parts, told))
+    except _core.InputError as error:
+        raise InputError("trace", None, str(error)) from error
 
 
 def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> list[bytes]:
@@ -117,18 +120,19 @@ def part(paths: list[str], options: str) -> tuple[str, str]:
         return "run", str(error)
 
 
-def folded(paths: Sequence[Path]) -> str:
+def folded(paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
     """The same as folded stacks, for flame graph tools."""
     try:
-        return _core.trace_folded([str(path) for path in paths])
+        return _core.trace_folded([str(path) for path in paths], json.dumps(options or {}))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
 
-def pprof(paths: Sequence[Path]) -> bytes:
+def pprof(paths: Sequence[Path], options: dict[str, Any] | None = None) -> bytes:
     """The same in the format of pprof, compressed as its tools expect."""
+    told = json.dumps(options or {})
     try:
-        return gzip.compress(_core.trace_pprof([str(path) for path in paths]), mtime=0)
+        return gzip.compress(_core.trace_pprof([str(path) for path in paths], told), mtime=0)
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 MOST_NODES = 20_000
 MEASURES = {"time": "time", "work": "work", "wait": "waits", "bytes": "bytes", "calls": "calls"}
+AGAIN = " (failed, made again)"
 NOTE = (
     "Width is the chosen measure, a step above the steps inside it; a click looks closer. "
     "Blue works, amber waits."
@@ -26,7 +27,8 @@ def flatten(
         node, above, path = open_nodes.pop()
         own_ns = node.get("self_ns", round(node["self_s"] * 1e9))
         row: dict[str, Any] = {
-            "name": node["name"] or "(unnamed)", "above": above,
+            "name": (node["name"] or "(unnamed)") + (AGAIN if node.get("again") else ""),
+            "above": above,
             "kind": node.get("kind", "service"), "sums": [node["count"], own_ns, node["bytes"]],
         }  # fmt: skip
         if node.get("of"):

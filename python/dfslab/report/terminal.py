@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dfslab.report import repeats
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.advise import Advice
@@ -121,13 +122,28 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
         tables.append(savings_table(profile["savings"], most))
     if profile.get("parts") and profile["parts"]["parts"]:
         tables.append(parts_table(profile["parts"], most))
+    if found := repeats.retries(profile)[:most]:
+        tables.append(_plain(repeats.RETRIES, repeats.RETRY_HEAD, [
+            (_short(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
+            for path, failed, attempts, time_ns in found]))  # fmt: skip
     if profile.get("compared"):
         tables.append(changes_table(profile["compared"], most))
     if profile.get("clocks"):
         tables.append(clocks_table(profile["clocks"]))
     lost = [f"{count:,} {kind.replace('_', ' ')}"
             for kind, count in (profile.get("losses") or {}).items() if count]  # fmt: skip
-    return [*tables, *([f"Repaired or dropped: {', '.join(lost)}."] if lost else [])]
+    told = [f"Repaired or dropped: {', '.join(lost)}."] if lost else []
+    return [*tables, *told, *(escape(line) for line in repeats.left_out(profile))]
+
+
+def _plain(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first column is words."""
+    table = Table(title=title)
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def sampled_text(profile: Mapping[str, Any]) -> str:

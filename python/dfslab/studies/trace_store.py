@@ -18,6 +18,7 @@ from dfslab.spec.model import InputError
 
 _TIMES = ("total_ns", "self_ns")
 _SECONDS = ("min_s", "max_s", "p50_s", "p99_s", "sd_s")
+_REPEATS = ("least", "p50", "most")
 _WIDE = pa.decimal128(38, 0)
 _CALL = [("trace", pa.string()), ("node", pa.int64()), ("parent", pa.int64())]
 SCHEMAS = {
@@ -26,6 +27,7 @@ SCHEMAS = {
         ("depth", pa.int32()), ("count", pa.int64()), ("read", pa.int64()),
         ("estimated", pa.bool_()), ("errors", pa.int64()), ("bytes", _WIDE),
         *((name, _WIDE) for name in _TIMES), *((name, pa.float64()) for name in _SECONDS),
+        ("again", pa.bool_()), *((f"times_{name}", pa.int64()) for name in _REPEATS),
     ]),
     "exemplars": pa.schema([
         ("trace", pa.string()), ("node", pa.int64()), ("kind", pa.string()),
@@ -37,6 +39,10 @@ SCHEMAS = {
         ("verdict", pa.string()),
     ]),
     "losses": pa.schema([("trace", pa.string()), ("kind", pa.string()), ("count", pa.int64())]),
+    "left_out": pa.schema([
+        ("trace", pa.string()), ("rule", pa.string()), ("calls", pa.int64()),
+        ("without_caller", pa.int64()), ("bytes", _WIDE), *((name, _WIDE) for name in _TIMES),
+    ]),
 }  # fmt: skip
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MOST_ROWS = 100_000
@@ -67,6 +73,9 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
         # Calls that were read, and whether counts and sums are estimates of more.
         told["read"] = node.get("read", node["count"])
         told["estimated"] = told["read"] != node["count"]
+        # Failed attempts stand apart, and repetitions of one caller are counted, in spans only.
+        told["again"] = node.get("again", False)
+        told |= {f"times_{key}": (node.get("times") or {}).get(key) for key in _REPEATS}
         calls.append({"trace": label, "node": number, "parent": parent, "path": "/".join(path),
                       "name": node["name"], "depth": len(path), **told, **seconds})  # fmt: skip
         exemplars += [{"trace": label, "node": number, **one}
@@ -81,6 +90,8 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
                     for step in savings["steps"]],
         "losses": [{"trace": label, "kind": kind, "count": count}
                    for kind, count in losses.items() if isinstance(count, int) and count],
+        "left_out": [{"trace": label, "rule": rule, **told}
+                     for rule, told in (profile.get("left_out") or {}).items()],
     }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ use source::{Failure, Source};
 /// lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A file without a
 /// span is an error.
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
-    read_all(Reader::open(path)?, store)
+    read_all(Reader::open(path, None)?, store)
 }
 
 /// Reads a trace that is already in memory; `path` only names it in errors.
@@ -40,6 +40,46 @@ pub fn read_bytes(path: &Path, bytes: &[u8], store: &mut SpanStore) -> Result<()
 fn read_all(mut reader: Reader<'_>, store: &mut SpanStore) -> Result<()> {
     while reader.advance(store, usize::MAX)? {}
     Ok(())
+}
+
+/// What a file is, for those whose beginning does not show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFormat {
+    /// OTLP as JSON.
+    OtlpJson,
+    /// OTLP as protobuf, in whatever frames.
+    OtlpProtobuf,
+    /// Another tool's JSON.
+    OtherJson(foreign::Form),
+    /// A log, line by line.
+    Lines(lines::Form),
+}
+
+const NAMED: [(&str, InputFormat); 10] = [
+    ("otlp-json", InputFormat::OtlpJson),
+    ("otlp-protobuf", InputFormat::OtlpProtobuf),
+    ("chrome", InputFormat::OtherJson(foreign::Form::Chrome)),
+    ("dftracer", InputFormat::OtherJson(foreign::Form::Chrome)),
+    ("jaeger", InputFormat::OtherJson(foreign::Form::Jaeger)),
+    ("zipkin", InputFormat::OtherJson(foreign::Form::Zipkin)),
+    ("htrace", InputFormat::OtherJson(foreign::Form::Htrace)),
+    ("ceph", InputFormat::OtherJson(foreign::Form::Ceph)),
+    ("strace", InputFormat::Lines(lines::Form::Strace)),
+    ("juicefs", InputFormat::Lines(lines::Form::JuiceFs)),
+];
+
+impl InputFormat {
+    /// The format of this name.
+    ///
+    /// # Errors
+    /// One line with all names.
+    pub fn named(name: &str) -> std::result::Result<Self, String> {
+        let known = NAMED.iter().find(|(known, _)| *known == name);
+        known.map(|(_, format)| *format).ok_or_else(|| {
+            let names = NAMED.map(|(name, _)| name).join(", ");
+            format!("format {name:?}: must be one of {names}")
+        })
+    }
 }
 
 /// One trace file that is being read, a number of spans at a time.
@@ -63,24 +103,32 @@ enum FormReader {
 }
 
 impl<'r> Reader<'r> {
-    /// Opens a file and recognises its format. If it ends in the middle of something, what is
+    /// Opens a file of a format, or recognises it where none is named. If it ends in the middle of something, what is
     /// whole is kept and the rest counted: recorders are killed, and disks run full.
-    pub fn open(path: &Path) -> Result<Reader<'static>> {
+    pub fn open(path: &Path, format: Option<InputFormat>) -> Result<Reader<'static>> {
         let file =
             File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
-        let mut reader = Reader::new(path, file)?;
+        let mut reader = Reader::begin(path, file, format)?;
         reader.salvages = true;
         Ok(reader)
     }
 
     /// Recognises what is read; `path` only names it in errors.
     pub fn new(path: &Path, input: impl Read + Send + 'r) -> Result<Self> {
+        Reader::begin(path, input, None)
+    }
+
+    fn begin(
+        path: &Path,
+        input: impl Read + Send + 'r,
+        named: Option<InputFormat>,
+    ) -> Result<Self> {
         let mut source = Source::new(input);
         let outcome = source.more().and_then(|_| source.reach(HEAD_BYTES));
         outcome.map_err(|failure| to_error(path, failure))?;
         let refuse = |reason: &str| Err(TraceError::input(path, Place::Whole, reason));
         let head = source.rest();
-        let form = match Format::recognise(head) {
+        let form = match Format::of(head, named) {
             Format::Nothing => return refuse("the file is empty"),
             Format::Compressed(name) => {
                 return refuse(&format!("compressed with {name}; decompress it first"))
@@ -171,6 +219,20 @@ enum Format {
 }
 
 impl Format {
+    /// What bytes are that are said to be of a format; empty and compressed ones are of none.
+    fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
+        let found = Format::recognise(bytes);
+        let Some(named) = named else { return found };
+        let framing = || protobuf::Framing::recognise(bytes).unwrap_or(protobuf::Framing::Bare);
+        match (found, named) {
+            (found @ (Format::Nothing | Format::Compressed(_)), _) => found,
+            (_, InputFormat::OtlpJson) => Format::Json,
+            (_, InputFormat::OtlpProtobuf) => Format::Protobuf(framing()),
+            (_, InputFormat::OtherJson(form)) => Format::OtherJson(form),
+            (_, InputFormat::Lines(form)) => Format::Lines(form),
+        }
+    }
+
     fn recognise(bytes: &[u8]) -> Format {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Format::Nothing;

@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 
 use crate::rank::{seconds, Options};
+use crate::selection::Selection;
 use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
 pub use sample::Sample;
@@ -91,8 +92,18 @@ pub fn savings(forest: &Forest, options: &Options) -> Savings {
 }
 
 /// The same for a sample of a larger forest, whose other trees are only counted.
+/// It is replayed without the calls that the options leave out.
+///
+/// # Panics
+/// If nothing could be read under these options.
 pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &Options) -> Savings {
-    predict(sample, options, trees_left_out)
+    let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
+    if !selection.drops() {
+        return predict(sample, options, trees_left_out);
+    }
+    let mut chosen = sample.clone();
+    selection.apply(&mut chosen, &sample.texts);
+    predict(&chosen, options, trees_left_out)
 }
 
 #[derive(Clone, Copy, Default)]

@@ -7,9 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report import repeats
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page import ReportInput
-from dfslab.report.table import note, percent, seconds, share, signed, table
+from dfslab.report.table import folded, note, percent, seconds, share, signed, table
 from dfslab.spec import units
 
 TITLE = "Trace"
@@ -28,6 +29,14 @@ PARTS = (
 CLOCKS = (
     "A call between hosts lies inside the call that caused it. Where most such calls contradict a "
     "clock, its host's spans are shown set back to the middle of what they allow."
+)
+RETRIED = (
+    "Attempts that failed are places of their own, so that callers keep the shape that they have "
+    "without faults; their time is in the trees and rankings as well."
+)
+LOOPED = (
+    "Trees that differ only in how often a step is repeated are merged; these are the counts of "
+    "the repetitions, by the calls that make them."
 )
 DIFFER = (
     "Red steps became slower, blue ones faster, call for call. The table holds the changes that "
@@ -57,9 +66,25 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
     if profile.get("waits"):
         parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"),
                   _steps(profile["waits"])]  # fmt: skip
+    parts += [_repeats(profile)]
     if profile.get("clocks"):
         parts += [Markup("<h3>Clocks</h3>"), note(CLOCKS), _clocks(profile["clocks"])]
     return Markup("").join(parts)
+
+
+def _repeats(profile: Mapping[str, Any]) -> Markup:
+    """Steps that were made again because they had failed, and steps that callers repeat."""
+    text = Markup("")
+    if retried := repeats.retries(profile):
+        rows = [[path, f"{failed:,}", f"{attempts:,}", seconds(time_ns / 1e9)]
+                for path, failed, attempts, time_ns in retried[:MOST_ROWS]]  # fmt: skip
+        text += Markup("<h3>{}</h3>").format(repeats.RETRIES) + note(RETRIED)
+        text += table(repeats.RETRY_HEAD, rows)
+    if repeated := repeats.loops(profile):
+        shown = [[path, *(f"{count:,}" for count in counts)]
+                 for path, *counts in repeated[:MOST_ROWS]]  # fmt: skip
+        text += folded(repeats.LOOPS, note(LOOPED) + table(repeats.LOOP_HEAD, shown))
+    return text
 
 
 def _clocks(clocks: list[dict[str, Any]]) -> Markup:
@@ -178,4 +203,5 @@ def _compression(profile: Mapping[str, Any]) -> Markup:
         for kind, count in (profile.get("losses") or {}).items()
         if count
     ]
-    return text + (f". Repaired or dropped: {', '.join(lost)}." if lost else ". Nothing was lost.")
+    text += f". Repaired or dropped: {', '.join(lost)}." if lost else ". Nothing was lost."
+    return text + "".join(f" {line}" for line in repeats.left_out(profile))

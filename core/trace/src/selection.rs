@@ -1,0 +1,246 @@
+//! Which calls are kept, and under what names: a user's choice, the same for spans of any source.
+//!
+//! A dropped call's time is its caller's own: what it called hangs under the nearest caller that
+//! is kept. How much was left out is told by rule, so that nothing disappears silently.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::pattern::matches;
+use crate::shape::Mixing;
+use crate::span::{Span, SpanStore, TextId, Texts};
+use crate::tree::{Forest, NONE};
+
+/// What a call must be to fit: every pattern that is given.
+#[derive(Clone, Debug, Default)]
+struct Rule {
+    step: Option<String>,
+    service: Option<String>,
+    host: Option<String>,
+    wait: Option<bool>,
+}
+
+impl Rule {
+    /// A pattern of steps, or terms as "service=…,kind=wait".
+    fn parse(text: &str) -> Result<Rule, String> {
+        let mut rule = Rule::default();
+        const KEYS: [&str; 4] = ["step", "service", "host", "kind"];
+        let head = text.split_once('=').map(|(key, _)| key.trim());
+        if !head.is_some_and(|key| KEYS.contains(&key)) {
+            rule.step = Some(text.to_owned());
+            return Ok(rule);
+        }
+        for term in text.split(',') {
+            let (key, pattern) = term.split_once('=').unwrap_or((term, ""));
+            let pattern = Some(pattern.trim().to_owned());
+            match key.trim() {
+                "step" => rule.step = pattern,
+                "service" => rule.service = pattern,
+                "host" => rule.host = pattern,
+                "kind" => {
+                    rule.wait = match pattern.as_deref() {
+                        Some("wait") => Some(true),
+                        Some("work") => Some(false),
+                        _ => return Err("kind: must be wait or work".to_owned()),
+                    }
+                }
+                other => return Err(format!("{other}: must be step, service, host or kind")),
+            }
+        }
+        Ok(rule)
+    }
+
+    fn fits(&self, span: &Span, texts: &Texts) -> bool {
+        let fits = |pattern: &Option<String>, id| {
+            let told = |pattern: &String| matches(pattern, texts.text(id));
+            pattern.as_ref().is_none_or(told)
+        };
+        fits(&self.step, span.name)
+            && fits(&self.service, span.service)
+            && fits(&self.host, span.host)
+            && self.wait.is_none_or(|wait| wait == span.wait)
+    }
+}
+
+/// A user's choice as it is written; empty lists choose nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Choice {
+    /// Calls that fit none of these are dropped, if there are any.
+    pub keep: Vec<String>,
+    /// Calls that fit one of these are dropped.
+    pub drop: Vec<String>,
+    /// Names of steps, and the patterns of the calls that are taken for them; the first that fits
+    /// counts. Rules see these names.
+    pub steps: Vec<(String, Vec<String>)>,
+}
+
+/// What one rule left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct LeftOut {
+    /// Calls recorded.
+    pub calls: u64,
+    /// Of these, calls that no kept call is around: their time is nobody's.
+    pub without_caller: u64,
+    /// Bytes moved.
+    pub bytes: u128,
+    /// Sum of durations, nanoseconds.
+    pub total_ns: u128,
+    /// Sum of self times, nanoseconds: what callers take for their own, as far as it lies in them.
+    pub self_ns: u128,
+}
+
+/// What was left out, by the rule as it was written.
+pub type AllLeftOut = BTreeMap<String, LeftOut>;
+
+/// Adds one to the other.
+pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
+    for (rule, more) in other {
+        let held = sum.entry(rule.clone()).or_default();
+        held.calls += more.calls;
+        held.without_caller += more.without_caller;
+        held.bytes += more.bytes;
+        held.total_ns += more.total_ns;
+        held.self_ns += more.self_ns;
+    }
+}
+
+/// What calls that no rule keeps are told under.
+const NOT_KEPT: &str = "not among those to keep";
+
+/// So many verdicts are remembered: beyond are only forged names.
+const VERDICTS_MAX: usize = 1 << 16;
+
+/// A choice that is ready to be applied, with what it has found out about names.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    keep: Vec<Rule>,
+    drop: Vec<Rule>,
+    /// What each rule to drop is called, and at the end what is not kept.
+    told: Vec<String>,
+    steps: Vec<(String, Vec<String>)>,
+    /// Each name's number, and that of the step it is taken for.
+    renamed: HashMap<TextId, TextId, Mixing>,
+    /// By name, service, host and wait: the place of the rule that drops it, if one does.
+    verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
+}
+
+impl Selection {
+    /// Reads a choice.
+    ///
+    /// # Errors
+    /// One line that names the rule and what is allowed.
+    pub fn of(choice: &Choice) -> Result<Self, String> {
+        let parse = |list: &str, rules: &[String]| -> Result<Vec<Rule>, String> {
+            let each = rules.iter().map(|text| {
+                Rule::parse(text).map_err(|reason| format!("{list} {text:?}: {reason}"))
+            });
+            each.collect()
+        };
+        let mut told = choice.drop.clone();
+        told.push(NOT_KEPT.to_owned());
+        Ok(Selection {
+            keep: parse("keep", &choice.keep)?,
+            drop: parse("drop", &choice.drop)?,
+            told,
+            steps: choice.steps.clone(),
+            ..Selection::default()
+        })
+    }
+
+    /// Whether it chooses among calls at all.
+    pub fn drops(&self) -> bool {
+        !self.keep.is_empty() || !self.drop.is_empty()
+    }
+
+    /// How many trees of a sample are left.
+    pub fn trees_of(&mut self, sample: &Forest) -> u64 {
+        if !self.drops() {
+            return sample.trees();
+        }
+        let mut chosen = sample.clone();
+        self.apply(&mut chosen, &sample.texts);
+        chosen.trees()
+    }
+
+    /// Gives calls the names of the steps that they are taken for.
+    pub fn rename(&mut self, spans: &mut [Span], store: &mut SpanStore) {
+        if self.steps.is_empty() {
+            return;
+        }
+        for span in spans {
+            let known = self.renamed.get(&span.name).copied();
+            let name = known.unwrap_or_else(|| self.step_of(span.name, store));
+            self.renamed.insert(span.name, name);
+            span.name = name;
+        }
+    }
+
+    fn step_of(&self, name: TextId, store: &mut SpanStore) -> TextId {
+        let text = store.texts.text(name).to_owned();
+        let fits = |(_, patterns): &&(String, Vec<String>)| {
+            patterns.iter().any(|pattern| matches(pattern, &text))
+        };
+        match self.steps.iter().find(fits) {
+            Some((step, _)) => store.intern(step),
+            None => name,
+        }
+    }
+
+    /// Takes what is not kept out of a forest whose names are in `texts`, and says how much it was.
+    pub fn apply(&mut self, forest: &mut Forest, texts: &Texts) -> AllLeftOut {
+        let mut left_out = AllLeftOut::new();
+        if !self.drops() {
+            return left_out;
+        }
+        let dropped: Vec<Option<usize>> = forest
+            .spans
+            .iter()
+            .map(|span| self.verdict(span, texts))
+            .collect();
+        // The nearest kept call around each, callers before what they call.
+        let mut around = vec![NONE; forest.spans.len()];
+        for &node in &forest.order {
+            let parent = forest.parents[node as usize];
+            if parent != NONE {
+                around[node as usize] = match dropped[parent as usize] {
+                    Some(_) => around[parent as usize],
+                    None => parent,
+                };
+            }
+        }
+        for (node, rule) in dropped.iter().enumerate() {
+            let Some(rule) = *rule else { continue };
+            let span = &forest.spans[node];
+            let found = LeftOut {
+                calls: 1,
+                without_caller: u64::from(around[node] == NONE),
+                bytes: span.bytes.into(),
+                total_ns: span.duration_ns().into(),
+                self_ns: forest.self_ns[node].into(),
+            };
+            let one = AllLeftOut::from([(self.told[rule].clone(), found)]);
+            add_left_out(&mut left_out, &one);
+        }
+        if !left_out.is_empty() {
+            forest.retain(|node| dropped[node].is_none(), &around);
+        }
+        left_out
+    }
+
+    fn verdict(&mut self, span: &Span, texts: &Texts) -> Option<usize> {
+        let key = (span.name, span.service, span.host, span.wait);
+        if let Some(&known) = self.verdicts.get(&key) {
+            return known;
+        }
+        let by_rule = self.drop.iter().position(|rule| rule.fits(span, texts));
+        let kept = self.keep.is_empty() || self.keep.iter().any(|rule| rule.fits(span, texts));
+        let verdict = by_rule.or((!kept).then_some(self.drop.len()));
+        if self.verdicts.len() >= VERDICTS_MAX {
+            self.verdicts.clear();
+        }
+        self.verdicts.insert(key, verdict);
+        verdict
+    }
+}

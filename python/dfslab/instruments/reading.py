@@ -1,0 +1,69 @@
+"""How spans are read: as what format, sampled how, which calls kept and under what names."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dfslab.spec.model import InputError, Model, build
+
+
+class Choice(Model):
+    """Which calls are kept. A rule is a pattern of steps ("read*"), or terms that must all fit:
+    "step=read*,service=datanode,host=node-?,kind=wait".
+
+    Without rules to keep, all calls are kept that no rule drops. `steps` takes calls of many names
+    for one step (the classes that implement a method, say), by patterns of their names.
+    """
+
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    steps: dict[str, tuple[str, ...]] = {}
+
+
+class Reading(Model):
+    """How the files of a profile are read; a format that is not named is recognised."""
+
+    sampled: float = 1.0
+    format: str = ""
+    choice: Choice = Choice()
+
+    def options(self) -> dict[str, Any]:
+        """The same as the core takes it."""
+        choice = {**self.choice.model_dump(), "steps": list(self.choice.steps.items())}
+        return {"sampled": self.sampled, "format": self.format, "choice": choice}
+
+    def refuse_for_sums(self) -> None:
+        """InputError for whatever says something of single calls, where only sums are known."""
+        asked = {"--sampled": self.sampled if self.sampled != 1 else "", "--format": self.format,
+                 "--keep": ", ".join(self.choice.keep), "--drop": ", ".join(self.choice.drop),
+                 "--calls": ", ".join(self.choice.steps)}  # fmt: skip
+        for option, value in asked.items():
+            if value:
+                raise InputError(option, value, "is for spans; these files hold every call")
+
+
+def reading(
+    sampled: float = 1.0, form: str = "", keep: Sequence[str] = (), drop: Sequence[str] = (),
+    calls: Path | None = None,
+) -> Reading:  # fmt: skip
+    """What options and a file of rules (TOML: keep, drop, steps) say together."""
+    if not 0 < sampled <= 1:
+        raise InputError("--sampled", sampled, "must be above 0 and at most 1")
+    told = _file(calls) if calls else Choice()
+    choice = Choice(keep=(*told.keep, *keep), drop=(*told.drop, *drop), steps=told.steps)
+    return Reading(sampled=sampled, format=form, choice=choice)
+
+
+def _file(path: Path) -> Choice:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError("--calls", str(path), f"cannot be read: {reason}") from error
+    try:
+        return build(Choice, table)
+    except InputError as error:
+        raise error.of(str(path)) from error
