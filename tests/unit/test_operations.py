@@ -97,6 +97,19 @@ def test_what_is_lost_in_noise_judges_nobody():
     assert found.floors["all"].reach > operations.NOISE_FLOOR
 
 
+def test_less_than_a_wake_up_judges_nobody_however_sure_it_is():
+    points = scenario().points()
+    quick = [measured(point, {"open": 0.0015, "close": 0.2 * operations.LEAST_TIME_S}, n)
+             for point in points for n in range(4)]  # fmt: skip
+    found = operations.operations(quick)
+    held = sum(point.held_out for point in points)
+    assert found.floors["read: open"].judged == held
+    assert found.floors["read: close"].reach < operations.NOISE_FLOOR
+    assert found.floors["read: close"].judged == 0
+    assert "read: close" not in found.held_out
+    assert found.everywhere["read: close"]["fitted"].n == held
+
+
 def test_nothing_measured_says_nothing():
     assert operations.operations([]) is None
 

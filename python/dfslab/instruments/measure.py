@@ -29,6 +29,7 @@ WARM_UP_LIMIT_S = 20.0
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
 WARM_UP_FILE_BYTES = 4 << 20
+WARM_UP_SMALL_BYTES = 64 << 10
 PHASE_KEYS = ("name", "start_s", "window_s", "stonewall_s", "count", "bytes", "rate_per_s",
               "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady")  # fmt: skip
 QUANTILES = ("p50", "p90", "p99", "p999")
@@ -182,26 +183,32 @@ def _listeners(
 def _warm_up(point: Point, target: Mapping[str, Any], session: access.Session) -> None:
     """Loads whose results are thrown away: a fresh bed's first run is then like its later ones.
 
+    Where a scenario says for how long, they are many small ones, as few calls compile nothing.
     Within a share of a processor compilation takes many times as long, so where shares are varied
     the point's own calls are compiled before.
     """
     session.notify("warming up the daemons")
     mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
     file_bytes = getattr(session.bed, "WARM_UP_FILE_BYTES", WARM_UP_FILE_BYTES)
-    streams: list[dict[str, Any]] = [{
+    limit_s = getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S)
+    first: dict[str, Any] = {
         "seed": 0, "clients": 2, "operations_per_client": WARM_UP_OPERATIONS,
         "files_per_client": 16, "mix": mix, "file_size": {"fixed": file_bytes},
         "transfer_size_bytes": 1 << 20, "file_choice": "uniform",
-    }]  # fmt: skip
+    }  # fmt: skip
+    calls = {"clients": WARM_UP_CLIENTS, "operations_per_client": WARM_UP_CALLS}
+    streams = [(first, limit_s)]
+    if point.scenario.run.warm_up:
+        small = {**first, **calls, "file_size": {"fixed": WARM_UP_SMALL_BYTES}}
+        streams = [(small, point.scenario.run.warm_up)]
     if _shares_vary(point):
         own = {k: v for k, v in stream_spec(point.scenario).items() if k != "arrival"}
-        calls = {"clients": WARM_UP_CLIENTS, "operations_per_client": WARM_UP_CALLS}
-        streams.append({**own, **calls})
-    for stream in streams:
+        streams.append(({**own, **calls}, limit_s))
+    for stream, time_limit_s in streams:
         plan = {
             "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
             "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}", "max_errors": 10,
-            "time_limit_s": getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S),
+            "time_limit_s": time_limit_s,
         }  # fmt: skip
         try:
             fleet.run_load(plan, session.places(point.scenario), session.progress)

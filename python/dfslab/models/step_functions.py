@@ -4,7 +4,9 @@ Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what p
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
 (Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4).
 How often a step waits for the network is no matter of experiments where the operation's tree says
-so: deployments of two short latencies differ in more, and would say nothing of a long one.
+so: deployments of two short latencies differ in more, and would say nothing of a long one. Nor is
+what a client's first operation does beside the others: where the paper's counts fall with the size,
+it cannot be told from the bytes of all clients.
 A whole operation is the sum of its steps, as in Wu's (1) and (6). Ratios are fitted, so small and
 large files weigh the same, and twice as much errs as far as half; intervals come from what is left
 and from resampling configurations.
@@ -33,7 +35,6 @@ TERMS = {
     "further blocks * network latency": "",
     "clients": "s",
     "clients * bytes / adapter rate": "",
-    "first operations": "s",
 }
 # A rate or a speed at which nothing takes any time.
 UNLIMITED = 1e15
@@ -106,7 +107,7 @@ def _terms(scenario: Scenario) -> np.ndarray:
     moved, latency = size / min(adapters), values["network_latency"]
     further = max(0.0, np.ceil(size / block) - 1)
     return np.array([1.0, latency, moved, size / min(disks, default=np.inf), further,
-                     further * latency, clients, clients * moved, values["first"]])  # fmt: skip
+                     further * latency, clients, clients * moved])  # fmt: skip
 
 
 def waited_s(scenario: Scenario, operation: str, step: str) -> float:

@@ -95,6 +95,9 @@ class Run(Model):
         "none", description="Check the content read: not, after the timed part, or as it is read"
     )
     time_limit: Seconds = quantity("60 s", description="Longest time of one measured run")
+    warm_up: Seconds = quantity(
+        "0 s", description="How long a fresh bed is given small operations; 0: few larger ones"
+    )
     fleet: Literal["agents", "dask", "ssh", "slurm", "yarn", "kubernetes"] = Field(
         "agents", description="Who runs the clients: processes of dfslab, or a Dask cluster"
     )

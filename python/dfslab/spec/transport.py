@@ -32,7 +32,9 @@ def stalled_round_trips(size_bytes: Expression, rate: Expression) -> sympy.Expr:
     return stalls - (2**stalls - 1) / windows_held
 
 
-def round_trips(count: Expression, role: str, name: str, size_bytes: Expression = 0) -> Node:
-    """`count` messages to `role` and back to the client, one after the other; nobody works."""
-    answer = send("client", f"{name} answered", size_bytes=size_bytes)
+def round_trips(
+    count: Expression, role: str, name: str, size_bytes: Expression = 0, home: str = "client"
+) -> Node:
+    """`count` messages from `home` to `role` and back, one after the other; nobody works."""
+    answer = send(home, f"{name} answered", size_bytes=size_bytes)
     return repeat(count, send(role, name, answer, size_bytes=size_bytes))

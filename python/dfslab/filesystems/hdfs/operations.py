@@ -34,6 +34,9 @@ from dfslab.spec.transport import round_trips, stalled_round_trips
 
 # A request, an answer or an acknowledgement of the data transfer protocol, in one segment.
 SMALL_BYTES = 256
+# What the NameNode tells of a block, and of each replica: its DataNode and storage (hdfs.proto:
+# LocatedBlockProto, DatanodeInfoProto).
+BLOCK_BYTES, REPLICA_BYTES = 80, 208
 blocks = Max(1, ceiling(P.file_size / P.block_size))
 block_bytes = P.file_size / blocks
 packets = Max(1, ceiling(block_bytes / P.packet_size))
@@ -48,17 +51,34 @@ def _handle(seconds, *, writes: bool) -> Node:
     return hold_thread("namenode", P.handler_count, locked, "handle", places)
 
 
-def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
+def _ask(
+    name: str, seconds, *answer: Node, writes: bool = False, response_bytes=SMALL_BYTES
+) -> Node:
     """A call to the NameNode; an edit is synced before the answer, with no thread held for it."""
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
     handled = _handle(seconds, writes=writes)
     return seq(
         cpu("client", P.client_call_cpu),
-        call("namenode", name, handled, *sync, response_bytes=response_bytes),
+        call("namenode", name, handled, *sync, *answer, response_bytes=response_bytes),
     )
 
 
 _locations = ceiling(blocks / P.prefetch_blocks)
+_located_bytes = SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (
+    BLOCK_BYTES + P.replication * REPLICA_BYTES
+)
+
+# Reading what was located takes longer than the time-out after which the connection begins with
+# its first window again (RFC 5681, 4.1), so many blocks' locations are waited for in windows.
+_windows = round_trips(
+    stalled_round_trips(
+        _located_bytes, Min(symbol("client.nic_bandwidth"), symbol("namenode.nic_bandwidth"))
+    ),
+    "client",
+    "window",
+    home="namenode",
+)
+_locate = _ask("getBlockLocations", P.lookup_cpu, _windows, response_bytes=_located_bytes)
 
 _read_block = seq(
     delay("datanode", P.read_setup, "connect"),
@@ -168,9 +188,9 @@ _empty_close = seq(_ask("complete", P.update_cpu, writes=True), name="close")
 
 OPERATIONS = {
     "read": seq(
-        seq(_stream_opened, _ask("getBlockLocations", P.lookup_cpu), name="open"),
+        seq(_stream_opened, _locate, name="open"),
         seq(
-            repeat(Max(0, _locations - 1), _ask("getBlockLocations", P.lookup_cpu)),
+            repeat(Max(0, _locations - 1), _locate),
             repeat(blocks, _read_block),
             name="read",
         ),

@@ -12,7 +12,7 @@ from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_int
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
 from dfslab.studies.compare import Score, sort_key
-from dfslab.studies.operations import NOISE_FLOOR, SIZE, WHOLE, At, Operations
+from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, WHOLE, At, Operations
 
 TITLE = "Operations by size and count"
 ORDER = 44
@@ -173,7 +173,8 @@ def _errors(found: Operations) -> Markup:
     told = note(
         "Whole sizes and deployments that nothing was fitted on. Not above the noise: "
         f"{found.below_noise} held-out times whose measured mean is itself less sure than "
-        f"±{NOISE_FLOOR:.0%}; beside them the errors with those times, and how sure repetitions "
+        f"±{NOISE_FLOOR:.0%}, or less than the {seconds(LEAST_TIME_S)} that waking a thread takes; "
+        "beside them the errors with those times, and how sure repetitions "
         "make the mean of a time, the median over all. fitted: f1 to f7 of Wu 2013; serial and "
         "mean: the same functions with clients only, and with nothing."
     )
