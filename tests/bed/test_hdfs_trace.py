@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 from dfslab.filesystems.hdfs.bed import Bed
-from dfslab.instruments import callprofile
+from dfslab.instruments import access, callprofile
 from dfslab.instruments import trace as tracing
+from dfslab.spec.scenario import read
+from dfslab.studies import bottlenecks
 
 pytestmark = pytest.mark.bed
 SHELL = "org.apache.hadoop.fs.FsShell"
+ROOT = Path(__file__).parents[2]
 MIB = 2**20
 BLOCKS = 3
 
@@ -70,12 +73,30 @@ def traced(tmp_path_factory) -> dict[str, Any]:
             shell(bed, "-put", str(source), "/file")
             shell(bed, "-get", "/file", str(files / "back"))
             counted = served(bed)
+            program = sessions(bed, tmp_path_factory.mktemp("runs"))
             logs = "".join(log.read_text() for log in (bed.folder / "logs").glob("*.log"))
     assert filecmp.cmp(source, files / "back", shallow=False)
     top = callprofile.merge((str(p), callprofile.read(p)) for p in callprofile.expand([folder]))
     places = dict(callprofile.walk(top))
     return {"folder": folder, "spans": whole_calls(folder), "places": places, "counted": counted,
-            "logs": logs}  # fmt: skip
+            "logs": logs, "program": program}  # fmt: skip
+
+
+def sessions(bed: Bed, folder: Path) -> bottlenecks.Bottlenecks:
+    """Liu's sessions as the scenario runs them, few and short, on this bed."""
+    words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "least_sessions": 10}
+    chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides(
+        {f"workload.{key}": value for key, value in words.items()}
+    )
+    (point,) = chosen.points()
+    with access.session(trace_directory=folder) as session:
+        session.traced = True
+        key = point.scenario.model_dump_json(include={"deployment", "file_system"}) + "True"
+        session._bed = (key, bed)
+        result = tracing.Trace().run(point)
+        session._bed = None
+    (found,) = bottlenecks.bottlenecks([result], folder)
+    return found
 
 
 def ending(traced: dict[str, Any], *ends: str) -> list[tuple[str, callprofile.Node]]:
@@ -176,6 +197,19 @@ def test_whole_calls_name_their_file_or_block_and_their_cause(traced):
     assert causes == {"client:put/create/rpc_create"}
     profile = tracing.profile(sorted(traced["folder"].glob("*.otlp.json")))
     assert profile["spans"] == len(traced["spans"])
+
+
+def test_a_program_s_requests_are_all_counted_and_nothing_before_them(traced):
+    program = traced["program"]
+    by_name = {one.name: one for one in program.functions}
+    made, asked = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]
+    # Ten sessions, and neither the twenty that warm up nor the put before them.
+    assert made.count == 10
+    assert asked.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
+    assert by_name["BlockSender#sendBlock"].count >= asked.count
+    assert 0 < asked.total_s + made.total_s <= program.calls_s * 1.001
+    assert by_name["DFSOutputStream#close"].count == 0
+    assert program.steps[0].saving > 0
 
 
 def test_background_work_is_apart(traced):
