@@ -30,7 +30,6 @@ public final class HdfsSessions {
   private static final int THREADS = 64;
   private static final int MOST_FILES = 16;
   private static final long ALL_BYTES = 256L << 20;
-  private static final int WARM_UP_SESSIONS = 20;
   private static final double WARM_UP_PER_S = 5;
 
   private final Map<String, String> told = new HashMap<>();
@@ -129,7 +128,7 @@ public final class HdfsSessions {
   public static void main(String[] words) throws Exception {
     HdfsSessions load = new HdfsSessions(words);
     load.write();
-    load.sessions(WARM_UP_SESSIONS, WARM_UP_PER_S);
+    load.sessions((int) load.number("warm_up_sessions"), WARM_UP_PER_S);
     System.out.println("ready");
     new BufferedReader(new InputStreamReader(System.in)).readLine();
     double perSecond = load.number("sessions_per_s") * load.number("rate_factor");

@@ -174,10 +174,10 @@ def test_functions_are_summed_over_their_places_and_gains_over_theirs(tmp_path):
     one = found[0]
     assert (one.took_s, one.calls_s) == (1.5, 1.0)
     first = one.steps[0]
-    assert (first.name, first.verdict) == ("back_off", "faster")
+    assert (first.name, first.verdict) == ("client: back_off", "faster")
     assert first.saving == pytest.approx(0.35, abs=0.01)
     # The server's background call is longest in all, but no client waits for it.
-    assert one.by_sum == "back_off"
+    assert one.by_sum == "client: back_off"
     by_name = {f.name: f for f in one.functions}
     assert by_name["beat"].total_s == 5.0
     assert by_name["close"].mean_s == pytest.approx(0.08)

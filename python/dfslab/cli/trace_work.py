@@ -17,7 +17,7 @@ from rich.console import Group
 from rich.live import Live
 
 from dfslab.cli.bed_work import bed_module
-from dfslab.instruments import access, callprofile, counters
+from dfslab.instruments import access, callprofile, counters, whole_calls
 from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
@@ -108,7 +108,7 @@ def profile(files: Sequence[Path], sampled: float = 1.0, scheduler: str = "") ->
         options = {"sampled": sampled}
         if scheduler:
             return tracing.spread(found, scheduler, options)
-        return tracing.profile(found, options)
+        return {**tracing.profile(found, options), "whole_calls": _whole_calls(found)}
     if sampled != 1:
         raise InputError("--sampled", sampled, "is for spans; these files hold every call")
     read = _spread(found, scheduler) if scheduler else _profiles(found)
@@ -121,8 +121,12 @@ def profile(files: Sequence[Path], sampled: float = 1.0, scheduler: str = "") ->
     for _, file in read:
         # As paths name it: a role, or one process of several.
         runnable_ns[file.service] += file.processor_ns + file.starved_ns
-    return {**merged, "savings": gain.savings(top),
-            "parts": parts.ranking(top, runnable_ns)}  # fmt: skip
+    return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, runnable_ns),
+            "whole_calls": _whole_calls(found)}  # fmt: skip
+
+
+def _whole_calls(files: Sequence[Path]) -> list[dict[str, Any]]:
+    return whole_calls.whole_calls(whole_calls.beside(files))
 
 
 def against(found: dict[str, Any], files: Sequence[Path]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from dfslab.beds.daemon import tied_to_owner
 from dfslab.beds.errors import last_lines
 from dfslab.instruments import access, callprofile
 from dfslab.instruments.warm_up import warm_up, where
+from dfslab.instruments.whole_calls import EXEMPLARS
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import TOLD
@@ -81,6 +82,10 @@ def traced(point: Point, repetition: int, session: access.Session) -> Result:
         told = callprofile.since(before[name], file) if name in before else file
         if any(row.count for row in told.nodes):
             (folder / name).write_text(callprofile.written(told), encoding="utf-8")
+        # Whole calls of a process that lived before may be from before.
+        kept = session.bed.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
+        if name not in before and file.last and kept.is_file():
+            shutil.copyfile(kept, folder / kept.name)
     detail = {"command": words, "profiles": folder.name}
     return _result("trace", point, repetition, session, took_s, detail)
 

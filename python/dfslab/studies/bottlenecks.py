@@ -106,11 +106,17 @@ def _step_name(path: str) -> str:
     return path.rpartition("/")[2].rpartition(":")[2]
 
 
+def _with_process(path: str) -> str:
+    """The same behind the process that does it: a call and what serves it may be namesakes."""
+    process = path.rpartition(":")[0].rpartition("/")[2]
+    return f"{process}: {_step_name(path)}"
+
+
 def _by_name(steps: Iterable[Mapping[str, Any]]) -> list[Gain]:
     """A step has many places, under each operation and each caller; together they are one."""
     sums: dict[str, list[float]] = {}
     for step in steps:
-        one = sums.setdefault(_step_name(step["step"]), [0.0, 0.0, 0.0])
+        one = sums.setdefault(_with_process(step["step"]), [0.0, 0.0, 0.0])
         for place, key in enumerate(("saving", "low", "high")):
             one[place] += step[key]
     found = [Gain(name=name, saving=saving, low=low, high=min(1.0, high),
@@ -123,7 +129,7 @@ def _by_sum(steps: Iterable[Mapping[str, Any]]) -> str:
     """The step with most time of its own in all."""
     sums: dict[str, int] = {}
     for step in steps:
-        name = _step_name(step["step"])
+        name = _with_process(step["step"])
         sums[name] = sums.get(name, 0) + step["own_ns"]
     return max(sums, key=lambda name: (sums[name], name), default="")
 

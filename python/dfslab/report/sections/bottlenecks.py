@@ -12,7 +12,7 @@ from dfslab.report.table import folded, note, percent, seconds, share, table, wi
 from dfslab.studies.bottlenecks import Bottlenecks, Function, Gain
 
 TITLE = "Bottlenecks of programs"
-ORDER = 65
+ORDER = 66
 EMPTY = "No program was traced."
 FUNCTIONS = (
     "Mean time of a call, how many calls there were and their time in all; every call of every "
