@@ -33,15 +33,15 @@ test: setup ## everything, real file systems included
 check: setup ## formatters, linters, types, tidy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	.venv/bin/ruff format --check python tests benches docs
-	.venv/bin/ruff check python tests benches docs
+	.venv/bin/ruff format --check python tests benches docs scenarios
+	.venv/bin/ruff check python tests benches docs scenarios
 	.venv/bin/mypy
 	$(PY) -m pytest tests/contract/test_tidy.py tests/contract/test_imports.py
 
 format: setup ## rewrite sources in the house format
 	cargo fmt --all
-	.venv/bin/ruff format python tests benches docs
-	.venv/bin/ruff check --fix --quiet python tests benches docs
+	.venv/bin/ruff format python tests benches docs scenarios
+	.venv/bin/ruff check --fix --quiet python tests benches docs scenarios
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/beds.py
@@ -79,15 +79,18 @@ bench-smallfiles: setup ## why small files are slow on a default HDFS, and what 
 	$(PY) benches/smallfiles.py
 
 bench-liu: setup ## the tables of Liu 2018 on a real HDFS: request frequency and file size
-	$(PY) benches/liu.py
+	.venv/bin/dfslab run scenarios/liu-request-frequency.toml
+	.venv/bin/dfslab run scenarios/liu-file-size.toml
 
-.venv/spark: .venv/.packages benches/requirements-spark.txt
+.venv/spark: .venv/.packages scenarios/programs/requirements-spark.txt
 	.venv/bin/uv venv --quiet --clear $@
-	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-spark.txt
+	.venv/bin/uv pip install --quiet --python $@/bin/python -r scenarios/programs/requirements-spark.txt
 	@touch $@
 
-bench-spark: setup .venv/spark ## the Spark jobs of Liu 2018 on a real HDFS, traced
-	$(PY) benches/liu_spark.py
+spark: setup .venv/spark ## Spark, for scenarios/liu-spark.toml and liu-wordcount.toml
+
+bench-spark: spark ## the Spark jobs of Liu 2018 on a real HDFS, traced
+	.venv/bin/dfslab run scenarios/liu-spark.toml
 
 bench-trace: setup ## reading and compressing a trace of 1 GB, beside DuckDB and plain Python
 	$(PY) benches/trace.py
@@ -96,4 +99,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

@@ -2,15 +2,6 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
-import java.util.Random;
-import java.util.concurrent.Callable;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
@@ -69,57 +60,9 @@ public final class HdfsMix {
     }
   }
 
-  /** Files read whole by sessions, each with a file system of its own, that come as they come. */
-  static void sessions(Configuration configuration, String[] told) throws Exception {
-    int count = Integer.parseInt(told[1]);
-    double perSecond = Double.parseDouble(told[2]);
-    double sigma = Double.parseDouble(told[3]);
-    double requests = Double.parseDouble(told[4]);
-    long pauseMs = Math.round(1e3 * Double.parseDouble(told[5]));
-    int files = Integer.parseInt(told[6]);
-    Random random = new Random(Long.parseLong(told[7]));
-    ScheduledExecutorService clock = Executors.newScheduledThreadPool(THREADS);
-    List<Future<Void>> all = new ArrayList<>();
-    double atS = 0;
-    for (int session = 0; session < count; session++) {
-      // A lognormal time whose mean is that of the rate.
-      atS += Math.exp(sigma * random.nextGaussian() - sigma * sigma / 2) / perSecond;
-      int[] wanted = new int[1 + (int) (Math.log1p(-random.nextDouble()) / stop(requests))];
-      Arrays.setAll(wanted, request -> random.nextInt(files));
-      Callable<Void> work = () -> session(configuration, wanted, pauseMs);
-      all.add(clock.schedule(work, Math.round(1e6 * atS), TimeUnit.MICROSECONDS));
-    }
-    for (Future<Void> one : all) {
-      one.get();
-    }
-    clock.shutdown();
-  }
-
-  /** Of a geometric number with that mean: the logarithm of the chance that it goes on. */
-  private static double stop(double mean) {
-    return mean > 1 ? Math.log(1 - 1 / mean) : Double.NEGATIVE_INFINITY;
-  }
-
-  private static Void session(Configuration configuration, int[] wanted, long pauseMs)
-      throws Exception {
-    byte[] buffer = new byte[BUFFER_BYTES];
-    try (FileSystem system = FileSystem.newInstance(configuration)) {
-      for (int file : wanted) {
-        try (FSDataInputStream in = system.open(new Path("/mix/data-" + file))) {
-          while (in.read(buffer) >= 0) {
-            // Only the reading counts.
-          }
-        }
-        Thread.sleep(pauseMs);
-      }
-    }
-    return null;
-  }
-
   /**
-   * Lines like "write 8 1048576", "read 8", "small 20 4096", "metadata 100" or "sessions COUNT RATE
-   * SIGMA REQUESTS PAUSE FILES SEED" in (times in seconds), seconds out; words are settings of the
-   * client.
+   * Lines like "write 8 1048576", "read 8", "small 20 4096" or "metadata 100" in, seconds out;
+   * words are settings of the client.
    */
   public static void main(String[] words) throws Exception {
     Configuration configuration = new Configuration();
@@ -138,7 +81,6 @@ public final class HdfsMix {
         case "write" -> write(system, files, Long.parseLong(part[2]));
         case "read" -> read(system, files);
         case "small" -> small(system, files, Integer.parseInt(part[2]));
-        case "sessions" -> sessions(configuration, part);
         case "metadata" -> metadata(system, files);
         default -> throw new IllegalArgumentException(line);
       }

@@ -19,7 +19,7 @@ from typing import Any
 
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
-from dfslab.spec.workload import Workload
+from dfslab.spec.workload import Workload, no_stream
 
 PACKAGE = Path(__file__).parent
 
@@ -100,7 +100,8 @@ def _file_system(name: str, folder: Path) -> FileSystem:
     (trees,) = _required(operations, folder / "operations.py", ("OPERATIONS",))
     try:
         return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
-                          folder, tuple(getattr(facts, "MEMORY", ())))  # fmt: skip
+                          folder, tuple(getattr(facts, "MEMORY", ())),
+                          functions=dict(getattr(facts, "FUNCTIONS", {})))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 
@@ -116,7 +117,10 @@ def file_system(name: str) -> FileSystem:
 @lru_cache(maxsize=64)
 def _workload(name: str, path: Path) -> Workload:
     module = load(path)
-    title, parameters, stream = _required(module, path, ("TITLE", "Parameters", "stream"))
+    title, parameters = _required(module, path, ("TITLE", "Parameters"))
+    if hasattr(module, "argv"):
+        return Workload(name, title, parameters, no_stream(name), path, module.argv)
+    (stream,) = _required(module, path, ("stream",))
     return Workload(name, title, parameters, stream, path)
 
 

@@ -14,11 +14,15 @@ from typing import Any
 
 import pytest
 from dfslab.filesystems.hdfs.bed import Bed
-from dfslab.instruments import callprofile
+from dfslab.instruments import access, callprofile
 from dfslab.instruments import trace as tracing
+from dfslab.instruments import whole_calls as drawn
+from dfslab.spec.scenario import read
+from dfslab.studies import bottlenecks
 
 pytestmark = pytest.mark.bed
 SHELL = "org.apache.hadoop.fs.FsShell"
+ROOT = Path(__file__).parents[2]
 MIB = 2**20
 BLOCKS = 3
 
@@ -136,6 +140,28 @@ def test_the_pipeline_hangs_under_the_write_that_caused_it(traced):
     assert received == 2 * BLOCKS * MIB
 
 
+def test_the_first_replica_passes_on_what_the_last_one_verifies(traced):
+    mirrored = ending(traced, "receive_packet/mirror_packet")
+    verified = ending(traced, "receive_packet/verify_checksum")
+    assert {path.count("datanode:write_block") for path, _ in mirrored} == {1}
+    assert {path.count("datanode:write_block") for path, _ in verified} == {2}
+    stored = [n for p, n in ending(traced, "receive_packet/write_disk")
+              if p.count("datanode:write_block") == 2]  # fmt: skip
+    packets = sum(node.count for node in stored)
+    assert sum(node.count for _, node in verified) == packets >= BLOCKS
+    # The empty packet that ends a block is passed on too.
+    assert sum(node.count for _, node in mirrored) == packets + BLOCKS
+
+
+def test_every_served_call_has_its_time_in_the_queue(traced):
+    queues = ending(traced, "/rpc_queue")
+    assert {node.kind for _, node in queues} == {"queue"}
+    served = {p for p, n in traced["places"].items() if n.name.startswith("namenode:") and "/" in p}
+    assert {path.rpartition("/")[0] for path, _ in queues} == served
+    for path, node in queues:
+        assert node.count == traced["places"][path.rpartition("/")[0]].count, path
+
+
 def test_hand_overs_keep_the_cause(traced):
     responders = ending(traced, "receive_block/respond")
     assert sum(node.count for _, node in responders) == 2 * BLOCKS
@@ -215,3 +241,31 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
         row["self_s"] for row in report["ranking"]
         if row["path"].startswith("client:put/") and "namenode:" in row["path"]
     )  # fmt: skip
+
+
+def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
+    """Liu's sessions as the scenario runs them, few and short."""
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
+    words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "warm_up_sessions": 3}
+    chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides({
+        "deployment.node.machine.roles.datanode": 1, "file_system.replication": 1,
+        **{f"workload.{key}": value for key, value in words.items()},
+    })  # fmt: skip
+    (point,) = chosen.points()
+    with access.session(trace_directory=tmp_path) as session:
+        session.traced = True
+        session.reach(point.scenario)
+        session.cold_daemons = False  # no figure of it is looked at
+        result = tracing.Trace().run(point)
+    (program,) = bottlenecks.bottlenecks([result], tmp_path)
+    by_name = {one.name: one for one in program.functions}
+    made, asked = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]
+    # Ten sessions, and neither those that warm up nor the one that writes their files.
+    assert made.count == 10
+    assert asked.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
+    assert by_name["BlockSender#sendBlock"].count >= asked.count
+    assert by_name["DFSOutputStream#close"].count == 0
+    assert 0 < asked.total_s + made.total_s <= program.calls_s
+    assert program.steps[0].saving > 0
+    whole = drawn.whole_calls(drawn.beside(bottlenecks.profiles([result], tmp_path)))
+    assert "open" in {one["name"] for one in whole}

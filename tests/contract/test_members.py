@@ -12,13 +12,15 @@ from dfslab.models.formula import formula
 from dfslab.models.prediction import Situation
 from dfslab.report import description
 from dfslab.spec.check import check
-from dfslab.spec.model import build
+from dfslab.spec.model import InputError, build
 from dfslab.spec.operation import step_names, walk
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.stream import stream_spec
 
 SYSTEMS = list(discover.members("filesystems", folders=True))
 WORKLOADS = list(discover.members("workloads"))
+# What a program does only it knows: it has no stream.
+STREAMS = [name for name in WORKLOADS if discover.workload(name).argv is None]
 METHODS = [(name, kind) for name, kind, _ in discover.methods()]
 
 
@@ -117,7 +119,13 @@ def _single(parts: list[dict]) -> bool:
     return any(part.get("operation") in ("pread", "pwrite") for part in parts)
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_without_a_stream_is_a_program_and_says_so():
+    assert set(WORKLOADS) - set(STREAMS) == {"command"}
+    with pytest.raises(InputError, match="only measure and trace can run it"):
+        stream_spec(scenario("local", "command", command=["true"]))
+
+
+@pytest.mark.parametrize("name", STREAMS)
 def test_every_workload_gives_a_valid_stream_of_described_operations(name):
     given = scenario("local", name)
     spec = stream_spec(given)

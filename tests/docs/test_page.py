@@ -56,9 +56,10 @@ def test_every_section_is_there_and_full(study):
     assert [s.name for s in found] == [
         "summary", "throughput", "scaling", "io500", "recovery", "latency", "order", "steps",
         "operations", "expectations", "server_law", "predictions", "factors", "model_error",
-        "advice", "trace", "provenance"]  # fmt: skip
-    # No IO500, no faults, no load of an application, no metadata server alone, no designed sweep.
-    empty = ["io500", "recovery", "order", "server_law", "factors"]
+        "advice", "bottlenecks", "trace", "provenance"]  # fmt: skip
+    # No IO500, no faults, no load of an application, no metadata server alone, no designed sweep,
+    # no program.
+    empty = ["io500", "recovery", "order", "server_law", "factors", "bottlenecks"]
     assert [s.name for s in found if not s.body] == empty
     assert {s.name for s in found} == set(discover.members("report/sections"))
 

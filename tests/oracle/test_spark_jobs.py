@@ -1,4 +1,4 @@
-"""The Spark jobs of the Liu 2018 bench give what plain Python gives on the same small input."""
+"""The jobs of scenarios/liu-spark.toml give what plain Python gives on the same small input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv" / "spark" / "bin" / "python"
-sys.path.insert(0, str(ROOT / "benches"))
+sys.path.insert(0, str(ROOT / "scenarios" / "programs"))
 
 import spark_jobs as jobs  # noqa: E402
 
@@ -84,7 +84,7 @@ def bayes() -> dict[tuple[int, str], float]:
 def answers(tmp_path_factory) -> dict[str, list[str]]:
     """Every job's lines, all run in one Spark on a folder of this machine."""
     if not PYTHON.exists():
-        pytest.skip("no Spark here: `make bench-spark` installs it")
+        pytest.skip("no Spark here: `make spark` installs it")
     folder = tmp_path_factory.mktemp("spark")
     command = [PYTHON, jobs.__file__, ",".join(jobs.JOBS), SIZE, f"file://{folder}"]
     told = {key: value for key, value in os.environ.items() if key != "HADOOP_CONF_DIR"}

@@ -104,7 +104,7 @@ def test_a_written_difference_is_read_as_a_profile(tmp_path):
     for system, path in FILES.items():
         for number, (_, file) in enumerate(counters.read(path)):
             one = tmp_path / f"{system}-{number}{callprofile.SUFFIX}"
-            one.write_text(counters.written(file))
+            one.write_text(callprofile.written(file))
             assert callprofile.is_profile(one)
             assert callprofile.read(one) == file
     found = trace_work.profile([tmp_path])

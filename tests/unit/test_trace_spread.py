@@ -84,7 +84,7 @@ def test_profiles_and_counters_of_many_processes(scheduler, tmp_path):
     for place, path in enumerate(FILES.values()):
         for number, (_, file) in enumerate(counters.read(path)):
             paths.append(tmp_path / f"{place}-{number}{callprofile.SUFFIX}")
-            paths[-1].write_text(counters.written(file))
+            paths[-1].write_text(callprofile.written(file))
     one = text(trace_work.profile(paths))
     random.Random(SEED).shuffle(paths)
     assert text(trace_work.profile(paths, scheduler=scheduler)) == one

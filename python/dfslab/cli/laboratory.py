@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dfslab import discover
+from dfslab.cli import trace_work
 from dfslab.fleet import run as fleet
-from dfslab.instruments import access, visibility
+from dfslab.instruments import access, command, visibility
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
 from dfslab.models import metadata_server, step_functions
@@ -24,6 +25,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import (
+    bottlenecks,
     crossval,
     expectations,
     io500,
@@ -62,6 +64,7 @@ class Done:
     operations: operations.Operations | None = None
     server_law: server_law.ServerLaw | None = None
     verdicts: list[expectations.Verdict] = field(default_factory=list)
+    bottlenecks: list[bottlenecks.Bottlenecks] = field(default_factory=list)
 
     @property
     def page(self) -> Path:
@@ -87,6 +90,9 @@ class Done:
             found["results"] = [result.model_dump(mode="json") for result in self.results]
         if self.server_law is not None:
             found["server_law"] = self.server_law.model_dump(mode="json")
+        if self.bottlenecks:
+            found["bottlenecks"] = [one.model_dump(mode="json", exclude={"roots"})
+                                    for one in self.bottlenecks]  # fmt: skip
         if self.comparison is None:
             return found
         rows = self.comparison.model_dump(mode="json")
@@ -123,6 +129,8 @@ class Done:
 
     def tables(self) -> list[Any]:
         """What people see."""
+        if self.bottlenecks:
+            return [*terminal.bottleneck_tables(self.bottlenecks), *self.notes]
         if self.comparison is None:
             return [terminal.result_table(self.results), *self.notes]
         tables: list[Any] = [terminal.comparison_table(self.comparison, self.methods)]
@@ -170,6 +178,9 @@ def run(
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
     with _session(report) as session:
         if measured and known is None and not scenario.design.factor:
+            for point in points:
+                command.expect(point)
+            session.traced = measured[0] == "trace" and command.is_command(points[0])
             session.reach(points[0].scenario)
         run_store = store.open_run(scenario, out, fresh=fresh)
         with run_store.locked():
@@ -183,7 +194,7 @@ def run(
                 raise InputError("--record", str(recording), allowed)
             session.close()
             done = _weigh(scenario, run_store.folder, results, report)
-            if done.comparison is not None or done.server_law is not None or always_page:
+            if done.comparison or done.server_law or done.bottlenecks or always_page:
                 write_page(done)
             run_store.finish(done.document())
     return done
@@ -233,6 +244,9 @@ def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Repo
     traces = sorted((folder / "traces").glob("*.otlp"))
     if traces:
         done.trace = tracing.profile(traces)
+    done.bottlenecks = bottlenecks.bottlenecks(results, folder / "traces")
+    if done.bottlenecks:
+        done.trace = trace_work.profile(bottlenecks.profiles(results, folder / "traces"))
     return done
 
 
@@ -378,6 +392,7 @@ def write_page(done: Done) -> Path:
         operations=done.operations,
         verdicts=done.verdicts,
         server_law=done.server_law,
+        bottlenecks=done.bottlenecks,
     )
     pages.write(study, done.page)
     return done.page

@@ -17,7 +17,7 @@ from rich.console import Group
 from rich.live import Live
 
 from dfslab.cli.bed_work import bed_module
-from dfslab.instruments import access, callprofile, counters
+from dfslab.instruments import access, callprofile, counters, whole_calls
 from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.reading import Reading
@@ -108,7 +108,8 @@ def profile(
     if reading.format or not _of_jvms(found):
         if scheduler:
             return tracing.spread(found, scheduler, reading.options())
-        return tracing.profile(found, reading.options())
+        spans = tracing.profile(found, reading.options())
+        return {**spans, "whole_calls": _whole_calls(found)}
     reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else _profiles(found)
     top = callprofile.merge(read)
@@ -120,8 +121,12 @@ def profile(
     for _, file in read:
         # As paths name it: a role, or one process of several.
         runnable_ns[file.service] += file.processor_ns + file.starved_ns
-    return {**merged, "savings": gain.savings(top),
-            "parts": parts.ranking(top, runnable_ns)}  # fmt: skip
+    return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, runnable_ns),
+            "whole_calls": _whole_calls(found)}  # fmt: skip
+
+
+def _whole_calls(files: Sequence[Path]) -> list[dict[str, Any]]:
+    return whole_calls.whole_calls(whole_calls.beside(files))
 
 
 def against(

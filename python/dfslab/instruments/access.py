@@ -49,6 +49,8 @@ class Session:
     # Kinds of links and disks that were measured: hundreds of beds are made of a few.
     _hardware: set[str] = field(default_factory=set)
     _bed: tuple[str, Any] | None = None
+    # Whether a bed's processes count their calls from now on: another bed than one that does not.
+    traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -145,7 +147,7 @@ class Session:
 
     def _reach_bed(self, scenario: Scenario) -> dict[str, Any]:
         """One bed at a time: points that need another one replace it."""
-        key = scenario.model_dump_json(include={"deployment", "file_system"})
+        key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
         if self._bed is None or self._bed[0] != key:
             if self._bed is not None:
                 self.close()
@@ -171,14 +173,23 @@ class Session:
     def _start(self, scenario: Scenario) -> Any:
         system = discover.file_system(scenario.file_system.name)
         module = discover.load(system.folder / "bed.py")
-        bed = module.Bed.up(bed_parameters(scenario), notify=self.notify,
-                            deployment=scenario.deployment,
+        told = bed_parameters(scenario)
+        if self.traced:
+            told.update(_tracing(module.Bed, system.name))
+        bed = module.Bed.up(told, notify=self.notify, deployment=scenario.deployment,
                             known_hardware=self._hardware)  # fmt: skip
         self._stack.callback(bed.down)
         self.versions.update(bed.versions)
         # Fresh daemons are slow at first (compilation, connections): measure.py warms them up.
         self.cold_daemons = True
         return bed
+
+
+def _tracing(bed: Any, name: str) -> dict[str, Any]:
+    """What a bed is told so that its processes count their calls. InputError when none can."""
+    if not hasattr(bed, "TRACED"):
+        raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
+    return bed.TRACED
 
 
 def bed_parameters(scenario: Scenario) -> dict[str, Any]:

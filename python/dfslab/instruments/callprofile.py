@@ -214,6 +214,12 @@ def read(path: Path) -> File:
         raise InputError("profile", None, str(error), str(path)) from error
 
 
+def written(file: File) -> str:
+    """A profile as the text of a file."""
+    table = {"format": file.format, **file.model_dump(mode="json")}
+    return json.dumps(table, separators=(",", ":"))
+
+
 def merge(files: Iterable[tuple[str, File]]) -> Node:
     """The merged tree of (name of file, profile); its top is no step itself."""
     top = Node("")

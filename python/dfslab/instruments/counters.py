@@ -6,7 +6,6 @@ or times only where the server keeps them.
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
@@ -120,17 +119,10 @@ def record(bed: Any, system: str, command: Sequence[str], folder: Path) -> int:
     for number, file in enumerate(between(before, after), 1):
         if any(row.count for row in file.nodes):
             path = folder / f"{file.service}-{number}{callprofile.SUFFIX}"
-            path.write_text(written(file), encoding="utf-8")
+            path.write_text(callprofile.written(file), encoding="utf-8")
     return done.returncode
 
 
 def _counted(bed: Any, system: str) -> list[File]:
     texts = bed.counters().items()
     return [file for name, text in texts for file in understood(system, text, name, empty=True)]
-
-
-def written(file: File) -> str:
-    """A profile as the text of a file."""
-    return json.dumps(
-        {"format": file.format, **file.model_dump(mode="json")}, separators=(",", ":")
-    )

@@ -12,8 +12,9 @@ from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Nodes
 from dfslab.fleet.run import LoadFailed, WrongPlan
 from dfslab.fleet.watch import Watch
-from dfslab.instruments import access, calls, recovery
+from dfslab.instruments import access, calls, command, recovery
 from dfslab.instruments.faults import Conductor, quietly
+from dfslab.instruments.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import InputError
@@ -22,14 +23,6 @@ from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
 ANY_NUMBER = 2**62
-WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
-WARM_UP_OPERATIONS = 400
-WARM_UP_LIMIT_S = 20.0
-# A virtual machine compiles a call for good after some tens of thousands of them.
-WARM_UP_CALLS = 16_000
-WARM_UP_CLIENTS = 8
-WARM_UP_FILE_BYTES = 4 << 20
-WARM_UP_SMALL_BYTES = 64 << 10
 PHASE_KEYS = ("name", "start_s", "window_s", "stonewall_s", "count", "bytes", "rate_per_s",
               "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady")  # fmt: skip
 QUANTILES = ("p50", "p90", "p99", "p999")
@@ -48,6 +41,9 @@ class Measure:
     def run(self, point: Point, repetition: int = 0) -> Result:
         """Measure once. InputError when the target cannot do it, RunFailed when the run failed."""
         with access.current() as session:
+            session.traced = False
+            if command.is_command(point):
+                return command.measured(point, repetition, session)
             outcome = _under_faults(point, repetition, session)
             return to_result(self.name, point, repetition, outcome, session)
 
@@ -86,11 +82,11 @@ def run_load(
     target = session.target(point.scenario)
     # A score takes seconds, and says something only beside that of another share. It is taken
     # before the daemons have anything to compile, which would take from the same share.
-    scores = session.bed.scores if session.bed is not None and _shares_vary(point) else None
+    scores = session.bed.scores if session.bed is not None and shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
         with session.bed.whole_processors():
-            _warm_up(point, target, session)
+            warm_up(point, target, session)
     plan = {
         "stream": stream_spec(point.scenario, repetition),
         "target": target,
@@ -113,13 +109,13 @@ def run_load(
         session.reach(point.scenario)
         # Nor is what this one mount said, where another run may well do: files are the bed's own.
         if session.bed is not None:
-            raise RunFailed(f"{_where(point)}: {error}") from error
+            raise RunFailed(f"{where(point)}: {error}") from error
         raise InputError("scenario", point.labels or None, str(error)) from error
     except LoadFailed as error:
-        raise RunFailed(f"{_where(point)}: {error}") from error
+        raise RunFailed(f"{where(point)}: {error}") from error
     if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
         first = outcome["errors"][0]
-        raise RunFailed(f"{_where(point)}: no operation succeeded: {first['first']}")
+        raise RunFailed(f"{where(point)}: no operation succeeded: {first['first']}")
     if observed is not None:
         outcome["observed"] = observed.observe()
     if run.count_calls and repetition == 0:
@@ -178,50 +174,6 @@ def _listeners(
         watch.started(at_s)
 
     return progress, Watch(started, watch.seen)
-
-
-def _warm_up(point: Point, target: Mapping[str, Any], session: access.Session) -> None:
-    """Loads whose results are thrown away: a fresh bed's first run is then like its later ones.
-
-    Where a scenario says for how long, they are many small ones, as few calls compile nothing.
-    Within a share of a processor compilation takes many times as long, so where shares are varied
-    the point's own calls are compiled before.
-    """
-    session.notify("warming up the daemons")
-    mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
-    file_bytes = getattr(session.bed, "WARM_UP_FILE_BYTES", WARM_UP_FILE_BYTES)
-    limit_s = getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S)
-    first: dict[str, Any] = {
-        "seed": 0, "clients": 2, "operations_per_client": WARM_UP_OPERATIONS,
-        "files_per_client": 16, "mix": mix, "file_size": {"fixed": file_bytes},
-        "transfer_size_bytes": 1 << 20, "file_choice": "uniform",
-    }  # fmt: skip
-    calls = {"clients": WARM_UP_CLIENTS, "operations_per_client": WARM_UP_CALLS}
-    streams = [(first, limit_s)]
-    if point.scenario.run.warm_up:
-        small = {**first, **calls, "file_size": {"fixed": WARM_UP_SMALL_BYTES}}
-        streams = [(small, point.scenario.run.warm_up)]
-    if _shares_vary(point):
-        own = {k: v for k, v in stream_spec(point.scenario).items() if k != "arrival"}
-        streams.append(({**own, **calls}, limit_s))
-    for stream, time_limit_s in streams:
-        plan = {
-            "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
-            "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}", "max_errors": 10,
-            "time_limit_s": time_limit_s,
-        }  # fmt: skip
-        try:
-            fleet.run_load(plan, session.places(point.scenario), session.progress)
-        except LoadFailed as error:
-            raise RunFailed(f"warming up: {error}") from error
-
-
-def _shares_vary(point: Point) -> bool:
-    return any(key.endswith(".share") for key in point.labels)
-
-
-def _where(point: Point) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in point.labels.items()) or "the scenario"
 
 
 def to_result(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab import _core
-from dfslab.instruments import access
+from dfslab.instruments import access, command
 from dfslab.instruments.measure import run_load, to_result
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -37,8 +37,14 @@ class Trace:
     name = "trace"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Trace once; the compressed profile is in `detail["profile"]`."""
+        """Trace once; the compressed profile is in `detail["profile"]`.
+
+        A program's processes write profiles of their own: `detail["profiles"]` is their folder.
+        """
         with access.current() as session:
+            session.traced = command.is_command(point)
+            if session.traced:
+                return command.traced(point, repetition, session)
             with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as spare:
                 folder = session.trace_directory or Path(spare)
                 path = folder / f"{point.id}.otlp"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from dfslab.report.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.advise import Advice
+from dfslab.studies.bottlenecks import Bottlenecks
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.expectations import Verdict
 from dfslab.studies.operations import Operations
@@ -45,6 +46,7 @@ class ReportInput:
     operations: Operations | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     server_law: ServerLaw | None = None
+    bottlenecks: Sequence[Bottlenecks] = ()
 
     @property
     def methods(self) -> list[str]:

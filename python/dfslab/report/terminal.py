@@ -14,11 +14,14 @@ from dfslab.report import repeats
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.advise import Advice
+from dfslab.studies.bottlenecks import Bottlenecks
 from dfslab.studies.compare import Comparison, Row, Score
 from dfslab.studies.design import Plan, labels
 
 WIDE = 180
 MOST_PATH = 100
+# Configurations beside each other, and steps of each, in the tables of traced programs.
+ACROSS, MOST_GAINS = 7, 3
 
 
 def labels_text(labels: dict[str, Any]) -> str:
@@ -203,6 +206,32 @@ def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
                  f"{step['summed_share']:.1%}"]  # fmt: skip
         table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
     return table
+
+
+def bottleneck_tables(rows: Sequence[Bottlenecks]) -> list[Table]:
+    """Of traced programs: mean seconds of functions, then what would gain most."""
+    tables = []
+    for start in range(0, len(rows), ACROSS):
+        some = rows[start : start + ACROSS]
+        drawn = Table(title="Mean seconds of a call (calls)")
+        drawn.add_column("function")
+        for row in some:
+            drawn.add_column(labels_text(row.labels), justify="right")
+        for each in zip(*(row.functions for row in some), strict=True):
+            cells = ["-" if f.mean_s is None else f"{f.mean_s:.4f} ({f.count:,})" for f in each]
+            drawn.add_row(each[0].name, *cells)
+        drawn.add_row("all calls of clients", *(f"{row.calls_s:.2f}" for row in some))
+        drawn.add_row("the whole program", *(f"{row.took_s:.2f}" for row in some))
+        tables.append(drawn)
+    gains = Table(title="Time of the clients' calls saved if a step were twice as fast")
+    for name in ("configuration", "step", "saving", "interval", "verdict", "first by sum"):
+        gains.add_column(name, justify="right" if name in ("saving", "interval") else "left")
+    for row in rows:
+        for place, one in enumerate(row.steps[:MOST_GAINS]):
+            gains.add_row("" if place else labels_text(row.labels), one.name, f"{one.saving:.1%}",
+                          f"{one.low:.1%} – {one.high:.1%}", one.verdict,
+                          "" if place else row.by_sum)  # fmt: skip
+    return [*tables, gains]
 
 
 def parts_table(parts: dict[str, Any], most: int = 20) -> Table:

@@ -15,6 +15,8 @@ from typing import Any
 from dfslab.spec.model import InputError
 
 KEY = "base"
+# Where a word of a command names a file beside the scenario.
+HERE = "{here}"
 
 
 def extended(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -49,3 +51,13 @@ def filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found.setdefault(key, value)
     return found
+
+
+def located(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The table, the words of its workload's command naming files beside the scenario for good."""
+    workload = table.get("workload")
+    if not isinstance(workload, dict) or not isinstance(workload.get("command"), list):
+        return dict(table)
+    words = [word.replace(HERE, str(folder.resolve())) if isinstance(word, str) else word
+             for word in workload["command"]]  # fmt: skip
+    return {**table, "workload": {**workload, "command": words}}

@@ -11,12 +11,14 @@ from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Workload
 
 # These do an operation and need no description of it.
 MEASURING = {"measure", "trace"}
 # These can begin operations when a trace did.
 TIMED = {"components", "petri"}
+# What a run tells a command beside the workload's own keys.
+TOLD = ("uri", "directory", "folder", "seed", "clients")
 # Who knows loads that arrive at a rate whoever waits.
 OF_POISSON = frozenset({"sequence"})
 
@@ -68,6 +70,8 @@ def _check_point(scenario: Scenario) -> None:
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
     modelled = set(scenario.run.methods) - MEASURING
     _check_arrival(scenario, modelled)
+    if workload.argv is not None:
+        _check_command(scenario, workload, own)
     _check_described(scenario, system, own, modelled)
     _check_access(scenario, system)
     _check_faults(scenario)
@@ -76,6 +80,21 @@ def _check_point(scenario: Scenario) -> None:
     for key, allowed in system.check(parameters(scenario, system), instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
         raise InputError(f"file_system.{key}", value, f"must be {allowed}")
+
+
+def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
+    """A program has all its words; what only a load knows, nobody may ask of it."""
+    assert workload.argv is not None
+    run, name = scenario.run, scenario.workload.name
+    if run.fault or run.count_calls or run.verify != "none" or run.fleet != "agents":
+        allowed = (
+            "is a program: no faults, no counted calls, no verification, no cluster of clients"
+        )
+        raise InputError("workload.name", name, allowed)
+    if "trace" in run.methods and not scenario.file_system.access.bed:
+        allowed = "a program's calls are counted on a bed only: file_system.access.bed = true"
+        raise InputError("run.methods", "trace", allowed)
+    workload.argv(own, dict.fromkeys(TOLD, ""))
 
 
 def _check_described(

@@ -34,7 +34,8 @@ class FileSystem:
 
     `check(parameters, instances)` gives (key, what is allowed) for every illegal combination;
     `target(access, parameters)` gives the load generator's target table. `memory`: what files cost
-    the metadata server, the figure to reckon with first.
+    the metadata server, the figure to reckon with first. `functions`: what papers call steps of its
+    traces, each by the ends of their paths.
     """
 
     name: str
@@ -49,6 +50,7 @@ class FileSystem:
     folder: Path
     memory: tuple[ObjectMemory, ...] = ()
     text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unknown = set(self.operations) - set(OPERATIONS)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import tomlkit
 from pydantic import ConfigDict, Field, model_serializer, model_validator
 
-from dfslab.spec.base import extended
+from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Design, Value
 from dfslab.spec.fault import Fault
@@ -292,6 +292,7 @@ def read(path: Path) -> Scenario:
     except tomllib.TOMLDecodeError as error:
         raise InputError("scenario", None, f"is not TOML: {error}", str(path)) from error
     try:
-        return build(Scenario, applied(extended(table, path.parent), path.parent))
+        whole = applied(extended(table, path.parent), path.parent)
+        return build(Scenario, located(whole, path.parent))
     except InputError as error:
         raise error.of(str(path)) from error

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.model import Model
+from dfslab.spec.model import InputError, Model
 from dfslab.spec.units import Bytes, quantity
 
 Size = Annotated[Bytes, Field(ge=1)]
@@ -47,12 +47,23 @@ def together_to_the_end() -> dict[str, Any]:
     return phase("end", 1, "list")
 
 
+def no_stream(name: str) -> Callable[[Any], dict[str, Any]]:
+    """The stream of a workload that is a program: InputError, since only it knows what it does."""
+
+    def stream(parameters: Any) -> dict[str, Any]:
+        raise InputError("workload.name", name, "is a program: only measure and trace can run it")
+
+    return stream
+
+
 @dataclass(frozen=True)
 class Workload:
     """One workload as its file describes it.
 
     `stream(parameters)` gives the part of a StreamSpec (`spec/vocabulary.py`) that is the
     workload's own: mix or phases or given operations, file_size, transfer_size_bytes, and so on.
+    One that is a program of its own has `argv(parameters, told)` instead: `told` are the run's
+    words (where the file system is, the seed), and what comes out is what is started.
     """
 
     name: str
@@ -60,6 +71,7 @@ class Workload:
     parameters: type[FileParameters]
     stream: Callable[[Any], dict[str, Any]]
     file: Path
+    argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
         """Operation -> share of all operations, over all phases."""

@@ -162,19 +162,22 @@ def _step(
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
     spread = Z90 * relative_error(node)
     low, high = max(0.0, low * (1 - spread)), min(1.0, high * (1 + spread))
-    if high < NOTABLE / 2:
-        verdict = "no gain"
-    elif high - low > WIDE * high and high - low > NOTABLE:
-        verdict = "cannot tell"
-    else:
-        verdict = "faster" if low > 0 else "no gain"
     return {
         "step": place.path, "operation": root.name, "kind": node.kind or "service",
         "wait": place.wait, "count": node.count, "own_ns": max(0, node.own_ns),
         "work_s": 0.0 if place.wait else node.own_ns / 1e9,
         "waited_s": node.own_ns / 1e9 if place.wait else 0.0,
-        "saving": point, "low": low, "high": high, "verdict": verdict,
+        "saving": point, "low": low, "high": high, "verdict": verdict(low, high),
     }  # fmt: skip
+
+
+def verdict(low: float, high: float) -> str:
+    """What an interval of savings says: "faster", "no gain", or "cannot tell"."""
+    if high < NOTABLE / 2:
+        return "no gain"
+    if high - low > WIDE * high and high - low > NOTABLE:
+        return "cannot tell"
+    return "faster" if low > 0 else "no gain"
 
 
 def relative_error(node: Node) -> float:

@@ -18,7 +18,6 @@ from dfslab.instruments.callprofile import Node
 from dfslab.studies import gain
 
 FACTOR = 2.0
-WIDE, NOTABLE = 0.6, 0.02
 # A step that is taken more often than this in each call of its lane goes along with the stream.
 STREAMED = 2.0
 
@@ -90,13 +89,8 @@ def ranking(
 
 def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[str, Any]:
     low, point, high = (ns / seen.whole_ns if seen.whole_ns else 0.0 for ns in saved_ns)
-    if high < NOTABLE / 2:
-        verdict = "no gain"
-    elif high - low > WIDE * high and high - low > NOTABLE:
-        verdict = "cannot tell"
-    else:
-        verdict = "faster" if low > 0 else "no gain"
-    return {"part": part, "saving": point, "low": low, "high": high, "verdict": verdict}
+    return {"part": part, "saving": point, "low": low, "high": high,
+            "verdict": gain.verdict(low, high)}  # fmt: skip
 
 
 def _collect(top: Node) -> Parts:

@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import Notify
@@ -64,6 +64,8 @@ class Bed(MountedBed):
     """
 
     SYSTEM = "alluxio"
+    # What makes every process count its calls, and tell them often enough to be waited for.
+    TRACED: ClassVar = {"trace": True, "trace_interval": "1 s"}
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB", "heap": "384 MiB",
@@ -149,15 +151,19 @@ class Bed(MountedBed):
         except (OSError, ValueError, HTTPException):
             return None
 
+    @property
+    def profiles(self) -> Path:
+        """The folder of the traced processes' profiles."""
+        told = self.parameters["trace_directory"]
+        return Path(told).absolute() if told else self.folder / "profiles"
+
     def trace_options(self, process: str) -> list[str]:
         """What makes a JVM write its profile; nothing in a bed without `trace`."""
         if not (self.parameters["trace"] and process):
             return []
-        told = self.parameters["trace_directory"]
-        folder = Path(told).absolute() if told else self.folder / "profiles"
         service = process.partition("-")[0]
         interval_s = self.parameters["trace_interval"]
-        return [java_option(agent_jar(), POINTS, folder, service, process, interval_s)]
+        return [java_option(agent_jar(), POINTS, self.profiles, service, process, interval_s)]
 
     def client_environment(self) -> dict[str, str]:
         """For a command in the client's host: where the file system is mounted."""

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 from dfslab.beds.agent import agent_jar, java_option
@@ -56,6 +56,8 @@ class Bed(BaseBed):
     """A running HDFS; `with Bed.up({...}) as bed:` takes it down at the end."""
 
     SYSTEM = "hdfs"
+    # What makes every process count its calls, and tell them often enough to be waited for.
+    TRACED: ClassVar = {"trace": True, "trace_interval_s": 1.0}
     parameters: BedParameters
 
     @classmethod

@@ -11,6 +11,7 @@ from dfslab.report import repeats
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page import ReportInput
 from dfslab.report.table import folded, note, percent, seconds, share, signed, table
+from dfslab.report.timeline import timelines
 from dfslab.spec import units
 
 TITLE = "Trace"
@@ -61,7 +62,8 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
                   flame(profile["roots"], "changed call trees", compared["changes"]),
                   _changes(compared)]  # fmt: skip
     parts += [Markup("<h3>Call trees</h3>"), note(NOTE),
-              flame(profile["roots"], "call trees by time")]  # fmt: skip
+              flame(profile["roots"], "call trees by time"),
+              timelines(profile.get("whole_calls") or ())]  # fmt: skip
     parts += [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile["ranking"])]
     if profile.get("waits"):
         parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"),

@@ -10,7 +10,7 @@ for (const source of document.querySelectorAll("script.flame")) {
   const children = told.nodes.map(() => []);
   told.nodes.forEach((node, at) => { if (node.above >= 0) children[node.above].push(at); });
   const tops = told.nodes.map((_, at) => at).filter((at) => told.nodes[at].above < 0);
-  const waits = new Set(["queue", "lock", "blocked"]);
+  const waits = new Set(["queue", "lock", "blocked", "send", "receive", "sleep"]);
   let focus = -1;
 
   const sums = (node) => {

@@ -1,0 +1,207 @@
+"""Runs a workload that is a program of its own: timed, or with every call of all JVMs counted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dfslab import discover
+from dfslab.beds.daemon import tied_to_owner
+from dfslab.beds.errors import last_lines
+from dfslab.instruments import access, callprofile
+from dfslab.instruments.warm_up import warm_up, where
+from dfslab.instruments.whole_calls import EXEMPLARS
+from dfslab.method import RunFailed
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.check import TOLD
+from dfslab.spec.environment import workload_parameters
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point
+
+# What latencies of a program as a whole are filed under.
+OPERATION = "command"
+READY, GO = b"ready", b"go\n"
+LOG = "command.log"
+POLL_S = 0.05
+
+
+def is_command(point: Point) -> bool:
+    """Whether a configuration's workload is a program, not a stream of operations."""
+    return discover.workload(point.scenario.workload.name).argv is not None
+
+
+def expect(point: Point) -> None:
+    """InputError where a configuration's program is named by its path and is not there.
+
+    A bare name may be on the path of a bed, which is known once that is up.
+    """
+    workload = discover.workload(point.scenario.workload.name)
+    if workload.argv is not None:
+        own: Any = workload_parameters(point.scenario, workload)
+        program = workload.argv(own, dict.fromkeys(TOLD, ""))[0]
+        if "/" in program:
+            _there(program, {}, own.install)
+
+
+def measured(point: Point, repetition: int, session: access.Session) -> Result:
+    """The program once, timed. InputError when it is not there, RunFailed when it fails."""
+    with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
+        took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
+    return _result("measure", point, repetition, session, took_s, {"command": words})
+
+
+def traced(point: Point, repetition: int, session: access.Session) -> Result:
+    """The program once on a bed whose processes, and its own JVMs, count every call.
+
+    What each process did meanwhile is a profile in a folder of the session's trace directory that
+    `detail["profiles"]` names.
+    """
+    folder = session.trace_directory
+    if folder is None:
+        raise InputError("run.methods", "trace", "a program is traced by `dfslab run`")
+    folder = folder / point.id
+    folder.mkdir(parents=True, exist_ok=True)
+    before: dict[str, callprofile.File] = {}
+
+    def begin() -> None:
+        before.update(callprofile.await_written(session.bed.profiles))
+
+    took_s, words = _run(point, repetition, session, folder, begin)
+    after = callprofile.await_written(session.bed.profiles)
+    for old in folder.glob(f"*{callprofile.SUFFIX}"):
+        old.unlink()
+    for name, file in after.items():
+        told = callprofile.since(before[name], file) if name in before else file
+        if any(row.count for row in told.nodes):
+            (folder / name).write_text(callprofile.written(told), encoding="utf-8")
+        # Whole calls of a process that lived before may be from before.
+        kept = session.bed.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
+        if name not in before and file.last and kept.is_file():
+            shutil.copyfile(kept, folder / kept.name)
+    detail = {"command": words, "profiles": folder.name}
+    return _result("trace", point, repetition, session, took_s, detail)
+
+
+def _run(
+    point: Point, repetition: int, session: access.Session, folder: Path, begin: Callable[[], None]
+) -> tuple[float, list[str]]:
+    """(seconds of what counts, the words); `begin` is called just before."""
+    scenario = point.scenario
+    target = session.target(scenario)
+    bed = session.bed
+    if session.cold_daemons:
+        session.cold_daemons = False
+        with bed.whole_processors():
+            warm_up(point, target, session)
+    workload = discover.workload(scenario.workload.name)
+    own: Any = workload_parameters(scenario, workload)
+    assert workload.argv is not None
+    reached = session.reach(scenario)
+    told = {
+        "uri": reached.get("uri", ""), "directory": reached.get("directory", ""),
+        "folder": f"/dfslab-{uuid.uuid4().hex[:12]}", "clients": scenario.workload.clients,
+        "seed": scenario.run.seed + repetition,
+    }  # fmt: skip
+    assert set(told) == set(TOLD)
+    words = workload.argv(own, told)
+    environment = _environment(bed)
+    _there(words[0], environment, own.install)
+    # Where clients are hosts, a program is in the first of them.
+    host = next(iter(bed.clients), None) if bed is not None else None
+    entered = words if host is None else host.command(words)
+    running = _Program(entered, environment, folder / LOG, scenario.run.time_limit)
+    try:
+        return running.to_end(begin, own.says_ready), words
+    except _Failed as error:
+        said = " / ".join(last_lines(folder / LOG, 3))
+        raise RunFailed(f"{where(point)}: {Path(words[0]).name} {error}: {said}") from error
+
+
+def _environment(bed: Any) -> dict[str, str]:
+    """A client's environment, marked as the bed's, so that nothing of it outlives the bed."""
+    if bed is None:
+        return dict(os.environ)
+    own = bed.client_environment() if hasattr(bed, "client_environment") else {}
+    return {**bed.environment(), **own}
+
+
+def _there(program: str, environment: Mapping[str, str], install: str) -> None:
+    if shutil.which(program, path=environment.get("PATH")) is None:
+        how = f"; `{install}` installs it" if install else ""
+        raise InputError("workload.command", program, f"is no program here{how}")
+
+
+class _Failed(Exception):
+    """The program did not do what it should."""
+
+
+class _Program:
+    """One program, its words in a log, ended whatever happens."""
+
+    def __init__(
+        self, words: Sequence[str], environment: Mapping[str, str], log: Path, limit_s: float
+    ) -> None:
+        self._words, self._environment, self._log = words, environment, log
+        self._limit_s = limit_s
+
+    def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
+        """Run it; the seconds from its start, or from its being told to go on. _Failed if it
+        fails or takes longer than its limit, what it does before it is ready included."""
+        if not says_ready:
+            begin()
+        began = time.monotonic()
+        deadline = began + self._limit_s
+        with self._log.open("wb") as log, subprocess.Popen(
+            tied_to_owner(self._words), stdin=subprocess.PIPE, stdout=log,
+            stderr=subprocess.STDOUT, env=dict(self._environment), start_new_session=True,
+        ) as child:  # fmt: skip
+            try:
+                assert child.stdin
+                if says_ready:
+                    self._await_ready(child, deadline)
+                    begin()
+                    began = time.monotonic()
+                    child.stdin.write(GO)
+                child.stdin.close()
+                status = child.wait(max(0.0, deadline - time.monotonic()))
+                took_s = time.monotonic() - began
+            except subprocess.TimeoutExpired:
+                raise _Failed(f"did not end within {self._limit_s:g} s") from None
+            except BrokenPipeError:
+                raise _Failed(f"ended with {child.wait()} before it was told to go on") from None
+            finally:
+                # With all that it started; a number is its own until it is waited for.
+                if child.returncode is None:
+                    os.killpg(child.pid, signal.SIGKILL)
+        if status:
+            raise _Failed(f"ended with {status}")
+        return took_s
+
+    def _await_ready(self, child: subprocess.Popen, deadline: float) -> None:
+        while READY not in self._log.read_bytes().splitlines():
+            if child.poll() is not None:
+                raise _Failed(f"ended with {child.returncode} before it was ready")
+            if time.monotonic() > deadline:
+                raise _Failed(f"was not ready within {self._limit_s:g} s")
+            time.sleep(POLL_S)
+
+
+def _result(
+    method: str, point: Point, repetition: int, session: access.Session, took_s: float,
+    detail: dict[str, Any],
+) -> Result:  # fmt: skip
+    metrics = {"rate_per_s": Metric(value=1 / took_s),
+               f"latency_s_mean.{OPERATION}": Metric(value=took_s)}  # fmt: skip
+    return Result(
+        method=method, point_id=point.id, point=point, repetition=repetition, metrics=metrics,
+        detail={"took_s": took_s, **detail},
+        provenance=provenance(point.scenario.run.seed + repetition, session.versions),
+    )  # fmt: skip

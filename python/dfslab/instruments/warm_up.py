@@ -1,0 +1,70 @@
+"""Loads that make a fresh bed's first run like its later ones; their results are thrown away."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab import discover
+from dfslab.fleet import run as fleet
+from dfslab.fleet.run import LoadFailed
+from dfslab.instruments import access
+from dfslab.method import RunFailed
+from dfslab.spec.scenario import Point
+from dfslab.spec.stream import stream_spec
+
+WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
+WARM_UP_OPERATIONS = 400
+WARM_UP_LIMIT_S = 20.0
+# A virtual machine compiles a call for good after some tens of thousands of them.
+WARM_UP_CALLS = 16_000
+WARM_UP_CLIENTS = 8
+WARM_UP_FILE_BYTES = 4 << 20
+WARM_UP_SMALL_BYTES = 64 << 10
+
+
+def warm_up(point: Point, target: Mapping[str, Any], session: access.Session) -> None:
+    """Loads whose results are thrown away: a fresh bed's first run is then like its later ones.
+
+    Where a scenario says for how long, they are many small ones, as few calls compile nothing.
+    Within a share of a processor compilation takes many times as long, so where shares are varied
+    the point's own calls are compiled before.
+    """
+    session.notify("warming up the daemons")
+    mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
+    file_bytes = getattr(session.bed, "WARM_UP_FILE_BYTES", WARM_UP_FILE_BYTES)
+    limit_s = getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S)
+    first: dict[str, Any] = {
+        "seed": 0, "clients": 2, "operations_per_client": WARM_UP_OPERATIONS,
+        "files_per_client": 16, "mix": mix, "file_size": {"fixed": file_bytes},
+        "transfer_size_bytes": 1 << 20, "file_choice": "uniform",
+    }  # fmt: skip
+    calls = {"clients": WARM_UP_CLIENTS, "operations_per_client": WARM_UP_CALLS}
+    streams = [(first, limit_s)]
+    if point.scenario.run.warm_up:
+        small = {**first, **calls, "file_size": {"fixed": WARM_UP_SMALL_BYTES}}
+        streams = [(small, point.scenario.run.warm_up)]
+    if shares_vary(point) and discover.workload(point.scenario.workload.name).argv is None:
+        own = {k: v for k, v in stream_spec(point.scenario).items() if k != "arrival"}
+        streams.append(({**own, **calls}, limit_s))
+    for stream, time_limit_s in streams:
+        plan = {
+            "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
+            "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}", "max_errors": 10,
+            "time_limit_s": time_limit_s,
+        }  # fmt: skip
+        try:
+            fleet.run_load(plan, session.places(point.scenario), session.progress)
+        except LoadFailed as error:
+            raise RunFailed(f"warming up: {error}") from error
+
+
+def shares_vary(point: Point) -> bool:
+    """Whether hosts' shares of their processors differ between the configurations."""
+    return any(key.endswith(".share") for key in point.labels)
+
+
+def where(point: Point) -> str:
+    """A configuration in an error's words."""
+    return ", ".join(f"{key} = {value}" for key, value in point.labels.items()) or "the scenario"

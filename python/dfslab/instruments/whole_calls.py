@@ -1,0 +1,109 @@
+"""The slowest whole calls of a trace, span by span: what traced JVMs keep beside their sums.
+
+Read from OTLP in JSON: of a profile the `.otlp.json` beside it, of a trace the file itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dfslab.instruments.callprofile import SUFFIX
+
+EXEMPLARS = ".otlp.json"
+MOST_CALLS, MOST_SPANS = 6, 200
+# A larger trace is read for its sums alone.
+MOST_BYTES = 64 << 20
+
+
+def whole_calls(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """The slowest whole call of each kind, slowest first; what is left out of each is counted.
+
+    Each has `name`, `service`, `cause`, `took_ns`, `left_out` and `spans`: rows in the order of
+    their calls with `name`, `kind`, `about`, `depth`, `start_ns` (from the call's own), `took_ns`,
+    `error`.
+    """
+    slowest: dict[tuple[str, str], dict[str, Any]] = {}
+    for path in paths:
+        for one in _of(path):
+            key = (one["service"], one["name"])
+            if key not in slowest or slowest[key]["took_ns"] < one["took_ns"]:
+                slowest[key] = one
+    ranked = sorted(slowest.values(), key=lambda one: (-one["took_ns"], one["name"]))
+    return [{**one, **_rows(one["spans"])} for one in ranked[:MOST_CALLS]]
+
+
+def beside(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files that hold whole calls, of profiles and traces."""
+    for path in paths:
+        if path.name.endswith(SUFFIX):
+            path = path.with_name(path.name.removesuffix(SUFFIX) + EXEMPLARS)
+        if path.suffix == ".json" and path.is_file() and path.stat().st_size <= MOST_BYTES:
+            yield path
+
+
+def _of(path: Path) -> list[dict[str, Any]]:
+    """Every call of a file that nothing else in the file caused; none of a file in another form.
+
+    What is wrong with a file is said, and counted, by who reads its sums; here it is not drawn.
+    """
+    found: list[dict[str, Any]] = []
+    try:
+        for resource in json.loads(path.read_bytes())["resourceSpans"]:
+            service = str(_attributes(resource.get("resource", {})).get("service.name", ""))
+            traces: dict[str, list[dict[str, Any]]] = defaultdict(list)
+            for scope in resource["scopeSpans"]:
+                for span in scope["spans"]:
+                    traces[span["traceId"]].append(_span(span))
+            for spans in traces.values():
+                found += _trees(spans, service)
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError):
+        return []
+    return found
+
+
+def _trees(spans: list[dict[str, Any]], service: str) -> Iterator[dict[str, Any]]:
+    """The trees of one trace in one process."""
+    below: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    known = {span["id"] for span in spans}
+    for span in sorted(spans, key=lambda one: one["start_ns"]):
+        below[span["parent"] if span["parent"] in known else ""].append(span)
+    for root in below[""]:
+        found, open_spans = [], [(root, 0)]
+        while open_spans:
+            span, depth = open_spans.pop()
+            found.append({**span, "depth": depth})
+            # Popped, so that two spans that name each other end.
+            inside = below.pop(span["id"], [])
+            open_spans += [(one, depth + 1) for one in reversed(inside)]
+        yield {"name": root["name"], "service": service, "cause": root["cause"],
+               "took_ns": root["took_ns"], "spans": found}  # fmt: skip
+
+
+def _span(span: Mapping[str, Any]) -> dict[str, Any]:
+    told = _attributes(span)
+    start_ns, end_ns = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
+    return {
+        "id": span["spanId"], "parent": span.get("parentSpanId") or "", "name": str(span["name"]),
+        "kind": str(told.get("dfslab.kind", "service")), "about": str(told.get("dfslab.about", "")),
+        "cause": str(told.get("dfslab.cause", "")), "start_ns": start_ns,
+        "took_ns": max(0, end_ns - start_ns), "error": span.get("status", {}).get("code") == 2,
+    }  # fmt: skip
+
+
+def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        one["key"]: next(iter(one["value"].values()), "") for one in table.get("attributes", ())
+    }
+
+
+def _rows(spans: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is drawn of a call: times from its own start."""
+    start_ns = spans[0]["start_ns"]
+    keys = ("name", "kind", "about", "depth", "took_ns", "error")
+    rows = [{**{key: span[key] for key in keys}, "start_ns": span["start_ns"] - start_ns}
+            for span in spans[:MOST_SPANS]]  # fmt: skip
+    return {"spans": rows, "left_out": len(spans) - len(rows)}

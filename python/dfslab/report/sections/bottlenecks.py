@@ -1,0 +1,74 @@
+"""Programs on a file system: seconds of its functions, and what would gain most, for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from dfslab.report.flame import NOTE, flame
+from dfslab.report.page import ReportInput
+from dfslab.report.table import folded, note, percent, seconds, share, table, wide
+from dfslab.studies.bottlenecks import Bottlenecks, Function, Gain
+
+TITLE = "Bottlenecks of programs"
+ORDER = 66
+EMPTY = "No program was traced."
+FUNCTIONS = (
+    "Mean time of a call, how many calls there were and their time in all; every call of every "
+    "process is counted. Times of nested functions hold each other."
+)
+RANKED = (
+    "Each step is made twice as fast at all its places: what that would take off the time of the "
+    "clients' calls, with a 90 % interval. Beside it is what ranking by summed time says."
+)
+
+
+def render(study: ReportInput) -> Markup | None:
+    """The table of functions, the ranked steps and parts, each configuration's call trees."""
+    rows = study.bottlenecks
+    if not rows:
+        return None
+    trees = [folded(study.name(one.labels), flame(one.roots, f"call trees {number}"))
+             for number, one in enumerate(rows, 1)]  # fmt: skip
+    return Markup("").join([
+        Markup("<h3>Functions</h3>"), note(FUNCTIONS), _functions(study, rows),
+        Markup("<h3>What to make faster</h3>"), note(RANKED), _ranked(study, rows),
+        Markup("<h3>Call trees of each configuration</h3>"), note(NOTE), *trees,
+    ])  # fmt: skip
+
+
+def _functions(study: ReportInput, rows: Sequence[Bottlenecks]) -> Markup:
+    """Functions down, configurations across, as in Liu's Table 1."""
+    names = dict.fromkeys(one.name for row in rows for one in row.functions)
+    by_name = [{one.name: one for one in row.functions} for row in rows]
+    told = [[name, *(_cell(known.get(name)) for known in by_name)] for name in names]
+    told.append(["all calls of clients", *(seconds(row.calls_s) for row in rows)])
+    told.append(["the whole program", *(seconds(row.took_s) for row in rows)])
+    return table(["function", *(study.name(row.labels) for row in rows)], told)
+
+
+def _cell(one: Function | None) -> Markup:
+    if one is None or one.mean_s is None:
+        return Markup("<td>–</td>")
+    return Markup("<td>{}<small>{:,} calls, {}</small></td>").format(
+        seconds(one.mean_s), one.count, seconds(one.total_s)
+    )
+
+
+def _ranked(study: ReportInput, rows: Sequence[Bottlenecks]) -> Markup:
+    told = []
+    for row in rows:
+        for place, one in enumerate(row.steps):
+            part = row.parts[place] if place < len(row.parts) else None
+            first = (study.name(row.labels), row.by_sum) if not place else ("", "")
+            told.append([first[0], wide(one.name), share(one.saving), *_sure(one),
+                         wide(part.name if part else ""),
+                         percent(part.saving) if part else "", first[1]])  # fmt: skip
+    head = ["configuration", "step", "time saved", "90 % interval", "verdict", "part",
+            "time saved", "first by sum"]  # fmt: skip
+    return table(head, told)
+
+
+def _sure(one: Gain) -> tuple[str, str]:
+    return f"{percent(one.low)} to {percent(one.high)}", one.verdict

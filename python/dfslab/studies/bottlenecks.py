@@ -1,0 +1,163 @@
+"""Where programs of their own spend their time in a file system, and what would gain most.
+
+For every traced configuration: seconds of the functions that the literature names, and the steps
+ranked by what halving each would take off all calls of the clients, with intervals; ranking by
+summed time, as Liu 2018 does it, stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from dfslab import discover
+from dfslab.instruments import callprofile
+from dfslab.instruments.callprofile import Node
+from dfslab.result import Result
+from dfslab.studies import gain, parts
+
+MOST_STEPS = 5
+# Where a file system names no functions: those with most time in all.
+MOST_FUNCTIONS = 8
+
+
+class Function(BaseModel):
+    """Calls of one function in all processes, and their seconds together."""
+
+    name: str
+    count: int
+    total_s: float
+
+    @property
+    def mean_s(self) -> float | None:
+        """Seconds of a call; None where there was none."""
+        return self.total_s / self.count if self.count else None
+
+
+class Gain(BaseModel):
+    """What halving a step, at all its places, or a part would save of the clients' calls."""
+
+    name: str
+    saving: float
+    low: float
+    high: float
+    verdict: str
+
+
+class Bottlenecks(BaseModel):
+    """One configuration: `took_s` is the whole program's, `calls_s` that of its file system's
+    outermost calls; shares are of the latter."""
+
+    point_id: str
+    labels: dict[str, Any]
+    took_s: float
+    calls_s: float
+    functions: list[Function]
+    steps: list[Gain]
+    parts: list[Gain]
+    by_sum: str
+    roots: list[dict[str, Any]]
+
+
+def bottlenecks(results: Sequence[Result], traces: Path) -> list[Bottlenecks]:
+    """One for each traced program, in the order of the results; `traces` holds their profiles."""
+    found = []
+    for result in results:
+        name = result.detail.get("profiles")
+        folder = traces / str(name)
+        if name and folder.is_dir():
+            found.append(_of(result, folder))
+    return found
+
+
+def profiles(results: Sequence[Result], traces: Path) -> list[Path]:
+    """The profiles of all traced programs."""
+    folders = [traces / str(r.detail["profiles"]) for r in results if r.detail.get("profiles")]
+    return callprofile.expand(folder for folder in folders if folder.is_dir())
+
+
+def _of(result: Result, folder: Path) -> Bottlenecks:
+    files = [(str(path), callprofile.read(path)) for path in callprofile.expand([folder])]
+    top = callprofile.merge(files)
+    saved = gain.savings(top)
+    runnable_ns: dict[str, int] = {}
+    for _, file in files:
+        ns = file.processor_ns + file.starved_ns
+        runnable_ns[file.service] = runnable_ns.get(file.service, 0) + ns
+    steps = _by_name(saved["steps"])
+    ranked = sorted(parts.ranking(top, runnable_ns)["parts"], key=lambda row: -row["saving"])
+    system = discover.file_system(result.point.scenario.file_system.name)
+    return Bottlenecks(
+        point_id=result.point_id, labels=dict(result.labels), took_s=result.detail["took_s"],
+        calls_s=saved["end_to_end_s"], functions=functions(top, system.functions),
+        steps=steps[:MOST_STEPS],
+        parts=[Gain(name=row["part"], **{k: row[k] for k in ("saving", "low", "high", "verdict")})
+               for row in ranked[:MOST_STEPS]],
+        by_sum=_by_sum(saved["steps"]),
+        roots=callprofile.summary(files, top)["roots"],
+    )  # fmt: skip
+
+
+def _step_name(path: str) -> str:
+    """A step's own name, without where it was called and in which process."""
+    return path.rpartition("/")[2].rpartition(":")[2]
+
+
+def _with_process(path: str) -> str:
+    """The same behind the process that does it: a call and what serves it may be namesakes."""
+    process = path.rpartition(":")[0].rpartition("/")[2]
+    return f"{process}: {_step_name(path)}"
+
+
+def _by_name(steps: Iterable[Mapping[str, Any]]) -> list[Gain]:
+    """A step has many places, under each operation and each caller; together they are one."""
+    sums: dict[str, list[float]] = {}
+    for step in steps:
+        one = sums.setdefault(_with_process(step["step"]), [0.0, 0.0, 0.0])
+        for place, key in enumerate(("saving", "low", "high")):
+            one[place] += step[key]
+    found = [Gain(name=name, saving=saving, low=low, high=min(1.0, high),
+                  verdict=gain.verdict(low, high)) for name, (saving, low, high) in sums.items()
+             ]  # fmt: skip
+    return sorted(found, key=lambda one: (-one.saving, -one.high, one.name))
+
+
+def _by_sum(steps: Iterable[Mapping[str, Any]]) -> str:
+    """The step with most time of its own in all."""
+    sums: dict[str, int] = {}
+    for step in steps:
+        name = _with_process(step["step"])
+        sums[name] = sums.get(name, 0) + step["own_ns"]
+    return max(sums, key=lambda name: (sums[name], name), default="")
+
+
+def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[Function]:
+    """Calls and seconds of functions: each is one or more ends of paths, counted by the first.
+
+    A call inside another of the same function is part of that. Without names: the steps with most
+    time in all.
+    """
+    if not named:
+        steps = {_step_name(path): [_step_name(path)] for path, node in callprofile.walk(top)
+                 if node.kind != "detail"}  # fmt: skip
+        found = [_function(top, name, ends) for name, ends in steps.items()]
+        return sorted(found, key=lambda one: -one.total_s)[:MOST_FUNCTIONS]
+    return [_function(top, name, ends) for name, ends in named.items()]
+
+
+def _function(top: Node, name: str, ends: Sequence[str]) -> Function:
+    count, total_ns = 0, 0
+    for place, end in enumerate(ends):
+        wanted, outermost = end.split("/"), ""
+        for path, node in callprofile.walk(top):
+            inside = outermost and path.startswith(f"{outermost}/")
+            words = [word.rpartition(":")[2] for word in path.split("/")]
+            if inside or words[-len(wanted):] != wanted:  # fmt: skip
+                continue
+            outermost = path
+            total_ns += node.total_ns
+            count += 0 if place else node.count
+    return Function(name=name, count=count, total_s=total_ns / 1e9)

@@ -1,0 +1,66 @@
+"""A program of its own on the file system: a job of Spark, a benchmark of Hadoop, any script.
+
+Words of the command hold places in braces: `{here}` (the scenario file's folder), `{uri}`,
+`{directory}` (where clients find the file system), `{folder}` (a name that is new at every run),
+`{seed}`, `{clients}`, and every other key of the workload by its name. On a bed of HDFS the command
+finds a `hadoop` on its path and HADOOP_CONF_DIR set. With `says_ready` it prints a line "ready"
+once it has made its inputs and warmed up, and begins what counts when a line comes in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from dfslab.spec.model import InputError, unknown
+from dfslab.spec.workload import FileParameters
+
+TITLE = "A program of its own: any command that works on the file system"
+PLACE = re.compile(r"\{([a-z_]+)\}")
+# What is no word of the command.
+OWN = {"command", "install", "says_ready"}
+
+
+class Parameters(FileParameters):
+    """Every key that is not declared here is the command's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, validate_default=True)
+
+    command: list[str] = Field(
+        [], description="The program and its arguments, with places in braces"
+    )
+    install: str = Field("", description="What puts the program there, for whom lacks it")
+    says_ready: bool = Field(
+        False, description='Whether it says "ready" and waits for a line before what counts'
+    )
+
+
+def argv(parameters: Parameters, told: Mapping[str, Any]) -> list[str]:
+    """The command with its places filled: `told` says what the run knows, keys say the rest.
+
+    InputError for a command of no word, an unknown place, and a key that no word takes.
+    """
+    if not parameters.command:
+        raise InputError("workload.command", [], "needs a program and its arguments")
+    own = dict(parameters.__pydantic_extra__ or {})
+    declared = {key: getattr(parameters, key) for key in FileParameters.model_fields}
+    values = {**declared, **own, **told}
+    used: set[str] = set()
+
+    def filled(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in values or name in OWN:
+            allowed = unknown(name, sorted(values.keys() - OWN))
+            raise InputError("workload.command", match[0], allowed)
+        used.add(name)
+        value = values[name]
+        return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+    words = [PLACE.sub(filled, word) for word in parameters.command]
+    for key in own:
+        if key not in used:
+            raise InputError(f"workload.{key}", own[key], "is no word of the command")
+    return words

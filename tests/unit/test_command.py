@@ -1,0 +1,225 @@
+"""Workloads that are programs of their own: filled in, run to their end, refused in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+import tomlkit
+from dfslab import discover
+from dfslab.cli.commands import app
+from dfslab.instruments import access
+from dfslab.method import RunFailed
+from dfslab.report import page as pages
+from dfslab.result import Result
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.studies import bottlenecks
+from test_gain import SMALL_FILES, files
+from typer.testing import CliRunner
+
+NODE = {"name": "here", "roles": {"client": 1, "storage": 1}}
+
+
+def table(*command: str, limit: str = "20 s", **keys: object) -> dict:
+    return {
+        "name": "program", "deployment": {"node": [NODE]}, "file_system": {"name": "local"},
+        "workload": {"name": "command", "command": list(command), **keys},
+        "run": {"methods": ["measure"], "repetitions": 1, "time_limit": limit},
+    }  # fmt: skip
+
+
+def point(*command: str, **keys: object) -> Point:
+    (one,) = check(build(Scenario, table(*command, **keys)))
+    return one
+
+
+def run(one: Point, directory: Path | None = None) -> Result:
+    if directory is not None:
+        told = one.scenario.with_values({"file_system.access.directory": str(directory)})
+        one = one.model_copy(update={"scenario": told})
+    return discover.method("measure").run(one)
+
+
+def test_a_program_works_where_it_is_told(tmp_path):
+    script = 'printf "%s" "$2 $3 $4" > "$1/said"'
+    one = point("sh", "-c", script, "sh", "{directory}", "{seed}", "{file_size}", "{word}",
+                file_size="2 MiB", word="x y")  # fmt: skip
+    result = run(one, tmp_path)
+    assert (tmp_path / "said").read_text() == f"1 {2 << 20} x y"
+    assert result.value("latency_s_mean.command") == pytest.approx(1 / result.value())
+    assert result.detail["command"][-1] == "x y"
+
+
+def test_folders_are_new_at_every_run(tmp_path):
+    one = point("sh", "-c", 'echo "$1" >> "$2/names"', "sh", "{folder}", "{directory}")
+    for _ in range(2):
+        run(one, tmp_path)
+    first, second = (tmp_path / "names").read_text().split()
+    assert first != second
+    assert first.startswith("/")
+
+
+def test_what_comes_before_it_is_ready_does_not_count(tmp_path):
+    script = 'sleep 1; echo ready; read line; printf "%s" "$line" > "$1/heard"'
+    began = time.monotonic()
+    result = run(point("sh", "-c", script, "sh", "{directory}", says_ready=True), tmp_path)
+    assert time.monotonic() - began - result.detail["took_s"] >= 1.0
+    assert (tmp_path / "heard").read_text() == "go"
+
+
+@pytest.mark.parametrize(
+    ("script", "keys", "said"),
+    [
+        ("echo no room; exit 3", {}, "sh ended with 3: no room"),
+        ("sleep 60", {"limit": "1 s"}, "sh did not end within 1 s"),
+        ("sleep 60", {"limit": "1 s", "says_ready": True}, "sh was not ready within 1 s"),
+        ("exit 4", {"says_ready": True}, "sh ended with 4 before it was ready"),
+    ],
+)
+def test_a_program_that_fails_says_how(script, keys, said):
+    with pytest.raises(RunFailed, match=said):
+        run(point("sh", "-c", script, **keys))
+
+
+def test_nothing_of_a_program_outlives_its_limit(tmp_path):
+    script = 'sleep 300 & echo $! > "$1/child"; wait'
+    with pytest.raises(RunFailed, match="did not end"):
+        run(point("sh", "-c", script, "sh", "{directory}", limit="1 s"), tmp_path)
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 20
+    while _runs(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"command": []}, "workload.command = []: needs a program"),
+        ({"command": ["echo", "{sise}"], "size": 1}, "did you mean size?"),
+        ({"command": ["echo"], "word": 1}, "workload.word = 1: is no word of the command"),
+        ({"command": "echo"}, "workload.command"),
+        ({"command": ["/no/such/program"], "install": "make it"}, "`make it` installs it"),
+        ({"command": ["no-such-program"]}, "is no program here"),
+        ({"methods": ["measure", "sequence"]}, "only measure and trace can run it"),
+        ({"methods": ["trace"]}, "file_system.access.bed = true"),
+        ({"verify": "after"}, "no verification"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path, change, said):
+    told = table("echo")
+    for key, value in change.items():
+        told["run" if key in ("methods", "verify") else "workload"][key] = value
+    path = tmp_path / "scenario.toml"
+    path.write_text(tomlkit.dumps(told))
+    words = ["run", str(path), "--out", str(tmp_path / "runs")]
+    answer = CliRunner().invoke(app, words)
+    assert isinstance(answer.exception, InputError), answer.output
+    assert said in str(answer.exception)
+    assert str(path) in str(answer.exception)
+
+
+def test_words_name_files_beside_the_scenario(tmp_path):
+    told = table("{here}/program", "{word}", word="w")
+    path = tmp_path / "scenario.toml"
+    path.write_text(tomlkit.dumps(told))
+    command = read(path).workload.parameters["command"]
+    assert command == [f"{tmp_path}/program", "{word}"]
+
+
+def test_a_bed_without_counting_processes_is_refused():
+    told = table("true")
+    told["file_system"] = {"name": "nfs", "access": {"bed": True}}
+    told["deployment"] = {"node": [{"name": "here", "roles": {"client": 1, "server": 1}}]}
+    told["run"]["methods"] = ["trace"]
+    one = build(Scenario, told).points()[0]
+    with access.session(trace_directory=Path("/nowhere")), pytest.raises(InputError) as wrong:
+        discover.method("trace").run(one)
+    assert "the processes of nfs count no calls" in str(wrong.value)
+
+
+def traced(tmp_path: Path) -> list[Result]:
+    """Two configurations' results, their profiles as the instrument leaves them."""
+    results = []
+    for number, size in enumerate((1, 2)):
+        one = point("true", "{size}", size=size).model_copy(
+            update={"labels": {"workload.size": size}}
+        )
+        result = run(one)
+        folder = tmp_path / "traces" / f"p{number}"
+        folder.mkdir(parents=True)
+        for name, file in files(SMALL_FILES):
+            path = folder / f"{name}.profile.json"
+            path.write_text(json.dumps({"format": file.format, **file.model_dump(mode="json")}))
+        detail = {"took_s": 1.5, "profiles": folder.name}
+        results.append(result.model_copy(update={"method": "trace", "detail": detail}))
+    return results
+
+
+def test_functions_are_summed_over_their_places_and_gains_over_theirs(tmp_path):
+    found = bottlenecks.bottlenecks(traced(tmp_path), tmp_path / "traces")
+    assert [one.labels for one in found] == [{"workload.size": 1}, {"workload.size": 2}]
+    one = found[0]
+    assert (one.took_s, one.calls_s) == (1.5, 1.0)
+    first = one.steps[0]
+    assert (first.name, first.verdict) == ("client: back_off", "faster")
+    assert first.saving == pytest.approx(0.35, abs=0.01)
+    # The server's background call is longest in all, but no client waits for it.
+    assert one.by_sum == "client: back_off"
+    by_name = {f.name: f for f in one.functions}
+    assert by_name["beat"].total_s == 5.0
+    assert by_name["close"].mean_s == pytest.approx(0.08)
+
+
+def test_named_functions_are_ends_of_paths_and_counted_once(tmp_path):
+    from dfslab.instruments.callprofile import merge
+
+    top = merge(files((
+        ("client", [
+            {"above": -1, "step": "open", "count": 2, "total_ns": 4 * 10**9, "self_ns": 3 * 10**9},
+            {"above": 0, "step": "open", "count": 2, "total_ns": 10**9, "self_ns": 10**9},
+            {"above": -1, "step": "read", "count": 6, "total_ns": 10**9, "self_ns": 10**9},
+            {"above": -1, "step": "send", "count": 5, "total_ns": 7, "self_ns": 7},
+            {"above": 2, "step": "send", "count": 1, "total_ns": 9, "self_ns": 9},
+        ]),
+    )))  # fmt: skip
+    named = {"request": ("open", "read"), "sent in a read": ("read/send",), "none": ("close",)}
+    request, sent, none = bottlenecks.functions(top, named)
+    assert (request.count, request.total_s) == (2, 5.0)
+    assert (sent.count, sent.total_s) == (1, 9e-9)
+    assert (none.count, none.mean_s) == (0, None)
+
+
+def test_the_page_has_both_tables_and_every_configuration_s_trees(tmp_path):
+    results = traced(tmp_path)
+    study = pages.ReportInput(
+        scenario=results[0].point.scenario, results=results,
+        bottlenecks=bottlenecks.bottlenecks(results, tmp_path / "traces"),
+    )  # fmt: skip
+    text = pages.render(study)
+    section = text[text.index("Bottlenecks of programs") :]
+    assert "back_off" in section
+    assert "whole program" in section
+    assert section.count('class="flame" role="group"') == 2
+
+
+def test_every_word_of_the_shipped_scenarios_is_filled():
+    folder = Path(__file__).parents[2] / "scenarios"
+    for name in ("liu-spark", "liu-wordcount", "liu-request-frequency", "liu-file-size"):
+        for one in check(read(folder / f"{name}.toml")):
+            words = one.scenario.workload.parameters["command"]
+            named = [word for word in words if word.startswith(str(folder)) and ".venv" not in word]
+            assert named, name
+            assert all(os.path.exists(word) for word in named)

@@ -1,0 +1,99 @@
+"""Whole calls: the slowest of each kind, its spans in their order, damage borne."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dfslab.cli import trace_work
+from dfslab.instruments.whole_calls import MOST_SPANS, beside, whole_calls
+from dfslab.report import page
+
+MS = 1_000_000
+
+
+def span(number: int, parent: int, name: str, start: int, took: int, **told: str) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "traceId": f"{told.pop('trace', '1'):0>32}", "spanId": f"{number:016x}", "name": name,
+        "startTimeUnixNano": str(10**18 + start * MS),
+        "endTimeUnixNano": str(10**18 + (start + took) * MS),
+        "attributes": [{"key": f"dfslab.{key}", "value": {"stringValue": value}}
+                       for key, value in told.items()],
+    }  # fmt: skip
+    return {**found, "parentSpanId": f"{parent:016x}"} if parent else found
+
+
+def document(*spans: dict[str, Any], service: str = "client") -> dict[str, Any]:
+    name = {"key": "service.name", "value": {"stringValue": service}}
+    return {"resourceSpans": [{"resource": {"attributes": [name]},
+                               "scopeSpans": [{"spans": list(spans)}]}]}  # fmt: skip
+
+
+WRITE = (
+    span(3, 1, "close", 60, 40, kind="sleep", about="/f"),
+    span(1, 0, "write", 0, 100, about="/f", cause="client:put"),
+    span(2, 1, "open", 5, 50),
+    span(4, 2, "rpc", 6, 20, kind="blocked"),
+)
+
+
+def written(path: Path, what: Any) -> Path:
+    path.write_text(json.dumps(what))
+    return path
+
+
+def test_spans_are_in_the_order_of_their_calls_with_times_from_its_start(tmp_path):
+    (one,) = whole_calls([written(tmp_path / "a.json", document(*WRITE))])
+    assert (one["name"], one["service"], one["cause"]) == ("write", "client", "client:put")
+    assert one["took_ns"] == 100 * MS
+    rows = [(row["name"], row["depth"], row["start_ns"] // MS, row["took_ns"] // MS)
+            for row in one["spans"]]  # fmt: skip
+    assert rows == [("write", 0, 0, 100), ("open", 1, 5, 50), ("rpc", 2, 6, 20),
+                    ("close", 1, 60, 40)]  # fmt: skip
+    assert one["left_out"] == 0
+
+
+def test_the_slowest_of_a_kind_is_kept_and_the_rest_of_a_long_one_counted(tmp_path):
+    many = [span(100 + n, 1, "packet", n, 1) for n in range(MOST_SPANS + 5)]
+    first = written(tmp_path / "a.json", document(*WRITE, *many))
+    quick = [{**one, "traceId": "2" * 32} for one in (span(1, 0, "write", 0, 7),)]
+    second = written(tmp_path / "b.json", document(*quick, span(9, 0, "read", 0, 8, trace="3")))
+    found = whole_calls([second, first])
+    assert [(one["name"], one["took_ns"] // MS) for one in found] == [("write", 100), ("read", 8)]
+    assert found[0]["left_out"] == len(WRITE) + len(many) - MOST_SPANS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"resourceSpans": 1}', "[" * 100_000, '{"traceEvents": []}',
+     json.dumps(document({"name": "no times", "traceId": "1", "spanId": "1"}))],
+)  # fmt: skip
+def test_another_form_has_none(tmp_path, text):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    assert whole_calls([path]) == []
+
+
+def test_spans_that_name_each_other_end(tmp_path):
+    loop = document(span(1, 2, "a", 0, 1), span(2, 1, "b", 0, 1), span(3, 0, "c", 0, 1))
+    assert [one["name"] for one in whole_calls([written(tmp_path / "a.json", loop)])] == ["c"]
+
+
+def test_those_of_a_profile_are_beside_it(tmp_path):
+    calls = written(tmp_path / "client-1.otlp.json", document(*WRITE))
+    assert list(beside([tmp_path / "client-1.profile.json", tmp_path / "datanode.profile.json",
+                        tmp_path / "x.otlp"])) == [calls]  # fmt: skip
+
+
+def test_the_report_of_a_trace_draws_them(tmp_path):
+    hostile = "<b onclick=x>"
+    path = written(tmp_path / "a.json", document(*WRITE, span(9, 1, hostile, 1, 1)))
+    profile = trace_work.profile([path])
+    text = page.render_trace(profile, "Trace", "a trace")
+    section = text[text.index("Whole calls") : text.index("Steps by self time")]
+    assert section.count('role="row"') == 5
+    assert "left:60.000%;width:40.000%" in section
+    assert 'class="wait"' in section
+    assert hostile not in section
