@@ -63,9 +63,10 @@ def run_load(
             links.append(_linked(place, part, plan))
         # After the last phase those that take each other's files wait for each other once more.
         for phase in range(max(1, len(plan["stream"].get("phases", ()))) + 1):
-            start_s = _begin(links, phase, told)
-            if watch is not None and phase == 0:
-                watch.started(start_s)
+            first = watch if phase == 0 else None
+            start_s = _begin(links, phase, told, first)
+            if first is not None:
+                first.started(start_s)
         _wait(links, told, lambda link: link.ended is not None)
     except BaseException as error:
         for note in _close(links):
@@ -73,6 +74,11 @@ def run_load(
         raise
     _close(links)
     return together(plan, links)
+
+
+def prepared_bytes(stream: Mapping[str, Any]) -> int:
+    """Bytes of all files that a stream's clients make before they begin."""
+    return _core.prepared_bytes(json.dumps(stream))
 
 
 def _here(
@@ -85,6 +91,8 @@ def _here(
     begun: list[float] = []
 
     def gate() -> float:
+        if not begun:
+            watch.prepared()
         now_s = time.monotonic()
         if not begun:
             watch.started(now_s)
@@ -122,14 +130,18 @@ def _wait(
             progress(*progress_of(links))
 
 
-def _begin(links: Sequence[Link], phase: int, progress: Progress | None) -> float:
+def _begin(
+    links: Sequence[Link], phase: int, progress: Progress | None, watch: Watch | None
+) -> float:
     """Start a phase at one instant everywhere, which is returned. Who is lost or cut short after
-    the first one is waited for no more."""
+    the first one is waited for no more; a watch is told that all are prepared."""
 
     def is_there(link: Link) -> bool:
         return link.times_ready > phase or (phase > 0 and link.is_over)
 
     _wait(links, progress, is_there, needed=phase == 0)
+    if watch is not None:
+        watch.prepared()
     return _start([link for link in links if not link.is_over])
 
 
