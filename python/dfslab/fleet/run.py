@@ -13,7 +13,7 @@ from typing import Any
 from dfslab import _core
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
-from dfslab.fleet.places import Nodes, Place, split
+from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
 from dfslab.fleet.watch import Seen, Watch
 
 Progress = Callable[[float, str], object]
@@ -25,7 +25,6 @@ PHASES = ("preparing", "running", "verifying", "cleaning up")
 # From the agreement on a start to the start: enough for a message to every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
-CLEAN_UP_PATIENCE_S = 120.0
 
 
 def run_load(
@@ -69,10 +68,12 @@ def run_load(
                 first.started(start_s)
         _wait(links, told, lambda link: link.ended is not None)
     except BaseException as error:
-        for note in _close(links):
+        interrupted = isinstance(error, KeyboardInterrupt)
+        passing = interrupted and all(place.passing for place in places)
+        for note in _close(links, patience_s(passing)):
             error.add_note(note)
         raise
-    _close(links)
+    _close(links, CLEAN_UP_LIMIT_S)
     return together(plan, links)
 
 
@@ -177,11 +178,11 @@ def _start(links: Sequence[Link]) -> float:
     return monotonic_s + START_LEAD_S
 
 
-def _close(links: Sequence[Link]) -> list[str]:
-    """Stop all agents, together, and wait; what they could not remove."""
+def _close(links: Sequence[Link], limit_s: float) -> list[str]:
+    """Stop all agents, together, and wait so long at most; what they could not remove."""
     for link in links:
         link.stop()
-    deadline_s = time.monotonic() + CLEAN_UP_PATIENCE_S
+    deadline_s = time.monotonic() + limit_s
     for link in links:
         link.close(deadline_s)
     left = [(link, note) for link in links for note in (link.answer or {}).get("left", [])]
