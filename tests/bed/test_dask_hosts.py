@@ -77,6 +77,7 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
         assert rows[1][2] < 13
         assert rows[3][2] > 1.3 * rows[1][2]
         lost_one(session, asked(system, clients=16))
+        lost_scheduler(session, asked(system, clients=16))
     # Nothing is left of the agents, either.
     assert not list(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*"))
 
@@ -107,6 +108,37 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
     histogram = report["operations"]["write"]["histogram"]["buckets"]
     assert sum(count for _, count in histogram) == 12 * 40
     assert report["rate_per_s"] > 0
+
+
+def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
+    """kill -9 of the scheduler mid-run: every agent ends its part alone, and leaves it on disk."""
+    killed: list[int] = []
+    kept: set[Path] = set()
+
+    def kill_it(share: float, phase: str) -> None:
+        kept.update(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*.json"))
+        if phase == "running" and share > 0.1 and not killed:
+            python = session.bed.clients[0].processes("python")
+            found = [p.pid for p in python if b"dask_scheduler" in cmdline(p.pid)]
+            assert len(found) == 1
+            assert not kept, "it is killed before any part is done"
+            os.kill(found[0], signal.SIGKILL)
+            killed.extend(found)
+
+    plan = {
+        "stream": {**stream_spec(scenario), "operations_per_client": 20},
+        "target": session.target(scenario), "run_directory": "dfslab-alone", "time_limit_s": 300.0,
+    }  # fmt: skip
+    report, _, _ = fleet.run_load(plan, session.places(scenario), kill_it)
+    assert killed
+    assert report["complete"], report["errors"]
+    assert (
+        "was lost while the load ran; the parts were read from disk" in report["fleet"]["notes"][0]
+    )
+    assert len(kept) == 4
+    assert [c["count"] for c in report["per_client"]] == [20] * 16
+    histogram = report["operations"]["write"]["histogram"]["buckets"]
+    assert sum(count for _, count in histogram) == 16 * 20
 
 
 def cmdline(pid: int) -> bytes:

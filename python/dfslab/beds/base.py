@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from dfslab import discover
-from dfslab.beds import hardware, registry, state
+from dfslab.beds import disk, hardware, registry, state
 from dfslab.beds.cluster import Cluster, Made
 from dfslab.beds.daemon import READY_DEADLINE_S, Daemon
 from dfslab.beds.errors import BedError
@@ -320,6 +320,11 @@ class BaseBed:
     def observe(self) -> dict[str, Any]:
         """What the file system counted since it was last asked; nothing if it counts nothing."""
         return {}
+
+    def disks_read_bytes(self) -> int | None:
+        """What was ever read from the disks of its hosts; None where it has no disks of its own."""
+        devices = self._record.devices
+        return sum(disk.read_bytes(device) for device in devices) if devices else None
 
     def lacking(self) -> str:
         """What servers or copies are missing, as the file system itself sees it; "" when whole."""

@@ -25,6 +25,10 @@ _MAKE = {
 OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
 
 
+# The kernel counts in these, whatever a device's own sectors are.
+SECTOR_BYTES = 512
+
+
 @dataclass(frozen=True)
 class Disk:
     """A loop device: its node in /dev and its number "major:minor"."""
@@ -50,6 +54,12 @@ def attach(path: Path) -> Disk:
 def detach(disk: Disk) -> None:
     """Free the device as soon as nobody has it mounted."""
     _run(["losetup", "-d", disk.node])
+
+
+def read_bytes(device: str) -> int:
+    """What was ever read from a device ("major:minor"), past every page cache."""
+    counts = Path(f"/sys/dev/block/{device}/stat").read_text().split()
+    return int(counts[2]) * SECTOR_BYTES
 
 
 def attached(folders: Sequence[Path]) -> list[Disk]:

@@ -14,7 +14,6 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from dfslab.beds.cluster import Cluster
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 from dfslab.beds.network import PAYLOAD_SHARE, Link
+from dfslab.beds.threads import threads
 from dfslab.spec.deployment import NodeGroup
 
 STREAM_S = 0.5
@@ -68,7 +68,7 @@ def measure(
     """
     known = set() if known is None else known
     links, disks = _kinds(cluster, storing)
-    with ThreadPoolExecutor(2) as pool:
+    with threads(2) as pool:
         # A network and a disk do not share anything but a little processor time.
         later = pool.submit(_retried, lambda: _disks(cluster, storing, known))
         checks = []
@@ -139,7 +139,7 @@ def _links(cluster: Cluster) -> list[Check]:
     rates = [link.rate_bytes_per_s for link in cluster.links]
     total = sum(math.inf if rate is None else rate for rate in rates)
     if total <= TOGETHER_BYTES_PER_S:
-        with ThreadPoolExecutor(len(pairs)) as pool:
+        with threads(len(pairs)) as pool:
             measured = list(pool.map(lambda pair: stream(*pair), pairs))
     else:
         measured = [stream(*pair) for pair in pairs]
@@ -259,7 +259,7 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
     if not chosen:
         return []
     checks = []
-    with ThreadPoolExecutor(len(chosen)) as pool:
+    with threads(len(chosen)) as pool:
         for kind, work in (("write", direct_write), ("read", direct_read)):
             paths = [host.path(host.disk) / ".dfslab-check" for host, _ in chosen]
             for (host, group), seen in zip(chosen, pool.map(work, paths), strict=True):

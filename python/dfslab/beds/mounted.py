@@ -80,7 +80,9 @@ class MountedBed(HostedBed):
 
     def _await_mount(self, host: Host) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
-        deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
+        # A client that says how long it may take has reasons, such as a Java machine to start.
+        limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
+        deadline = time.monotonic() + limit_s
         while not host.mounted(self.mount_point):
             if daemon is not None and daemon.state() == "dead":
                 daemon.ready = lambda: False

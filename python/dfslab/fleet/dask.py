@@ -26,7 +26,14 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.fleet import node, run
 from dfslab.fleet.agent import boot
-from dfslab.fleet.places import ClusterKind, Nodes, Place, split
+from dfslab.fleet.places import (
+    CLEAN_UP_LIMIT_S,
+    ClusterKind,
+    Nodes,
+    Place,
+    patience_s,
+    split,
+)
 from dfslab.fleet.watch import Seen, Watch
 from dfslab.method import RunFailed
 
@@ -40,7 +47,6 @@ PROBES = 15
 # From the agreement to the start: at least this, and time for so many calls to every node.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
-CLEAN_UP_LIMIT_S = 60.0
 # Kinds of clusters: where their class is, and the package that has it.
 KINDS = {
     "ssh": ("distributed", "SSHCluster", "asyncssh"),
@@ -202,8 +208,10 @@ class _Controller:
                 await self._begin(phase)
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
-        except BaseException:
-            await self._stop()
+        except BaseException as error:
+            # Ctrl-C comes by `_tell`, or cancels what runs in the main thread.
+            interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
+            await self._stop(patience_s(interrupted and self._nodes.passing))
             raise
         report, spans, recorded = run.together(plan, self._parts)
         self._note(report)
@@ -263,6 +271,8 @@ class _Controller:
             return part.times_ready > phase or (phase > 0 and over)
 
         await self._until(is_there, needed=phase == 0)
+        if phase == 0:
+            self._watch.prepared()
         start_s = await self._start()
         if phase == 0:
             self._watch.started(start_s)
@@ -330,8 +340,8 @@ class _Controller:
             where = "" if mine else f"; its answer, once there, is on {host} in {part.kept}"
             part.ended = f"its node does not answer ({why}){where}"
 
-    async def _stop(self) -> None:
-        """Have all agents stop, and wait until they have cleaned up."""
+    async def _stop(self, limit_s: float) -> None:
+        """Have all agents stop, and wait so long until they have cleaned up."""
 
         async def stop(part: Part) -> None:
             if part.kept is not None:
@@ -339,11 +349,14 @@ class _Controller:
                     await self._call(part, node.stop, part.kept)
 
         await self._all(stop)
-        deadline_s = time.monotonic() + CLEAN_UP_LIMIT_S
+        deadline_s = time.monotonic() + limit_s
         opened = [part for part in self._parts if part.kept is not None]
         while any(part.ended is None for part in opened) and time.monotonic() < deadline_s:
             await asyncio.gather(*(self._hear(part) for part in opened))
             await asyncio.sleep(POLL_S)
+        for part in opened:
+            if part.ended is None and self._nodes.passing:
+                part.ended = "it was not waited for"
         await self._all(self._forget)
 
     async def _forget(self, part: Part) -> None:

@@ -9,13 +9,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Place:
-    """A client host: its name, and what comes before a command so that it runs there."""
+    """A client host: its name, and what comes before a command so that it runs there.
+
+    What clients make on a `passing` one goes with it, as with a bed that ends with its session.
+    """
 
     name: str
     prefix: tuple[str, ...] = ()
+    passing: bool = False
 
 
 HERE = Place("this machine")
+
+
+# How long who is interrupted waits for clients that clean up what would stay.
+CLEAN_UP_LIMIT_S = 120.0
+# And where all of it goes anyway: clients may be in a call that a slow server does not answer.
+PASSING_LIMIT_S = 2.0
+
+
+def patience_s(passing: bool) -> float:
+    """How long agents may take to end after an interruption."""
+    return PASSING_LIMIT_S if passing else CLEAN_UP_LIMIT_S
 
 
 def directly(work: Callable[[], Any]) -> Any:
@@ -29,7 +44,7 @@ class Nodes:
 
     `within` does work where that address can be reached, such as on the network of a bed's host.
     `wanted` of the nodes take part (0: all that are there), each with so many processes, once
-    `expected` nodes have joined.
+    `expected` nodes have joined. `passing` as for a place.
     """
 
     scheduler: str
@@ -37,6 +52,7 @@ class Nodes:
     processes: int = 1
     expected: int = 1
     within: Callable[[Callable[[], Any]], Any] = directly
+    passing: bool = False
 
 
 @dataclass(frozen=True)

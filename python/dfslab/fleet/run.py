@@ -13,7 +13,7 @@ from typing import Any
 from dfslab import _core
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
-from dfslab.fleet.places import Nodes, Place, split
+from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
 from dfslab.fleet.watch import Seen, Watch
 
 Progress = Callable[[float, str], object]
@@ -25,7 +25,6 @@ PHASES = ("preparing", "running", "verifying", "cleaning up")
 # From the agreement on a start to the start: enough for a message to every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
-CLEAN_UP_PATIENCE_S = 120.0
 
 
 def run_load(
@@ -63,16 +62,24 @@ def run_load(
             links.append(_linked(place, part, plan))
         # After the last phase those that take each other's files wait for each other once more.
         for phase in range(max(1, len(plan["stream"].get("phases", ()))) + 1):
-            start_s = _begin(links, phase, told)
-            if watch is not None and phase == 0:
-                watch.started(start_s)
+            first = watch if phase == 0 else None
+            start_s = _begin(links, phase, told, first)
+            if first is not None:
+                first.started(start_s)
         _wait(links, told, lambda link: link.ended is not None)
     except BaseException as error:
-        for note in _close(links):
+        interrupted = isinstance(error, KeyboardInterrupt)
+        passing = interrupted and all(place.passing for place in places)
+        for note in _close(links, patience_s(passing)):
             error.add_note(note)
         raise
-    _close(links)
+    _close(links, CLEAN_UP_LIMIT_S)
     return together(plan, links)
+
+
+def prepared_bytes(stream: Mapping[str, Any]) -> int:
+    """Bytes of all files that a stream's clients make before they begin."""
+    return _core.prepared_bytes(json.dumps(stream))
 
 
 def _here(
@@ -85,6 +92,8 @@ def _here(
     begun: list[float] = []
 
     def gate() -> float:
+        if not begun:
+            watch.prepared()
         now_s = time.monotonic()
         if not begun:
             watch.started(now_s)
@@ -122,14 +131,18 @@ def _wait(
             progress(*progress_of(links))
 
 
-def _begin(links: Sequence[Link], phase: int, progress: Progress | None) -> float:
+def _begin(
+    links: Sequence[Link], phase: int, progress: Progress | None, watch: Watch | None
+) -> float:
     """Start a phase at one instant everywhere, which is returned. Who is lost or cut short after
-    the first one is waited for no more."""
+    the first one is waited for no more; a watch is told that all are prepared."""
 
     def is_there(link: Link) -> bool:
         return link.times_ready > phase or (phase > 0 and link.is_over)
 
     _wait(links, progress, is_there, needed=phase == 0)
+    if watch is not None:
+        watch.prepared()
     return _start([link for link in links if not link.is_over])
 
 
@@ -165,11 +178,11 @@ def _start(links: Sequence[Link]) -> float:
     return monotonic_s + START_LEAD_S
 
 
-def _close(links: Sequence[Link]) -> list[str]:
-    """Stop all agents, together, and wait; what they could not remove."""
+def _close(links: Sequence[Link], limit_s: float) -> list[str]:
+    """Stop all agents, together, and wait so long at most; what they could not remove."""
     for link in links:
         link.stop()
-    deadline_s = time.monotonic() + CLEAN_UP_PATIENCE_S
+    deadline_s = time.monotonic() + limit_s
     for link in links:
         link.close(deadline_s)
     left = [(link, note) for link in links for note in (link.answer or {}).get("left", [])]

@@ -23,10 +23,12 @@ class Seen(NamedTuple):
 @dataclass(frozen=True)
 class Watch:
     """Who wants to know. `started` is told the clients' first common start as CLOCK_MONOTONIC
-    shows it here, `seen` what all places have done."""
+    shows it here, `seen` what all places have done; `prepared` is called once all that comes before
+    that start is done everywhere, and before it is agreed on."""
 
     started: Callable[[float], object] = lambda at_s: None
     seen: Callable[[Seen], object] = lambda seen: None
+    prepared: Callable[[], object] = lambda: None
 
     def tell(self, places: Sequence[Any]) -> None:
         """Tell what all places (each has `seen`) have done, each longest operation once."""

@@ -13,7 +13,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -96,14 +96,16 @@ class Session:
             raise InputError("workload.nodes", asked.nodes, allowed)
         if scenario.run.fleet != "agents":
             return self._dask_nodes(scenario, hosts)
-        nodes = [Place(host.name, tuple(host.command(()))) for host in hosts[: asked.nodes or None]]
+        chosen = hosts[: asked.nodes or None]
+        # A bed of the session goes with all its files as soon as the session ends.
+        nodes = [Place(host.name, tuple(host.command(())), passing=True) for host in chosen]
         if not nodes and max(asked.nodes, asked.processes) <= 1:
             return (HERE,)
         count = max(1, asked.nodes)
         nodes = nodes or [Place(f"node-{n}") for n in range(1, count + 1)]
         if asked.processes <= 1:
             return nodes
-        return [Place(f"{node.name}, process {number}", node.prefix)
+        return [replace(node, name=f"{node.name}, process {number}")
                 for node in nodes for number in range(1, asked.processes + 1)]  # fmt: skip
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
@@ -126,7 +128,7 @@ class Session:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        return Nodes(address, wanted, processes, count, within)
+        return Nodes(address, wanted, processes, count, within, passing=bool(hosts))
 
     @property
     def bed(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Nodes
 from dfslab.fleet.run import LoadFailed, WrongPlan
 from dfslab.fleet.watch import Watch
-from dfslab.instruments import access, calls, command, recovery
+from dfslab.instruments import access, calls, cold, command, recovery
 from dfslab.instruments.faults import Conductor, quietly
 from dfslab.instruments.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
@@ -101,9 +102,11 @@ def run_load(
     observed = None if point.scenario.design.factor else session.bed
     if observed is not None:
         observed.observe()  # what was counted before this run is not its own
+    disks = _cold_disks(point, session)
     try:
         places = session.places(point.scenario)
-        outcome, spans, recorded = fleet.run_load(plan, places, *_listeners(session, conductor))
+        told = _listeners(session, conductor, disks)
+        outcome, spans, recorded = fleet.run_load(plan, places, *told)
     except WrongPlan as error:
         # A bed that broke since it was reached is not the scenario's fault, and says so itself.
         session.reach(point.scenario)
@@ -116,6 +119,8 @@ def run_load(
     if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
         first = outcome["errors"][0]
         raise RunFailed(f"{where(point)}: no operation succeeded: {first['first']}")
+    if disks is not None:
+        disks.tell(plan["stream"], outcome)
     if observed is not None:
         outcome["observed"] = observed.observe()
     if run.count_calls and repetition == 0:
@@ -155,25 +160,36 @@ def _keep(recorded: bytes, path: Path) -> None:
         beside.unlink(missing_ok=True)
 
 
+def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
+    """What looks after a cold run on a bed that has disks of its own."""
+    wanted = point.scenario.workload.cache == "cold" and session.bed is not None
+    known = wanted and session.bed.disks_read_bytes() is not None
+    return cold.Disks(session.bed) if known else None
+
+
 def _listeners(
-    session: access.Session, conductor: Conductor | None
+    session: access.Session, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[fleet.Progress | None, Watch | None]:
-    """Who is told how far the load is, and who when it began."""
+    """Who is told how far the load is, and who when it is prepared and when it began."""
+    progress, watch = session.progress, session.watch
+    if disks is not None:
+        watch = replace(watch or Watch(), prepared=disks.prepared)
     if conductor is None:
-        return session.progress, session.watch
+        return progress, watch
 
-    def progress(share: float, phase: str) -> None:
+    def both(share: float, phase: str) -> None:
         conductor.progress(share, phase)
-        if session.progress is not None:
-            session.progress(share, phase)
+        if progress is not None:
+            progress(share, phase)
 
-    watch = session.watch or Watch()
+    watch = watch or Watch()
+    before = watch.started
 
     def started(at_s: float) -> None:
         conductor.started(at_s)
-        watch.started(at_s)
+        before(at_s)
 
-    return progress, Watch(started, watch.seen)
+    return both, replace(watch, started=started)
 
 
 def to_result(

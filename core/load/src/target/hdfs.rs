@@ -1,19 +1,20 @@
 //! HDFS through the hdfs-native client: no JVM, no libhdfs.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{Stream, TryStreamExt};
-use hdfs_native::file::{FileReader, FileWriter};
+use hdfs_native::file::FileWriter;
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::Runtime;
 
 use super::calls::{self, Call};
 use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
+use reader::Reader;
+
+mod reader;
 
 pub const CAPABILITIES: Capabilities = Capabilities {
     pwrite: false,
@@ -219,9 +220,10 @@ impl Target for Hdfs {
     }
 
     fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
-        let reader = self.wait("open", path, self.client.read(&self.at(path)))?;
-        let runtime = Arc::clone(&self.runtime);
-        Ok(Box::new(HdfsReader::new(runtime, reader, path)))
+        let at = self.at(path);
+        let reader = self.wait("open", path, self.client.read(&at))?;
+        let (runtime, client) = (Arc::clone(&self.runtime), self.client.clone());
+        Ok(Box::new(Reader::new(runtime, client, reader, path, at)))
     }
 
     fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
@@ -291,84 +293,6 @@ impl Target for Hdfs {
             path,
             "the pages are the DataNodes'",
         ))
-    }
-}
-
-type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
-
-/// Reads front to back over one block stream, as an application's sequential read does; a range
-/// request for every call would open every block anew.
-struct HdfsReader {
-    runtime: Arc<Runtime>,
-    reader: FileReader,
-    /// Made with the first sequential read: who reads at places needs none.
-    stream: Option<ByteStream>,
-    left: Bytes,
-    path: String,
-}
-
-impl HdfsReader {
-    fn new(runtime: Arc<Runtime>, reader: FileReader, path: &str) -> Self {
-        HdfsReader {
-            runtime,
-            reader,
-            stream: None,
-            left: Bytes::new(),
-            path: path.to_string(),
-        }
-    }
-}
-
-impl File for HdfsReader {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            if self.left.is_empty() {
-                let whole = || self.reader.read_range_stream(0, self.reader.file_length());
-                let stream = self.stream.get_or_insert_with(|| Box::pin(whole()));
-                let next = stream.try_next();
-                match wait(&self.runtime, "read", &self.path, next)? {
-                    None => break,
-                    Some(bytes) => self.left = bytes,
-                }
-            }
-            let taken = self.left.len().min(buffer.len() - filled);
-            buffer[filled..filled + taken].copy_from_slice(&self.left.split_to(taken));
-            filled += taken;
-        }
-        Ok(filled)
-    }
-
-    fn write(&mut self, _bytes: Bytes) -> Result<()> {
-        Err(Error::new(
-            ErrorKind::Other,
-            "write",
-            &self.path,
-            "opened for reading",
-        ))
-    }
-
-    fn fsync(&mut self) -> Result<()> {
-        Err(Error::new(
-            ErrorKind::Other,
-            "fsync",
-            &self.path,
-            "opened for reading",
-        ))
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-
-    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let left = (self.reader.file_length() as u64).saturating_sub(offset);
-        let length = (buffer.len() as u64).min(left) as usize;
-        let part = self
-            .reader
-            .read_range_buf(&mut buffer[..length], offset as usize);
-        wait(&self.runtime, "read", &self.path, part)?;
-        Ok(length)
     }
 }
 

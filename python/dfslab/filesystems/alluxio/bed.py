@@ -38,6 +38,8 @@ MOUNT_OPTIONS = "sync_read,big_writes"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
 JAVA_LIMIT_S = 120.0
+# The Java machines of all client hosts start together, on the processors that they share.
+MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 5.0
 MIB = 2**20
 # Options that are quantities: unit, and the least that makes sense.
@@ -113,8 +115,10 @@ class Bed(MountedBed):
     def mount(self, host: Host, point: Path) -> None:
         """A FUSE client in the foreground."""
         own = {"alluxio.user.hostname": host.address}
-        self._launch(host, f"mount-{host.name}", FUSE, own, lambda: host.mounted(point),
-                     CLIENT_STAGE, "-m", str(point), "-o", MOUNT_OPTIONS)  # fmt: skip
+        words = self.java_command(FUSE, "-m", str(point), "-o", MOUNT_OPTIONS,
+                                  process=f"mount-{host.name}", **own)  # fmt: skip
+        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point),
+                    CLIENT_STAGE, MOUNT_LIMIT_S)  # fmt: skip
 
     @property
     def master(self) -> Host:
@@ -261,8 +265,8 @@ class Bed(MountedBed):
         self._launch(host, name, WORKER, own, self._workers_serve, 1)
 
     def _launch(self, host: Host, name: str, main: str, own: Mapping[str, str],
-                ready: Any, stage: int, *arguments: str) -> None:  # fmt: skip
-        words = self.java_command(main, *arguments, process=name, **own)
+                ready: Any, stage: int) -> None:  # fmt: skip
+        words = self.java_command(main, process=name, **own)
         self.run_in(host, name, words, ready, stage, JAVA_LIMIT_S)
 
     def _master_serves(self) -> bool:

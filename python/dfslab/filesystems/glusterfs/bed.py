@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from dfslab.beds.errors import BedError, last_lines
 from dfslab.beds.host import AdoptedDaemon, Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 from dfslab.beds.process import Process
+from dfslab.beds.threads import threads
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
 
 VOLUME = "dfslab"
@@ -42,7 +42,7 @@ class Bed(MountedBed):
         servers = self.servers
         for host in servers:
             self._start_glusterd(host)
-        with ThreadPoolExecutor(len(servers)) as pool:
+        with threads(len(servers)) as pool:
             list(pool.map(lambda h: self.daemons[f"glusterd-{h.name}"].wait_ready(), servers))
         for host in servers[1:]:
             self._gluster("peer", "probe", host.address)
@@ -138,7 +138,7 @@ class Bed(MountedBed):
                                    last_lines(host.log("glusterd")))  # fmt: skip
                 time.sleep(0.1)
 
-        with ThreadPoolExecutor(len(self.servers)) as pool:
+        with threads(len(self.servers)) as pool:
             list(pool.map(connected, self.servers))
 
     def _gluster(self, *words: str) -> str:

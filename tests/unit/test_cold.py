@@ -1,0 +1,75 @@
+"""A cold run on a bed is judged by what came off its disks."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dfslab.instruments import access
+from dfslab.instruments.measure import Measure
+from dfslab.method import RunFailed
+from dfslab.spec.scenario import Point
+from synthetic import scenario
+
+KIB = 1024
+
+
+class Bed:
+    """Two client hosts and disks, of which so many bytes come whenever clients have begun."""
+
+    def __init__(self, given_bytes: int) -> None:
+        self.clients = [
+            SimpleNamespace(name=name, command=lambda words: ["env", *words])
+            for name in ("left", "right")
+        ]
+        self.scores: dict[str, float] = {}
+        self._given_bytes, self.asked = given_bytes, 0
+
+    def observe(self) -> dict[str, Any]:
+        """It counts nothing else."""
+        return {}
+
+    def disks_read_bytes(self) -> int:
+        """What was read before the clients began, and at the end what was read by them, too."""
+        self.asked += 1
+        return 10**9 + (self._given_bytes if self.asked > 2 else 0)
+
+
+def point(workload: str, cache: str = "cold") -> Point:
+    """Whole files of 64 KiB, three clients."""
+    one = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
+    asked = one.scenario.workload.model_copy(update={"cache": cache, "name": workload})
+    return one.model_copy(update={"scenario": one.scenario.model_copy(update={"workload": asked})})
+
+
+def measured(bed: Bed, at: Point, tmp_path, monkeypatch):
+    """One run on the made-up bed, of whose clients' own cache nothing is asked."""
+    target = {"kind": "posix", "root": str(tmp_path), "fsync": "never", "drop_caches": "none"}
+    monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
+    monkeypatch.setattr(access.Session, "reach", lambda self, scenario: {})
+    with access.session() as session:
+        session._bed = ("made up", bed)
+        return Measure().run(at)
+
+
+def test_a_cold_run_that_no_disk_saw_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(RunFailed, match=r"of \d+ bytes .* only 4096 came off a disk") as refused:
+        measured(Bed(4 * KIB), point("sequential_read"), tmp_path, monkeypatch)
+    assert "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cold_run_that_disks_saw_tells_what_they_gave(tmp_path, monkeypatch):
+    result = measured(Bed(10**8), point("sequential_read"), tmp_path, monkeypatch)
+    assert result.complete
+    seen = result.detail["operations"]["read"]["bytes"]
+    assert result.detail["cache"]["disks"] == {"asked_bytes": seen, "read_bytes": 10**8}
+
+
+@pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
+def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
+    """What the run has just written is in memory by right, and so is all of a warm run."""
+    bed = Bed(0)
+    assert measured(bed, point(workload, cache), tmp_path, monkeypatch).complete
+    assert bool(bed.asked) == (cache == "cold")

@@ -1,0 +1,99 @@
+"""Ctrl-C while clients hang: what goes with a bed is not waited for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import psutil
+import pytest
+from dfslab.beds.threads import threads
+from dfslab.fleet import places, run, workers
+from dfslab.fleet.places import Nodes, Place
+from test_fleet import TWO, agents_of, plan, wait_until
+
+# Far above what is waited for, and far below what clients are given to clean up elsewhere.
+SOON_S = places.CLEAN_UP_LIMIT_S / 2
+
+
+def hanging(found: list[psutil.Process], agents) -> run.Progress:
+    """Once the clients run their processes stand still, as behind a server that is silent."""
+
+    def stop_all(share: float, phase: str) -> None:
+        if phase == "running" and share > 0.001:
+            found.extend(agents())
+            for process in found:
+                process.suspend()
+            raise KeyboardInterrupt
+
+    return stop_all
+
+
+def slow(root, **top) -> dict:
+    """So long that it is always interrupted."""
+    wanted = plan(root, 4, 100_000, **top)
+    wanted["stream"]["think_time_s"] = 0.01
+    return wanted
+
+
+def test_clients_that_hang_on_a_bed_are_ended_with_it(tmp_path):
+    found: list[psutil.Process] = []
+    passing = [replace(place, passing=True) for place in TWO]
+    progress = hanging(found, lambda: [psutil.Process(pid) for pid in agents_of(os.getpid())])
+    began_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run.run_load(slow(tmp_path), passing, progress)
+    assert time.monotonic() - began_s < SOON_S
+    assert len(found) == 2
+    assert not any(process.is_running() for process in found)
+
+
+def test_clients_that_hang_at_nodes_of_a_bed_are_ended_with_it(tmp_path, monkeypatch):
+    state = tmp_path / "state"
+    monkeypatch.setenv("DFSLAB_STATE", str(state))
+    data = tmp_path / "data"
+    data.mkdir()
+    found: list[psutil.Process] = []
+
+    def agents() -> list[psutil.Process]:
+        return [p for p in psutil.Process().children(recursive=True)
+                if "dfslab.fleet.agent" in p.cmdline()]  # fmt: skip
+
+    with workers.started([Place("node-1"), Place("node-2")]) as address:
+        began_s = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            run.run_load(slow(data), Nodes(address, 2, passing=True), hanging(found, agents))
+        assert time.monotonic() - began_s < SOON_S
+        assert len(found) == 2
+        assert wait_until(lambda: agents() == [])
+        assert not [path for path in state.rglob("*") if path.is_file()]
+
+
+def test_work_at_several_hosts_is_left_alone_by_an_interruption():
+    """And waited for at the end of anything else."""
+    free, ended = threading.Event(), []
+
+    def wait() -> None:
+        free.wait(SOON_S)
+        ended.append(1)
+
+    def interrupted() -> None:
+        with threads(1) as pool:
+            pool.submit(wait)
+            signal.raise_signal(signal.SIGINT)
+
+    def failed() -> None:
+        with threads(1) as pool:
+            pool.submit(wait)
+            free.set()
+            raise ValueError("of a host")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not ended
+    with pytest.raises(ValueError, match="of a host"):
+        failed()
+    assert ended
