@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.filesystem import FileSystem, host_and_port
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.workload import Workload
 
@@ -100,7 +100,8 @@ def _file_system(name: str, folder: Path) -> FileSystem:
     (trees,) = _required(operations, folder / "operations.py", ("OPERATIONS",))
     try:
         return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
-                          folder, tuple(getattr(facts, "MEMORY", ())))  # fmt: skip
+                          folder, tuple(getattr(facts, "MEMORY", ())),
+                          getattr(facts, "address", host_and_port))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 
