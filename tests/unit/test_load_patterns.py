@@ -10,9 +10,11 @@ import pytest
 from dfslab import _core
 from dfslab.fleet import run
 from dfslab.fleet.places import Place
+from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
+from dfslab.spec.scenario import FileSystemChoice
 from dfslab.spec.stream import checked, operations_per_client, stream_spec
 from dfslab.spec.vocabulary import OPERATIONS
 from synthetic import scenario
@@ -169,6 +171,33 @@ def test_an_open_scenario_is_measured_with_response_times():
     assert result.value(operation) >= 0.9 * result.value(service)
     assert result.detail["generator"]["own_ns_per_op"] > 0
     assert result.detail["seconds"][0]["count"] > 0
+
+
+WAYS = {"workload.fsync": "write", "workload.sync_io": "all", "workload.mmap": True}
+
+
+@pytest.mark.parametrize(("key", "value"), WAYS.items())
+def test_ways_of_writing_reach_the_calls_and_are_refused_to_models(key, value, monkeypatch):
+    changes = {key: value, "workload.name": "random_write", "workload.operations_per_client": 3,
+               "run.methods": ["measure"], "run.verify": "after"}  # fmt: skip
+    given = scenario(hold_out=()).with_values(changes)
+    (point,) = check(given)
+    told, run_load = [], run.run_load
+    monkeypatch.setattr(run, "run_load", lambda plan, *more, **named: (
+        told.append(plan), run_load(plan, *more, **named))[1])  # fmt: skip
+    assert Measure().run(point).value("rate_per_s") > 0
+    assert told[-1]["target"][key.split(".")[1]] == value
+    with pytest.raises(InputError, match=f"{key}.*is not modelled; without sequence"):
+        check(given.with_values({"run.methods": ["measure", "sequence"]}))
+
+
+@pytest.mark.parametrize("key", ["workload.sync_io", "workload.mmap"])
+def test_ways_that_only_mounts_have_are_refused_elsewhere(key):
+    table = scenario(hold_out=()).with_values({key: WAYS[key], "run.methods": ["measure"]})
+    chosen = FileSystemChoice.model_validate({"name": "s3", "access": {"uri": "memory:///"}})
+    elsewhere = table.model_copy(update={"file_system": chosen})
+    with access.session() as opened, pytest.raises(InputError, match="is mounted"):
+        opened.target(elsewhere)
 
 
 @pytest.mark.parametrize(

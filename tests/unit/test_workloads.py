@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from dfslab import _core
+from dfslab import _core, discover
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Place
 from dfslab.spec.model import build
@@ -130,6 +130,38 @@ def test_iozone_goes_through_one_file_in_nine_ways():
     assert orders == ["sequential"] * 4 + ["random", "random", "backward", "same", {"strided": 7}]
 
 
+def test_iozone_takes_single_records_on_request():
+    tests = ["write", "pwrite", "pread", "mixed"]
+    told = {"file_size": "1000 KiB", "transfer_size": "64 KiB", "tests": tests}
+    parts = phases(operations("iozone", **told))
+    assert [len(part) for part in parts] == [1, 16, 16, 16]
+    for part, kind in zip(parts[1:3], ("pwrite", "pread"), strict=True):
+        assert kinds(part) == [kind] * 16
+        assert [one[3] for one in part] == [n * 65536 for n in range(16)]
+        assert sum(one[2] for one in part) == 1000 * 1024
+    assert set(kinds(parts[3])) == {"pread", "pwrite"}
+    assert [one[3] for one in parts[3]] != sorted(one[3] for one in parts[3])
+
+
+def test_a_pattern_says_what_the_vocabulary_can():
+    told = {
+        "mix": [{"operation": "read", "weight": 3, "access": {"order": {"skip": 4096}}},
+                {"operation": "overwrite", "fsync": True}],
+        "access": {"order": {"strided": 3}, "transfers_per_operation": 4},
+        "file_choice": {"zipf": 1.2}, "files": "shared", "files_together": 9,
+        "sizes": {"choice": [[8192, 1.0], [65536, 2.0]]}, "compressible": 0.25,
+        "layout": {"shared_directory": True}, "transfer_size": "4 KiB",
+    }  # fmt: skip
+    spec = spec_of("pattern", **told, operations_per_client=40)
+    assert spec["files_together"] == 9
+    assert "files_per_client" not in spec
+    assert spec["mix"][0]["access"] == {"order": {"skip": 4096}}
+    assert spec["compressible"] == 0.25
+    done = operations("pattern", **told, operations_per_client=40)
+    assert {one[4] for one in done} == {0, 1, 2}, "files of all clients are taken"
+    assert Counter(kinds(done)).keys() == {"read", "overwrite"}
+
+
 def test_mdtest_looks_at_the_neighbours_files():
     parts = phases(operations("mdtest_easy", client=2, items=5))
     assert [kinds(part) for part in parts] == [["create"] * 5, ["stat"] * 5, ["delete"] * 5]
@@ -231,7 +263,20 @@ def test_sessions_arrive_by_themselves_and_swing():
     assert abs(counts["read"] - 800) < 5 * 12.7
 
 
+MOVING = ("read", "write", "append", "overwrite", "pread", "pwrite")
 SMALL: dict[str, dict[str, Any]] = {
+    "append": {"file_size": "20 kB", "operations_per_client": 5},
+    "find": {"items": 20, "depth": 1, "branches": 3},
+    "metadata": {"operation": "rename", "operations_per_client": 10},
+    "mixture": {"file_size": "20 kB", "operations_per_client": 10},
+    "pattern": {"mix": [{"operation": "pread", "weight": 4}, {"operation": "pwrite"}],
+                "access": {"order": "random"}, "file_choice": {"zipf": 1.1},
+                "sizes": {"lognormal": {"median": 30000, "sigma": 1, "max": 200_000}},
+                "compressible": 0.5, "operations_per_client": 50, "transfer_size": "4 KiB"},
+    "random_read": {"file_size": "20 kB", "transfer_size": "4 KiB", "operations_per_client": 5},
+    "random_write": {"file_size": "20 kB", "transfer_size": "4 KiB", "operations_per_client": 5},
+    "sequential_read": {"file_size": "20 kB", "operations_per_client": 5},
+    "sequential_write": {"file_size": "20 kB", "operations_per_client": 5},
     "dfsperf_metadata": {"loops": 5},
     "dfsperf_simple_write": {"files_per_client": 3, "file_size": "20 kB"},
     "dfsperf_simple_read": {"files_per_client": 3, "file_size": "20 kB"},
@@ -240,7 +285,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "dfsperf_mixture": {"file_size": "20 kB"},
     "dfsperf_iterate": {"file_size": "20 kB", "shuffle": True},
     "dfsperf_massive": {"file_size": "20 kB", "operations_per_client": 40, "shuffle": True},
-    "iozone": {"file_size": "1 MiB"},
+    "iozone": {"file_size": "1 MiB", "tests": [
+        "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
+        "record_rewrite", "stride_read", "mixed", "pwrite", "pread"]},
     "mdtest_easy": {"items": 20},
     "mdtest_hard": {"items": 20},
     "mdtest_tree": {"items": 20, "depth": 2, "branches": 3},
@@ -259,6 +306,11 @@ SMALL: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def test_every_workload_is_run():
+    """All but replays, whose traces have tests of their own (`test_replay.py`)."""
+    assert {*SMALL, "replay"} == set(discover.members("workloads"))
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
     spec = spec_of(name, **SMALL[name])
@@ -274,7 +326,7 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
     for client in range(CLIENTS):
         for one in _core.stream_operations(json.dumps(spec), client):
             wanted[one[2]] += 1
-            moved[one[2]] += one[4] if one[2] in ("read", "write", "append", "overwrite") else 0
+            moved[one[2]] += one[4] if one[2] in MOVING else 0
     seen = report["operations"]
     assert {kind: one["count"] for kind, one in seen.items()} == dict(wanted)
     assert {kind: one["bytes"] for kind, one in seen.items() if one["bytes"]} == {

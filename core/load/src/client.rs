@@ -336,16 +336,13 @@ impl<'a> Client<'a> {
                 ..made
             },
         );
-        match self.timed(Step::Create, 0, |target, path| target.create(path)) {
-            Ok(open) => self.fill(open, file, made, bytes, fsync),
-            Err(error) => {
-                if error.kind == ErrorKind::Exists {
-                    // Somebody else made it: it is not ours to remove.
-                    self.set_made(file, Made::default());
-                }
-                Err(error)
-            }
+        let created = self.timed(Step::Create, 0, |target, path| target.create(path));
+        let filled = created.and_then(|open| self.fill(open, file, made, bytes, fsync));
+        // Stores tell only in the end that somebody else made it: it is not ours to remove.
+        if (filled.as_ref()).is_err_and(|error| error.kind == ErrorKind::Exists) {
+            self.set_made(file, Made::default());
         }
+        filled
     }
 
     /// Write `bytes` more to an open file that was `made`, and close it.
@@ -388,11 +385,11 @@ impl<'a> Client<'a> {
         for file in self.own_files() {
             let made = std::mem::take(&mut self.files[file as usize]);
             self.go_to_name(file, made.renamed);
-            let mut outcome = self.target.delete(&self.path);
-            if made.doubtful && is_missing(&outcome) {
+            // Stores do not tell that there was nothing to remove, so it is looked for.
+            if made.doubtful && self.target.exists(&self.path).is_ok_and(|there| !there) {
                 self.go_to_name(file, !made.renamed);
-                outcome = self.target.delete(&self.path);
             }
+            let outcome = self.target.delete(&self.path);
             keep_first(&mut first, outcome)?;
         }
         for directory in std::mem::take(&mut self.directories) {
@@ -408,12 +405,6 @@ impl<'a> Client<'a> {
 
 /// More files than this are opened when they are first used: descriptors are few.
 const MOST_OPENED_BEFORE: usize = 256;
-
-fn is_missing(outcome: &Result<()>) -> bool {
-    outcome
-        .as_ref()
-        .is_err_and(|error| error.kind == ErrorKind::NotFound)
-}
 
 /// Keep the first error that matters; an error where nobody answers ends the work.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {

@@ -227,6 +227,9 @@ impl<'a> Client<'a> {
         self.go_to_name(file, !made.renamed);
         let outcome = self.timed(Step::Rename, 0, |target, to| target.rename(&from, to));
         outcome?;
+        if self.target.opens_by_name() {
+            self.hold(self.number, file, None);
+        }
         let renamed = !made.renamed;
         self.set_made(file, Made { renamed, ..made });
         Ok(())

@@ -404,6 +404,9 @@ fn run_phases(client: &mut Client, together: &Together) -> Record {
             record.begin_part(zero);
             stream.next_phase();
             client.renamed_by_others = stream.renamed_by_others();
+            if client.target.opens_by_name() {
+                client.held_of_others.clear();
+            }
             let ran = guarded("run", || {
                 timed_phase(client, &mut stream, phase, record, together);
                 Ok(())

@@ -6,13 +6,18 @@ mod hdfs;
 pub(crate) mod layer;
 mod nfs;
 pub(crate) mod null;
+mod opendal;
 mod posix;
+mod spec;
+mod waiting;
 
 use bytes::Bytes;
 use dfslab_workload::OperationKind;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::calls::Call;
+pub use self::spec::{factory, TargetSpec};
+use self::spec::{root_directory, DropCaches, Fsync, SyncIo};
 use crate::{Error, ErrorKind, Result};
 
 /// What a target can do, checked before any work.
@@ -119,208 +124,6 @@ impl Capabilities {
     }
 }
 
-/// When written data is forced to disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fsync {
-    /// Never.
-    #[default]
-    Never,
-    /// Before a file is closed.
-    Close,
-    /// After every write call.
-    Write,
-}
-
-/// Whether a write returns before its data is on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncIo {
-    /// It may.
-    #[default]
-    None,
-    /// Not before the data is (O_DSYNC).
-    Data,
-    /// Nor before attributes are (O_SYNC).
-    All,
-}
-
-/// Which caches are emptied before the timed part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DropCaches {
-    /// None.
-    #[default]
-    None,
-    /// The files' own pages.
-    Files,
-    /// All of this machine's clean pages, entries and inodes (root).
-    System,
-}
-
-/// A target, as data.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum TargetSpec {
-    /// Does nothing: measures the generator itself.
-    Null {
-        /// Accepted and without effect.
-        #[serde(default)]
-        fsync: Fsync,
-    },
-    /// POSIX calls under a directory.
-    Posix {
-        /// An existing directory.
-        root: String,
-        /// Bypass the page cache.
-        #[serde(default)]
-        direct: bool,
-        /// Whether writes wait for the disk.
-        #[serde(default)]
-        sync_io: SyncIo,
-        /// Read and write through mapped memory.
-        #[serde(default)]
-        mmap: bool,
-        /// When data is forced to disk.
-        #[serde(default)]
-        fsync: Fsync,
-        /// Caches to empty before the timed part.
-        #[serde(default)]
-        drop_caches: DropCaches,
-    },
-    /// HDFS through its native protocol.
-    Hdfs {
-        /// Such as hdfs://host:8020.
-        uri: String,
-        /// An existing directory.
-        #[serde(default = "root_directory")]
-        root: String,
-        /// Replicas of a block.
-        replication: u32,
-        /// Bytes of a block.
-        block_size_bytes: u64,
-        /// One client for all threads instead of one each.
-        #[serde(default)]
-        shared_client: bool,
-        /// Not possible; named so that asking is a clear error.
-        #[serde(default)]
-        direct: bool,
-        /// When data is forced to disk.
-        #[serde(default)]
-        fsync: Fsync,
-        /// Caches to empty before the timed part.
-        #[serde(default)]
-        drop_caches: DropCaches,
-    },
-    /// NFS version 3, spoken by this process.
-    Nfs(nfs::Spec),
-    /// Any Hadoop file system through its Java client.
-    Hadoop(hadoop::Spec),
-}
-
-fn root_directory() -> String {
-    "/".to_string()
-}
-
-impl TargetSpec {
-    /// The target's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            TargetSpec::Null { .. } => "null",
-            TargetSpec::Posix { .. } => "posix",
-            TargetSpec::Hdfs { .. } => "hdfs",
-            TargetSpec::Nfs(_) => "nfs",
-            TargetSpec::Hadoop(_) => "hadoop",
-        }
-    }
-
-    /// Values that no file system of this kind takes.
-    pub fn check(&self) -> Result<()> {
-        let (replication, block_size_bytes) = match self {
-            TargetSpec::Hdfs {
-                replication,
-                block_size_bytes,
-                ..
-            } => (replication, block_size_bytes),
-            TargetSpec::Nfs(spec) => return spec.check(),
-            TargetSpec::Hadoop(spec) => return spec.check(),
-            _ => return Ok(()),
-        };
-        if !(1..=512).contains(replication) {
-            let reason = format!("{replication}; allowed: 1 to 512");
-            return Err(Error::input("target.replication", reason));
-        }
-        if *block_size_bytes == 0
-            || !block_size_bytes.is_multiple_of(512)
-            || *block_size_bytes > 1 << 40
-        {
-            let reason = format!("{block_size_bytes}; allowed: multiples of 512 up to 1 TiB");
-            return Err(Error::input("target.block_size_bytes", reason));
-        }
-        Ok(())
-    }
-
-    /// What this very target can.
-    pub fn capabilities(&self) -> Capabilities {
-        match self {
-            TargetSpec::Hadoop(spec) => spec.capabilities(),
-            _ => capabilities_of(self.name()).expect("a target's own name"),
-        }
-    }
-
-    /// Whether direct I/O is asked for.
-    pub fn wants_direct(&self) -> bool {
-        matches!(
-            self,
-            TargetSpec::Posix { direct: true, .. }
-                | TargetSpec::Hdfs { direct: true, .. }
-                | TargetSpec::Nfs(nfs::Spec { direct: true, .. })
-                | TargetSpec::Hadoop(hadoop::Spec { direct: true, .. })
-        )
-    }
-
-    /// Whether files are synced before they are closed.
-    pub fn wants_fsync(&self) -> bool {
-        self.fsync() == Fsync::Close
-    }
-
-    /// Whether every write call is synced.
-    pub fn wants_fsync_of_writes(&self) -> bool {
-        self.fsync() == Fsync::Write
-    }
-
-    fn fsync(&self) -> Fsync {
-        match self {
-            TargetSpec::Null { fsync }
-            | TargetSpec::Posix { fsync, .. }
-            | TargetSpec::Hdfs { fsync, .. }
-            | TargetSpec::Nfs(nfs::Spec { fsync, .. })
-            | TargetSpec::Hadoop(hadoop::Spec { fsync, .. }) => *fsync,
-        }
-    }
-
-    /// Whether files are mapped.
-    pub fn wants_mmap(&self) -> bool {
-        matches!(self, TargetSpec::Posix { mmap: true, .. })
-    }
-
-    /// "files" or "system" where caches are to be emptied.
-    pub fn wants_cold(&self) -> Option<&'static str> {
-        let drop = match self {
-            TargetSpec::Null { .. } => DropCaches::None,
-            TargetSpec::Posix { drop_caches, .. }
-            | TargetSpec::Hdfs { drop_caches, .. }
-            | TargetSpec::Nfs(nfs::Spec { drop_caches, .. })
-            | TargetSpec::Hadoop(hadoop::Spec { drop_caches, .. }) => *drop_caches,
-        };
-        match drop {
-            DropCaches::None => None,
-            DropCaches::Files => Some("files"),
-            DropCaches::System => Some("system"),
-        }
-    }
-}
-
 /// The capabilities of a target by name.
 pub fn capabilities_of(name: &str) -> Result<Capabilities> {
     match name {
@@ -329,9 +132,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
         "hdfs" => Ok(hdfs::CAPABILITIES),
         "nfs" => Ok(nfs::CAPABILITIES),
         "hadoop" => Ok(hadoop::CAPABILITIES),
+        "opendal" => Ok(opendal::CAPABILITIES),
         _ => Err(Error::input(
             "target.kind",
-            format!("{name:?}; allowed: null, posix, hdfs, nfs, hadoop"),
+            format!("{name:?}; allowed: null, posix, hdfs, nfs, hadoop, opendal"),
         )),
     }
 }
@@ -365,6 +169,10 @@ pub trait Target: Send {
     /// Bytes of a file in the client's page cache, where that can be told.
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
+    }
+    /// Whether an open file is but its name, so that it is opened anew when that changes.
+    fn opens_by_name(&self) -> bool {
+        false
     }
     /// Whether it tells what it asks a metadata server inside one call.
     fn tells_calls(&self) -> bool {
@@ -440,47 +248,4 @@ pub trait Factory: Send + Sync {
     /// Remove the run's directory, which must be empty by now; a shared one may still be in use, or
     /// gone already.
     fn finish(&self, shared: bool) -> Result<()>;
-}
-
-/// The factory of a target.
-pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory>> {
-    match spec {
-        TargetSpec::Null { .. } => Ok(Box::new(null::NullFactory)),
-        TargetSpec::Posix {
-            root,
-            direct,
-            sync_io,
-            mmap,
-            ..
-        } => {
-            let options = posix::Options::new(*direct, *sync_io, *mmap);
-            let factory = posix::PosixFactory::new(root, run_directory, options)?;
-            Ok(Box::new(factory))
-        }
-        TargetSpec::Hdfs {
-            uri,
-            root,
-            replication,
-            block_size_bytes,
-            shared_client,
-            ..
-        } => {
-            let options = hdfs::Options {
-                replication: *replication,
-                block_size_bytes: *block_size_bytes,
-                shared_client: *shared_client,
-            };
-            Ok(Box::new(hdfs::HdfsFactory::new(
-                uri,
-                root,
-                run_directory,
-                options,
-            )?))
-        }
-        TargetSpec::Nfs(spec) => Ok(Box::new(nfs::NfsFactory::new(spec, run_directory)?)),
-        TargetSpec::Hadoop(spec) => {
-            let factory = hadoop::HadoopFactory::new(spec, run_directory)?;
-            Ok(Box::new(factory))
-        }
-    }
 }

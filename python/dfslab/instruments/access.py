@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 from dfslab import discover
 from dfslab.beds.errors import BedError
@@ -27,10 +26,11 @@ from dfslab.method import RunFailed
 from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Scenario
+from dfslab.spec.scenario import Scenario, WorkloadChoice
 
 Notify = Callable[[str], None]
 CONNECT_TIMEOUT_S = 5.0
+FSYNC: dict[bool | str, str] = {False: "never", True: "close", "write": "write"}
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Session:
         if access.bed:
             return self._reach_bed(scenario)
         if "uri" in system.access_keys:
-            _answers(access.uri)
+            _answers(access.uri, system.address(access.uri))
             return {"uri": access.uri, "directory": access.directory}
         if access.directory:
             _writable(Path(access.directory))
@@ -82,8 +82,9 @@ class Session:
         cold = "system" if os.geteuid() == 0 else "files"
         return {
             **table,
+            **_calls(table["kind"], workload),
             "direct": workload.cache == "direct",
-            "fsync": "close" if workload.fsync else "never",
+            "fsync": FSYNC[workload.fsync],
             "drop_caches": cold if workload.cache == "cold" else "none",
         }
 
@@ -223,12 +224,23 @@ def _writable(directory: Path) -> None:
         raise InputError(key, str(directory), f"must be writable: {error.strerror}") from error
 
 
-def _answers(uri: str) -> None:
-    parsed = urlparse(uri)
+def _calls(kind: str, workload: WorkloadChoice) -> dict[str, Any]:
+    """Ways of reading and writing that only a mounted file system has."""
+    asked = {"mmap": workload.mmap, "sync_io": workload.sync_io}
+    if kind == "posix":
+        return asked
+    for key, value in asked.items():
+        if value not in (False, "none"):
+            raise InputError(f"workload.{key}", value, "only where the file system is mounted")
+    return {}
+
+
+def _answers(uri: str, address: tuple[str, int] | None) -> None:
+    if address is None:
+        return
     try:
-        address = (parsed.hostname or "", parsed.port or 8020)
         socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close()
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise InputError("file_system.access.uri", uri, f"nobody answers there: {error}") from error
 
 

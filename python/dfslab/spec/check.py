@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlparse
 
 from dfslab import discover
 from dfslab.spec.environment import parameters, workload_parameters
@@ -72,6 +71,7 @@ def _check_point(scenario: Scenario) -> None:
     _check_arrival(scenario, modelled)
     if workload.argv is not None:
         _check_command(scenario, workload, own)
+    _check_calls(scenario, modelled)
     _check_described(scenario, system, own, modelled)
     _check_access(scenario, system)
     _check_faults(scenario)
@@ -132,6 +132,18 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
         raise InputError("workload.arrival", arrival, allowed)
 
 
+def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
+    """Ways of reading and writing that no description tells apart are for those who measure."""
+    asked = scenario.workload
+    unknown = {
+        "fsync": asked.fsync == "write", "sync_io": asked.sync_io != "none", "mmap": asked.mmap,
+    }  # fmt: skip
+    for key, wanted in unknown.items():
+        if wanted and modelled:
+            allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
+            raise InputError(f"workload.{key}", getattr(asked, key), allowed)
+
+
 def _check_faults(scenario: Scenario) -> None:
     faults = scenario.run.fault
     if faults and not scenario.file_system.access.bed:
@@ -170,9 +182,10 @@ def _check_access(scenario: Scenario, system: FileSystem) -> None:
     if access.bed and not system.has_bed:
         raise InputError("file_system.access.bed", True, f"dfslab has no bed for {system.name}")
     if access.uri:
-        parsed = urlparse(access.uri)
-        if not parsed.scheme or not parsed.hostname:
-            raise InputError("file_system.access.uri", access.uri, 'needs "scheme://host:port"')
+        try:
+            system.address(access.uri)
+        except ValueError as error:
+            raise InputError("file_system.access.uri", access.uri, str(error)) from error
     needs_address = "uri" in system.access_keys and "measure" in scenario.run.methods
     if needs_address and not (access.uri or access.bed):
         raise InputError("file_system.access", None, f"{system.name} needs bed = true or a uri")

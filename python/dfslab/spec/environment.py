@@ -70,7 +70,7 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
         "clients": float(scenario.workload.clients),
         "direct": float(scenario.workload.cache == "direct"),
         "cold": float(scenario.workload.cache == "cold"),
-        "fsync": float(scenario.workload.fsync),
+        "fsync": float(bool(scenario.workload.fsync)),
         "scattered": float(_is_scattered(stream)),
         "entries": float(stream.get("files_per_client", 0)),
         "network_latency": scenario.deployment.network.latency,

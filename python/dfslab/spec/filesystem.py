@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 from dfslab.spec import calls
 from dfslab.spec.memory import ObjectMemory
@@ -28,14 +29,23 @@ class Role:
     instances: int = 1
 
 
+def host_and_port(uri: str) -> tuple[str, int] | None:
+    """Who answers at an address that names host and port; ValueError says what it needs."""
+    parsed = urlparse(uri)
+    if not parsed.scheme or not parsed.hostname or not parsed.port:
+        raise ValueError('needs "scheme://host:port"')
+    return parsed.hostname, parsed.port
+
+
 @dataclass(frozen=True)
 class FileSystem:
     """One described file system: what `filesystems/NAME/` says, gathered by discovery.
 
     `check(parameters, instances)` gives (key, what is allowed) for every illegal combination;
     `target(access, parameters)` gives the load generator's target table. `memory`: what files cost
-    the metadata server, the figure to reckon with first. `functions`: what papers call steps of its
-    traces, each by the ends of their paths.
+    the metadata server, the figure to reckon with first. `address(uri)`: who has to answer at an
+    address, None where nobody is asked; ValueError where it is none. `functions`: what papers call
+    steps of its traces, each by the ends of their paths.
     """
 
     name: str
@@ -49,6 +59,7 @@ class FileSystem:
     access_keys: tuple[str, ...]
     folder: Path
     memory: tuple[ObjectMemory, ...] = ()
+    address: Callable[[str], tuple[str, int] | None] = host_and_port
     text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

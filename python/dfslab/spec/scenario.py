@@ -72,7 +72,14 @@ class WorkloadChoice(Model):
     cache: Literal["warm", "cold", "direct"] = Field(
         "warm", description="Page cache used, emptied before the run, or bypassed (O_DIRECT)"
     )
-    fsync: bool = Field(False, description="Force written data to disk before close")
+    fsync: bool | Literal["write"] = Field(
+        False, description="Force written data to disk before close, or after every write call"
+    )
+    sync_io: Literal["none", "data", "all"] = Field(
+        "none", description="Whether a write call returns before its data is on disk (O_DSYNC), "
+        "and its attributes (O_SYNC)"
+    )  # fmt: skip
+    mmap: bool = Field(False, description="Read and write through mapped memory")
 
     @property
     def parameters(self) -> dict[str, Value]:

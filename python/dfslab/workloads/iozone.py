@@ -2,11 +2,14 @@
 
 Order and meaning as in its automatic mode: -i 0 write and rewrite, 1 read and reread, 2 random read
 and write, 3 backward read, 4 record rewrite, 5 strided read. A phase is one operation, whose
-transfers are the records.
+transfers are the records. On request 8, reads and writes mixed at random, 9 pwrite and 10 pread:
+there an operation is one record of a file that is kept open. Its -I, -o, -e and -B are
+`workload.cache = "direct"`, `sync_io`, `fsync` and `mmap`; its tests 6 and 7 are of stdio.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -17,8 +20,9 @@ from dfslab.spec.workload import FileParameters, Size, phase
 TITLE = "Iozone: write, rewrite, read, reread, random, backward, record rewrite, strided"
 Test = Literal[
     "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
-    "record_rewrite", "stride_read",
+    "record_rewrite", "stride_read", "mixed", "pwrite", "pread",
 ]  # fmt: skip
+SINGLE = {"mixed": ("pread", "pwrite"), "pwrite": ("pwrite",), "pread": ("pread",)}
 ALL: list[Test] = [
     "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
     "record_rewrite", "stride_read",
@@ -35,8 +39,13 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """One for each test."""
-        return len(self.tests)
+        """One for each test, but a record each where records are operations."""
+        return sum(self.records if test in SINGLE else 1 for test in self.tests)
+
+    @property
+    def records(self) -> int:
+        """Of the file."""
+        return math.ceil(self.file_size / self.transfer_size)
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
@@ -54,9 +63,14 @@ def stream(parameters: Parameters) -> dict[str, Any]:
     }
     phases = []
     for test in parameters.tests:
-        operation, order = orders[test]
+        if test in SINGLE:
+            order = "random" if test == "mixed" else "sequential"
+            phases.append(phase(test, parameters.records, *SINGLE[test], file_choice="newest",
+                                access={"order": order}))  # fmt: skip
+            continue
+        operation, way = orders[test]
         # The file is the one written last; a first test that reads finds one.
-        how = {} if operation == "write" else {"access": {"order": order}}
+        how = {} if operation == "write" else {"access": {"order": way}}
         phases.append(phase(test, 1, operation, file_choice="newest", **how))
     return {
         "phases": phases,

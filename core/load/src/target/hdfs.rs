@@ -1,8 +1,7 @@
 //! HDFS through the hdfs-native client: no JVM, no libhdfs.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hdfs_native::file::FileWriter;
@@ -10,6 +9,7 @@ use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::Runtime;
 
 use super::calls::{self, Call};
+use super::waiting::{self, runtime};
 use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 use reader::Reader;
@@ -28,10 +28,6 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// Threads that drive connections; the load's own threads wait for them.
-const RUNTIME_THREADS: usize = 2;
-/// The crate waits for a NameNode without end; nobody who measures wants to.
-const CALL_LIMIT: Duration = Duration::from_secs(120);
 /// The crate's own 15 attempts at a single NameNode would hide an outage in minutes of latency.
 const ATTEMPTS: &str = "2";
 const PERMISSION: u32 = 0o755;
@@ -80,22 +76,6 @@ impl HdfsFactory {
             first,
         })
     }
-}
-
-/// One runtime for all loads of the process: the crate keeps data connections for later readers,
-/// and they die with the runtime that opened them.
-fn runtime(uri: &str) -> Result<Arc<Runtime>> {
-    static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
-    let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(runtime) = shared.as_ref() {
-        return Ok(Arc::clone(runtime));
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(RUNTIME_THREADS)
-        .enable_all()
-        .build()
-        .map_err(|error| Error::io("start", uri, &error))?;
-    Ok(Arc::clone(shared.insert(Arc::new(runtime))))
 }
 
 fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
@@ -331,21 +311,15 @@ impl File for HdfsWriter {
     }
 }
 
-/// Wait for one call, but not for ever.
+/// Wait for one call of the crate.
 fn wait<T>(
     runtime: &Runtime,
     operation: &'static str,
     path: &str,
     call: impl Future<Output = hdfs_native::Result<T>>,
 ) -> Result<T> {
-    let limited = async { tokio::time::timeout(CALL_LIMIT, call).await };
-    match runtime.block_on(limited) {
-        Ok(outcome) => outcome.map_err(|error| hdfs_error(operation, path, &error)),
-        Err(_) => {
-            let reason = format!("no answer within {} s", CALL_LIMIT.as_secs());
-            Err(Error::new(ErrorKind::Timeout, operation, path, reason))
-        }
-    }
+    let told = |error| hdfs_error(operation, path, &error);
+    waiting::wait(runtime, (operation, path), call, told)
 }
 
 fn hdfs_error(operation: &'static str, path: &str, error: &HdfsError) -> Error {

@@ -350,6 +350,9 @@ impl Target for Layered {
     fn settle(&mut self) -> Result<()> {
         self.target.settle()
     }
+    fn opens_by_name(&self) -> bool {
+        self.target.opens_by_name()
+    }
     fn tells_calls(&self) -> bool {
         self.target.tells_calls()
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlparse
 
 from dfslab.spec.filesystem import Role
 from dfslab.spec.memory import ObjectMemory
@@ -99,6 +100,7 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }  # fmt: skip
 
+NAMENODE_PORT = 8020
 ACCESS_KEYS = ("bed", "uri", "directory", "client", "shared_client")
 
 
@@ -114,6 +116,14 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     if parameters["block_size"] % 512:
         wrong.append(("block_size", "a multiple of the 512-byte checksum chunk"))
     return wrong
+
+
+def address(uri: str) -> tuple[str, int]:
+    """The NameNode's; ValueError where it names none."""
+    parsed = urlparse(uri)
+    if not parsed.scheme or not parsed.hostname:
+        raise ValueError('needs "scheme://host:port"')
+    return parsed.hostname, parsed.port or NAMENODE_PORT
 
 
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,326 @@
+//! Object stores, and what else OpenDAL has a service for: here S3, a directory, and memory.
+//!
+//! A step's time is that of the crate's call and of its requests. Nothing tries again behind the
+//! caller's back: an outage is seen. Opening an object to read asks nobody, and one that is written
+//! is sent when a part of it is full or it is closed.
+
+mod file;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use std::future::{Future, IntoFuture};
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use opendal::layers::HttpClientLayer;
+use opendal::raw::HttpClient;
+use opendal::{ErrorKind as Said, Operator};
+use tokio::runtime::Runtime;
+
+use self::file::{ObjectReader, ObjectWriter};
+use self::spec::Service;
+pub use self::spec::{Spec, CAPABILITIES};
+use super::posix::{Options, PosixFactory};
+use super::waiting::{self, runtime};
+use super::{Factory, File, SyncIo, Target};
+use crate::{Error, ErrorKind, Result};
+
+pub struct OpendalFactory {
+    spec: Spec,
+    service: Service,
+    runtime: Arc<Runtime>,
+    first: Operator,
+    run_directory: String,
+    /// A directory is begun and left as the posix target does it, which knows of links.
+    directory: Option<PosixFactory>,
+}
+
+impl OpendalFactory {
+    /// Checks that somebody answers; makes nothing yet.
+    pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
+        let (service, uri) = spec.address()?;
+        let directory = match service {
+            Service::Directory => {
+                let options = Options::new(false, SyncIo::None, false);
+                Some(PosixFactory::new(
+                    &spec.place(&uri),
+                    run_directory,
+                    options,
+                )?)
+            }
+            _ => None,
+        };
+        let factory = OpendalFactory {
+            spec: spec.clone(),
+            service,
+            runtime: runtime(&spec.uri)?,
+            first: spec.operator()?,
+            run_directory: run_directory.to_string(),
+            directory,
+        };
+        if service == Service::S3 {
+            // Who may not even list, or has no such bucket, hears so before anything is made.
+            factory.objects(&factory.first).is_empty("list", "")?;
+        }
+        Ok(factory)
+    }
+
+    fn objects(&self, operator: &Operator) -> Objects {
+        Objects {
+            runtime: Arc::clone(&self.runtime),
+            operator: operator.clone(),
+            directory: self.run_directory.clone(),
+            part_bytes: self.spec.part_size_bytes as usize,
+            renames: self.service == Service::Directory,
+        }
+    }
+}
+
+impl Factory for OpendalFactory {
+    fn begin(&self, shared: bool) -> Result<()> {
+        if let Some(directory) = &self.directory {
+            return directory.begin(shared);
+        }
+        if shared && self.service == Service::Memory {
+            let reason = "memory:/// is of one process; allowed: a single one";
+            return Err(Error::input("target.uri", reason));
+        }
+        let mut own = self.objects(&self.first);
+        let taken = own.is_there("")? || own.is_there("/")?;
+        if taken && !shared {
+            let reason = format!("{} is there already", self.run_directory);
+            return Err(Error::input("target.root", reason));
+        }
+        own.mkdir("")
+    }
+
+    fn connect(&self) -> Result<Box<dyn Target>> {
+        let operator = match self.service {
+            // What is in memory is in the memory of one client.
+            Service::Memory => self.first.clone(),
+            _ if self.spec.shared_client => self.first.clone(),
+            _ => with_own_connections(self.spec.operator()?),
+        };
+        Ok(Box::new(self.objects(&operator)))
+    }
+
+    fn finish(&self, shared: bool) -> Result<()> {
+        if let Some(directory) = &self.directory {
+            return directory.finish(shared);
+        }
+        let mut own = self.objects(&self.first);
+        match shared && !own.is_empty("rmdir", "")? {
+            // Others are still at work, and the last one removes it.
+            true => Ok(()),
+            false => own.rmdir(""),
+        }
+    }
+}
+
+/// A client whose connections no other client uses.
+fn with_own_connections(operator: Operator) -> Operator {
+    let client = HttpClient::with(reqwest::Client::new());
+    operator.layer(HttpClientLayer::new(client))
+}
+
+/// One client's objects below the run's directory.
+struct Objects {
+    runtime: Arc<Runtime>,
+    operator: Operator,
+    directory: String,
+    part_bytes: usize,
+    /// There is a rename; elsewhere it is a copy and a removal.
+    renames: bool,
+}
+
+impl Objects {
+    fn at(&self, path: &str) -> String {
+        match path {
+            "" => self.directory.clone(),
+            _ => format!("{}/{path}", self.directory),
+        }
+    }
+
+    /// A directory's name, as OpenDAL tells them from objects.
+    fn directory_at(&self, path: &str) -> String {
+        format!("{}/", self.at(path))
+    }
+
+    fn wait<T>(
+        &self,
+        operation: &'static str,
+        path: &str,
+        call: impl Future<Output = opendal::Result<T>>,
+    ) -> Result<T> {
+        wait(&self.runtime, (operation, path), call)
+    }
+
+    /// Whether anything has exactly this name behind the run directory's.
+    fn is_there(&self, ending: &str) -> Result<bool> {
+        let name = format!("{}{ending}", self.directory);
+        self.wait("exists", &name, self.operator.exists(&name))
+    }
+
+    /// Whether there is nothing below a directory; what stands for the directory does not count.
+    fn is_empty(&self, operation: &'static str, path: &str) -> Result<bool> {
+        let own = self.directory_at(path);
+        let found = async {
+            let mut entries = self.operator.lister_with(&own).limit(2).await?;
+            while let Some(entry) = entries.try_next().await? {
+                if entry.path() != own {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.wait(operation, path, found)
+    }
+
+    fn writer(&self, path: &str, writer: opendal::Writer) -> Box<dyn File> {
+        Box::new(ObjectWriter::new(&self.runtime, writer, path))
+    }
+}
+
+impl Target for Objects {
+    fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let at = self.at(path);
+        let writer = self.operator.writer_with(&at);
+        // What is there already is refused where the store can tell: S3 when the object is closed.
+        let writer = writer.if_not_exists(true).chunk(self.part_bytes);
+        let writer = self.wait("create", path, writer.into_future())?;
+        Ok(self.writer(path, writer))
+    }
+
+    fn open(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let reader = self.wait("open", path, self.operator.reader(&self.at(path)))?;
+        Ok(Box::new(ObjectReader::new(&self.runtime, reader, path)))
+    }
+
+    fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
+        let at = self.at(path);
+        let writer = self.operator.writer_with(&at).append(true);
+        let writer = self.wait("append", path, writer.into_future())?;
+        Ok(self.writer(path, writer))
+    }
+
+    fn stat(&mut self, path: &str) -> Result<u64> {
+        let seen = self.wait("stat", path, self.operator.stat(&self.at(path)))?;
+        Ok(seen.content_length())
+    }
+
+    fn list(&mut self, path: &str) -> Result<usize> {
+        let own = self.directory_at(path);
+        let counted = async {
+            let (mut entries, mut count) = (self.operator.lister(&own).await?, 0);
+            while let Some(entry) = entries.try_next().await? {
+                count += usize::from(entry.path() != own);
+            }
+            Ok(count)
+        };
+        self.wait("list", path, counted)
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let (old, new) = (self.at(from), self.at(to));
+        if self.renames {
+            return self.wait("rename", from, self.operator.rename(&old, &new));
+        }
+        let copied = self.operator.copy(&old, &new);
+        self.wait("rename", from, copied)?;
+        let removed = self.wait("rename", from, self.operator.delete(&old));
+        if removed.is_err() {
+            // Both are there now; the one that nobody knows of goes, or stays and is told of when
+            // the run's directory is not empty.
+            let undone = self.operator.delete(&new);
+            self.wait("rename", to, undone)?;
+        }
+        removed
+    }
+
+    fn delete(&mut self, path: &str) -> Result<()> {
+        self.wait("delete", path, self.operator.delete(&self.at(path)))
+    }
+
+    fn mkdir(&mut self, path: &str) -> Result<()> {
+        let at = self.directory_at(path);
+        self.wait("mkdir", path, self.operator.create_dir(&at))
+    }
+
+    fn rmdir(&mut self, path: &str) -> Result<()> {
+        // Stores remove what stands for a directory whatever is below it.
+        if !self.is_empty("rmdir", path)? {
+            let reason = "the directory is not empty";
+            return Err(Error::new(ErrorKind::Other, "rmdir", path, reason));
+        }
+        let at = self.directory_at(path);
+        self.wait("rmdir", path, self.operator.delete(&at))
+    }
+
+    fn opens_by_name(&self) -> bool {
+        true
+    }
+
+    fn exists(&mut self, path: &str) -> Result<bool> {
+        self.wait("exists", path, self.operator.exists(&self.at(path)))
+    }
+
+    fn drop_cache(&mut self, path: &str) -> Result<()> {
+        let reason = "the pages are the store's";
+        Err(Error::new(ErrorKind::Other, "drop_cache", path, reason))
+    }
+}
+
+/// Wait for one call of the crate.
+fn wait<T>(
+    runtime: &Runtime,
+    (operation, path): (&'static str, &str),
+    call: impl Future<Output = opendal::Result<T>>,
+) -> Result<T> {
+    let told = |error| told(operation, path, &error);
+    waiting::wait(runtime, (operation, path), call, told)
+}
+
+/// What a service said, in our words.
+fn told(operation: &'static str, path: &str, error: &opendal::Error) -> Error {
+    let kind = match error.kind() {
+        Said::NotFound => ErrorKind::NotFound,
+        Said::PermissionDenied => ErrorKind::Permission,
+        Said::AlreadyExists | Said::ConditionNotMatch => ErrorKind::Exists,
+        Said::ConfigInvalid => {
+            let reason = format!("{operation} {path:?}: {}", cause(error));
+            return Error::input("target.uri", reason);
+        }
+        _ if error.is_temporary() => ErrorKind::Unreachable,
+        _ => match system_error(error) {
+            Some(io) => Error::io(operation, path, io).kind,
+            None => ErrorKind::Other,
+        },
+    };
+    Error::new(kind, operation, path, cause(error))
+}
+
+/// The operating system's error at the bottom of another, where it is one.
+fn system_error(error: &opendal::Error) -> Option<&std::io::Error> {
+    let mut next = std::error::Error::source(error);
+    while let Some(inner) = next {
+        if let Some(io) = inner.downcast_ref() {
+            return Some(io);
+        }
+        next = inner.source();
+    }
+    None
+}
+
+/// What an error says and what is at the bottom of it, in one line.
+fn cause(error: &opendal::Error) -> String {
+    let mut deepest = std::error::Error::source(error);
+    while let Some(inner) = deepest.and_then(|inner| inner.source()) {
+        deepest = Some(inner);
+    }
+    let said = match deepest {
+        Some(inner) => format!("{}: {inner}", error.message()),
+        None => error.message().to_string(),
+    };
+    said.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,98 @@
+"""Operations of S3: each is one request or a few, and an object is there when it is all there.
+
+Opening one to read asks nobody: the request goes out with the first read. What is written is kept
+by the client until a part is full or the object is closed, which is when the store makes it safe.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, Min, ceiling
+
+from dfslab.filesystems.s3.facts import PARAMETERS as P
+from dfslab.spec.operation import (
+    Node,
+    call,
+    choice,
+    cpu,
+    disk_read,
+    disk_write,
+    pipeline,
+    repeat,
+    send,
+    seq,
+)
+
+parts = Max(1, ceiling(P.file_size / P.part_size))
+part_bytes = P.file_size / parts
+in_parts = Min(1, parts - 1)
+chunks = Max(1, ceiling(P.file_size / P.chunk_size))
+chunk_bytes = P.file_size / chunks
+# Names, dates, a signature and a digest: what a request of S3 carries beside its data.
+HEADER_BYTES = 1024
+
+
+def _ask(name: str, *work: Node, request_bytes=HEADER_BYTES, response_bytes=512) -> Node:
+    """One request and its answer."""
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call("store", name, *work, request_bytes=request_bytes, response_bytes=response_bytes),
+    )
+
+
+def _put(name: str, size_bytes) -> Node:
+    """Data that is stored when the answer comes."""
+    return seq(
+        cpu("client", size_bytes * P.client_byte_cpu),
+        _ask(
+            name,
+            cpu("store", P.update_cpu + size_bytes * P.store_byte_cpu),
+            disk_write("store", size_bytes),
+            request_bytes=size_bytes + HEADER_BYTES,
+        ),
+    )
+
+
+_get = _ask(
+    "getObject",
+    cpu("store", P.lookup_cpu),
+    pipeline(
+        chunks,
+        choice((P.cold, disk_read("store", chunk_bytes, "diskRead"))),
+        cpu("store", chunk_bytes * P.store_byte_cpu, "sendChunk"),
+        send("client", "chunk", size_bytes=chunk_bytes),
+        cpu("client", chunk_bytes * P.client_byte_cpu, "receiveChunk"),
+        name="stream",
+    ),
+)
+_upload = seq(
+    _ask("createMultipartUpload", cpu("store", P.update_cpu)),
+    repeat(parts - 1, _put("uploadPart", part_bytes)),
+)
+_complete = _ask("completeMultipartUpload", cpu("store", P.update_cpu))
+_delete = _ask("deleteObject", cpu("store", P.update_cpu))
+
+OPERATIONS = {
+    "read": seq(_get, name="read"),
+    "write": seq(
+        choice((in_parts, _upload), name="write"),
+        seq(_put("putObject", part_bytes), choice((in_parts, _complete)), name="close"),
+    ),
+    "create": seq(_ask("putObject", cpu("store", P.update_cpu)), name="close"),
+    "stat": seq(_ask("headObject", cpu("store", P.lookup_cpu)), name="stat"),
+    "list": seq(
+        _ask("listObjects", cpu("store", P.lookup_cpu + P.entries * P.entry_cpu),
+             response_bytes=300 * P.entries),
+        name="list",
+    ),
+    # There is no other name for an object: it is copied, and the old one removed.
+    "rename": seq(
+        _ask(
+            "copyObject",
+            cpu("store", P.update_cpu + P.file_size * P.store_byte_cpu),
+            disk_write("store", P.file_size),
+        ),
+        _delete,
+        name="rename",
+    ),
+    "delete": seq(_delete, name="delete"),
+}  # fmt: skip
