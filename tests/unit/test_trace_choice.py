@@ -123,7 +123,7 @@ def test_names_of_many_classes_become_one_step(otlp, tmp_path):
         ({"keep": ["step=a,size=3"]}, "size: must be step, service, host or kind"),
         ({"keep": ["nothing"]}, "no call is kept: all 15 are left out"),
         ({"form": "xml"}, "must be one of otlp-json, otlp-protobuf, chrome, dftracer, jaeger"),
-        ({"calls": Path("absent.toml")}, "--calls = absent.toml: cannot be read"),
+        ({"calls": Path("absent.toml")}, "--calls = 'absent.toml': cannot be read"),
         ({"sampled": 2}, "--sampled = 2: must be above 0 and at most 1"),
     ],
 )
@@ -143,7 +143,11 @@ def test_the_command_line_says_it_in_one_line(otlp):
 
 
 def test_a_wrong_file_of_rules_is_named(otlp, tmp_path):
-    for text, named in [("kept = []", "kept"), ("keep = 3", "keep"), ("keep = [", "TOML|list|arr")]:
+    for text, named in [
+        ("kept = []", "kept"),
+        ("keep = 3", "keep"),
+        ("keep = [", "cannot be read"),
+    ]:
         with pytest.raises(InputError, match=f"rules.toml.*({named})"):
             reading(calls=_rules(tmp_path, text))
 
@@ -165,7 +169,7 @@ def test_sums_of_servers_know_no_single_calls():
     path = RECORDED / "glusterfs-profile.xml"
     for option in ("drop", "keep"):
         for ask in (trace_work.profile, trace_work.folded):
-            with pytest.raises(InputError, match=f"--{option} = read: is for spans"):
+            with pytest.raises(InputError, match=f"--{option} = 'read': is for spans"):
                 ask([path], reading(**{option: ["read"]}))
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 
+from dfslab import _core
+from dfslab.cli import trace_work
 from dfslab.instruments import trace
+from dfslab.instruments.reading import Reading, reading
+from dfslab.report import trace_export
+from dfslab.report.sections.trace import body
 from dfslab.report.trace_export import chrome, export, speedscope
 
 
@@ -39,3 +44,68 @@ def test_chrome_reads_back_as_the_same_trees(tmp_path):
     assert (c["name"], c["total_ns"]) == ("c", 1000)
     assert chrome(PROFILE)["otherData"]["left_out"] == 1
     assert json.loads(export(PROFILE, "speedscope"))["exporter"] == "dfslab"
+
+
+def test_a_chrome_trace_beyond_its_size_says_so(monkeypatch):
+    monkeypatch.setattr(trace_export, "MOST_EVENTS", 2)
+    told = chrome(PROFILE)
+    assert [event["name"] for event in told["traceEvents"]] == ["a", "b"]
+    assert told["otherData"]["left_out"] == 3
+
+
+START = 1_700_000_000 * 10**9
+
+
+def _written(folder, trees=5):
+    spans = []
+    for tree in range(trees):
+        begin, root = START + tree * 10**6, 1 + 10 * tree
+        spans.append(("write", begin, begin + 9000 + tree, root, 0, 1, 4096))
+        spans.append(("block", begin + 10, begin + 8000, root + 1, root, 1, 0))
+        spans.append(("disk", begin + 20, begin + 5000, root + 2, root + 1, 1, 4096))
+    path = folder / "trace"
+    _core.trace_write(spans, "client", str(path), "protobuf")
+    return path
+
+
+def test_otlp_reads_back_as_what_was_read(tmp_path):
+    path, again = _written(tmp_path), tmp_path / "again.json"
+    text, told = trace_work.otlp([path], Reading())
+    again.write_text(text)
+    assert trace.profile([again]) == trace.profile([path])
+    assert told == ""
+    chosen = reading(drop=["block"])
+    again.write_text(trace_work.otlp([path], chosen)[0])
+    assert trace.profile([again])["roots"] == trace_work.profile([path], chosen)["roots"]
+
+
+def test_otlp_beyond_its_size_holds_whole_trees_and_says_so(tmp_path, monkeypatch):
+    path, again = _written(tmp_path), tmp_path / "again.json"
+    monkeypatch.setattr(trace_export, "MOST_EVENTS", 7)
+    text, told = trace_work.otlp([path], Reading())
+    again.write_text(text)
+    found = trace.profile([again])
+    assert (found["spans"], found["trees"], found["losses"]["missing_parents"]) == (6, 2, 0)
+    assert told == "3 call trees are not in it: it holds 7 spans"
+
+
+def test_the_slowest_tree_is_shown_in_time(tmp_path):
+    (one,) = trace.profile([_written(tmp_path)])["timelines"]
+    assert (one["name"], one["duration_s"], one["left_out"]) == ("write", 9004e-9, 0)
+    calls = [(call["name"], call["depth"], call["start_s"], call["duration_s"])
+             for call in one["calls"]]  # fmt: skip
+    assert calls == [("write", 0, 0, 9004e-9), ("block", 1, 10e-9, 7990e-9),
+                     ("disk", 2, 20e-9, 4980e-9)]  # fmt: skip
+    page = str(body(trace.profile([tmp_path / "trace"])))
+    assert "Slowest call trees in time" in page
+    assert "--at:0.22%;--end:55.53%" in page
+
+
+def test_a_long_tree_shows_its_longest_calls(tmp_path):
+    spans = [("copy", START, START + 10**6, 1, 0, 1, 0)]
+    spans += [("read", START + 1000 * at, START + 1000 * at + at, 2 + at, 1, 1, 0)
+              for at in range(500)]  # fmt: skip
+    _core.trace_write(spans, "client", str(tmp_path / "trace"), "json")
+    (one,) = trace.profile([tmp_path / "trace"])["timelines"]
+    assert (len(one["calls"]), one["left_out"]) == (100, 401)
+    assert min(call["duration_s"] for call in one["calls"]) == 401e-9

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
-    assign_trace_ids, folded, pprof, savings_of_sample, sharing, summarise_files, together,
-    write_file, ErrorKind, Options, OutputFormat, Part, Profile, Reading, Report, Span, SpanStore,
-    Stream, Summary, TraceError, Window,
+    assign_trace_ids, folded, otlp_text, pprof, savings_of_sample, sharing, summarise_files,
+    timelines, together, write_file, ErrorKind, Options, OutputFormat, Part, Profile, Reading,
+    Report, Span, SpanStore, Stream, Summary, TraceError, Window,
 };
 use pyo3::prelude::*;
 
@@ -23,6 +23,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_together, module)?)?;
     module.add_function(wrap_pyfunction!(trace_folded, module)?)?;
     module.add_function(wrap_pyfunction!(trace_pprof, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_otlp, module)?)?;
     module.add_class::<TraceStream>()
 }
 
@@ -161,6 +162,7 @@ fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
     let report = Report {
         savings: Some(savings),
         clocks: summary.clocks.clone(),
+        timelines: timelines(&summary.sample, options),
         ..Report::of(&summary.profile, options)
     };
     serde_json::to_string(&report)
@@ -186,6 +188,25 @@ fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<Profile> {
 fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
     let reading = reading_of(&options_of(options_json)?)?;
     py.detach(|| Ok(pprof(&profile_of(&paths, &reading)?)))
+}
+
+/// Reads trace files together and returns whole call trees by lot as OTLP JSON of about so many
+/// spans, and how many trees are not in it.
+#[pyfunction]
+fn trace_otlp(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    spans_max: usize,
+    options_json: &str,
+) -> PyResult<(String, u64)> {
+    let options = options_of(options_json)?;
+    let reading = reading_of(&options)?;
+    py.detach(|| {
+        let summary = summarise_files(&paths, Window::default(), &reading).map_err(to_python)?;
+        let summary = kept(summary)?;
+        let (text, left_out) = otlp_text(&summary.sample, spans_max, &options);
+        Ok((text, left_out + summary.trees_left_out))
+    })
 }
 
 /// OTLP messages on their way into one profile, in bounded memory.

@@ -25,6 +25,7 @@ mod shape;
 mod span;
 mod statistics;
 mod stream;
+mod timeline;
 mod tree;
 mod write;
 
@@ -45,8 +46,9 @@ pub use selection::{Choice, LeftOut, Selection};
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};
 pub use statistics::{Exemplar, Statistics};
 pub use stream::{Stream, Summary, Window};
+pub use timeline::{timelines, Timeline, TimelineCall};
 pub use tree::{Forest, DEPTH_MAX};
-pub use write::{write_file, OutputFormat};
+pub use write::{otlp_text, write_file, OutputFormat};
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::sampling::ONE;
 use crate::selection::{add_left_out, AllLeftOut};
 use crate::shape::{Mixing, ShapeId, Shapes};
 use crate::span::{TextId, Texts};
-use crate::statistics::Statistics;
+use crate::statistics::{lot_of_trace, Statistics};
 use crate::tree::{Forest, NONE};
 
 /// So many places are kept apart; calls beyond are merged by their name alone, at the top, so that
@@ -127,6 +127,7 @@ impl Profile {
         let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
         // A trace alternates between few places.
+        let mut lot = (0, lot_of_trace(0));
         let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
         for &index in &forest.order {
             let (at, parent) = (index as usize, forest.parents[index as usize]);
@@ -137,7 +138,8 @@ impl Profile {
             };
             let branch = shapes[at] | if forest.is_again(index) { AGAIN } else { 0 };
             let key = (above, branch);
-            let latest = &mut recent[(above ^ branch) as usize % RECENT_PLACES];
+            // Neighbours in the tree have neighbouring numbers, which must not take turns here.
+            let latest = &mut recent[(above.wrapping_mul(31) ^ branch) as usize % RECENT_PLACES];
             if latest.0 != key {
                 *latest = (key, self.place(above, branch, texts));
             }
@@ -145,10 +147,14 @@ impl Profile {
             self.losses.merged_shapes += u64::from(merged);
             nodes[at] = node;
             let statistics = &mut self.nodes[node as usize].statistics;
-            statistics.record(&forest.spans[at], forest.self_ns[at]);
-            let weight = texts.weight(forest.spans[at].sampling);
+            let span = &forest.spans[at];
+            if lot.0 != span.trace_id {
+                lot = (span.trace_id, lot_of_trace(span.trace_id));
+            }
+            statistics.record(span, forest.self_ns[at], lot.1);
+            let weight = texts.weight(span.sampling);
             if weight != ONE {
-                statistics.weigh(&forest.spans[at], forest.self_ns[at], weight);
+                statistics.weigh(span, forest.self_ns[at], weight);
                 self.sampled.take(weight);
             }
         }

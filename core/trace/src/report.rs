@@ -11,6 +11,7 @@ use crate::replay::Savings;
 use crate::sampling::ONE;
 use crate::selection::AllLeftOut;
 use crate::statistics::Exemplar;
+use crate::timeline::Timeline;
 use crate::tree::NONE;
 
 /// Everything a profile says.
@@ -39,6 +40,8 @@ pub struct Report {
     pub savings: Option<Savings>,
     /// The hosts' clocks, where calls between hosts tell.
     pub clocks: Vec<Clock>,
+    /// The slowest trees in time, where the spans themselves are at hand.
+    pub timelines: Vec<Timeline>,
 }
 
 /// What is known of a recorder that kept only some calls.
@@ -161,6 +164,7 @@ impl Report {
             rankings: rank(profile, options),
             savings: None,
             clocks: Vec::new(),
+            timelines: Vec::new(),
         }
     }
 }

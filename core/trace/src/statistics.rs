@@ -37,9 +37,14 @@ impl Exemplar {
     /// A fixed pseudo-random number for each span: keeping the largest samples uniformly, and the
     /// outcome does not depend on the order of merging (bottom-k sampling, Cohen & Kaplan 2007).
     fn lot(&self) -> (u64, u128, u64) {
-        let trace = mix(self.trace_id as u64 ^ mix((self.trace_id >> 64) as u64));
-        (mix(trace ^ self.span_id), self.trace_id, self.span_id)
+        let of_trace = lot_of_trace(self.trace_id);
+        (mix(of_trace ^ self.span_id), self.trace_id, self.span_id)
     }
+}
+
+/// The part of a call's lot that all calls of its trace share.
+pub fn lot_of_trace(trace_id: u128) -> u64 {
+    mix(trace_id as u64 ^ mix((trace_id >> 64) as u64))
 }
 
 /// Numbers (as durations) of a node: themselves while few, a log-linear histogram when many.
@@ -86,6 +91,8 @@ pub struct Statistics {
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
+    /// A call of a smaller lot is not kept.
+    least_lot: u64,
     /// What calls stand for beyond themselves, where a recorder kept only some.
     beyond: Option<Box<Sums>>,
 }
@@ -99,7 +106,7 @@ pub struct Sums {
     pub errors: u128,
     /// Bytes moved.
     pub bytes: u128,
-    /// Numbers, nanoseconds.
+    /// Durations, nanoseconds.
     pub total_ns: u128,
     /// Self times, nanoseconds.
     pub self_ns: u128,
@@ -138,14 +145,15 @@ impl Default for Statistics {
             durations: Numbers::default(),
             slowest: Vec::new(),
             sampled: Vec::new(),
+            least_lot: 0,
             beyond: None,
         }
     }
 }
 
 impl Statistics {
-    /// Adds one call.
-    pub fn record(&mut self, span: &Span, self_ns: u64) {
+    /// Adds one call; `of_trace` is its trace's part of its lot.
+    pub fn record(&mut self, span: &Span, self_ns: u64, of_trace: u64) {
         let duration_ns = span.duration_ns();
         self.count += 1;
         self.errors += u64::from(span.status_error);
@@ -158,11 +166,12 @@ impl Statistics {
         self.cut_ns += u128::from(cut_ns);
         self.squares_ns2 += u128::from(cut_ns) * u128::from(cut_ns);
         self.durations.record(cut_ns);
-        self.remember(Exemplar {
+        let call = Exemplar {
             trace_id: span.trace_id,
             span_id: span.span_id,
             duration_ns,
-        });
+        };
+        self.remember(call, of_trace);
     }
 
     /// Says that a recorded call stands for so many (in units of 2^-20, at least one).
@@ -214,7 +223,7 @@ impl Statistics {
             self.beyond.get_or_insert_default().add(**beyond);
         }
         for &exemplar in other.slowest.iter().chain(&other.sampled) {
-            self.remember(exemplar);
+            self.remember(exemplar, lot_of_trace(exemplar.trace_id));
         }
     }
 
@@ -245,9 +254,16 @@ impl Statistics {
         &self.sampled
     }
 
-    fn remember(&mut self, exemplar: Exemplar) {
+    fn remember(&mut self, exemplar: Exemplar, of_trace: u64) {
         keep_largest(&mut self.slowest, exemplar, Exemplar::slowness);
+        if mix(of_trace ^ exemplar.span_id) < self.least_lot {
+            return;
+        }
         keep_largest(&mut self.sampled, exemplar, Exemplar::lot);
+        if let [.., last] = self.sampled[..] {
+            let full = self.sampled.len() == EXEMPLARS_EACH;
+            self.least_lot = if full { last.lot().0 } else { 0 };
+        }
     }
 }
 

@@ -12,7 +12,10 @@ use opentelemetry_proto::tonic::trace::v1::{self as otlp, status::StatusCode};
 use prost::Message;
 
 use crate::error::{Result, TraceError};
+use crate::rank::Options;
+use crate::selection::Selection;
 use crate::span::{Span, SpanStore, Texts};
+use crate::tree::{Forest, NONE};
 
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +62,38 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
     out.into_inner()
         .map_err(std::io::IntoInnerError::into_error)?
         .sync_all()
+}
+
+/// Whole call trees as one document of OTLP JSON, of no more than so many spans but for the first
+/// tree, and how many trees are not in it. Calls are those that the options keep.
+///
+/// # Panics
+/// If nothing could be read under these options.
+pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (String, u64) {
+    let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
+    let mut chosen = sample.clone();
+    selection.apply(&mut chosen, &sample.texts);
+    let parent_of = |node: usize| match chosen.parents[node] {
+        NONE => 0,
+        parent => chosen.spans[parent as usize].span_id,
+    };
+    let linked: Vec<Span> = (0..chosen.spans.len())
+        .map(|node| Span {
+            parent_id: parent_of(node),
+            ..chosen.spans[node]
+        })
+        .collect();
+    let (mut kept, mut left_out) = (Vec::new(), 0);
+    for trace in linked.chunk_by(|left, right| left.trace_id == right.trace_id) {
+        if kept.is_empty() || kept.len() + trace.len() <= spans_max {
+            kept.extend_from_slice(trace);
+        } else {
+            left_out += trace.iter().filter(|span| span.parent_id == 0).count() as u64;
+        }
+    }
+    let message = traces_data(&kept, &sample.texts);
+    let text = serde_json::to_string(&message).expect("OTLP is plain data");
+    (text, left_out)
 }
 
 fn write_message(

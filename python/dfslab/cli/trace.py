@@ -168,7 +168,10 @@ def trace_report(
         bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
     ] = False,
     export: Annotated[
-        str, typer.Option("--export", metavar="FORM", help="speedscope, chrome, pprof: to stdout.")
+        str,
+        typer.Option(
+            "--export", metavar="FORM", help="otlp, speedscope, chrome, pprof: to stdout."
+        ),
     ] = "",
     page: Annotated[
         Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
@@ -192,6 +195,12 @@ def trace_report(
         return
     if export == "pprof":
         sys.stdout.buffer.write(traces.pprof(files, how))
+        return
+    if export == "otlp":
+        text, told = traces.otlp(files, how)
+        print(text)
+        if told:
+            print(told, file=sys.stderr)
         return
     profile = traces.profile(files, how, scheduler)
     if export:

@@ -34,6 +34,7 @@ VALIDATED = ("sequence", "regression", "mean")
 INSTRUMENTS = ("measure", "trace")
 WHOLE_FILES_FROM_BYTES = 1_000_000
 RECEIVED = "received.json"
+SPAN_FORMS = ("pprof", "otlp")
 
 
 def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
@@ -147,7 +148,9 @@ def write_trace_page(found: dict[str, Any], path: Path) -> None:
 def exported(found: dict[str, Any], form: str) -> str:
     """A profile for another viewer."""
     if form not in trace_export.FORMS:
-        raise InputError("--export", form, f"must be {' or '.join(trace_export.FORMS)}")
+        raise InputError(
+            "--export", form, f"must be one of {', '.join((*trace_export.FORMS, *SPAN_FORMS))}"
+        )
     return trace_export.export(found, form)
 
 
@@ -166,6 +169,16 @@ def pprof(files: Sequence[Path], reading: Reading) -> bytes:
     if not reading.format and _of_jvms(found):
         raise InputError("--export", "pprof", "is for spans; of JVMs' profiles there is speedscope")
     return tracing.pprof(found, reading.options())
+
+
+def otlp(files: Sequence[Path], reading: Reading) -> tuple[str, str]:
+    """Whole call trees for other viewers, and a line that says what is not among them."""
+    found = _existing(files)
+    if not reading.format and _of_jvms(found):
+        raise InputError("--export", "otlp", "is for spans; of JVMs' profiles there is speedscope")
+    text, left_out = tracing.otlp(found, reading.options(), trace_export.MOST_EVENTS)
+    told = f"{left_out:,} call trees are not in it: it holds {trace_export.MOST_EVENTS:,} spans"
+    return text, told if left_out else ""
 
 
 def import_traces(

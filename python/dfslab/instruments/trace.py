@@ -143,6 +143,14 @@ def pprof(paths: Sequence[Path], options: dict[str, Any] | None = None) -> bytes
         raise InputError("trace", None, str(error)) from error
 
 
+def otlp(paths: Sequence[Path], options: dict[str, Any], most: int) -> tuple[str, int]:
+    """Whole call trees by lot as OTLP JSON of about `most` spans; how many trees are not in it."""
+    try:
+        return _core.trace_otlp([str(path) for path in paths], most, json.dumps(options))
+    except _core.InputError as error:
+        raise InputError("trace", None, str(error)) from error
+
+
 class Stream:
     """OTLP messages on their way into one profile, in bounded memory; threads may share it."""
 

@@ -33,7 +33,9 @@ pub struct UsualSpan<'a> {
 pub fn usual_span(bytes: &[u8]) -> Option<(UsualSpan<'_>, usize)> {
     let mut cursor = Cursor { bytes, at: 0 };
     let mut span = UsualSpan::default();
-    cursor.members(|cursor, key| {
+    cursor.expect(b'{')?;
+    let begun = cursor.in_usual_order(&mut span)?;
+    cursor.members_behind(begun, |cursor, key| {
         match key {
             b"traceId" => span.trace_id = cursor.string()?,
             b"spanId" => span.span_id = cursor.string()?,
@@ -97,6 +99,12 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn string(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
+        self.inside()
+    }
+
+    /// The same behind its opening quote.
+    #[inline(always)]
+    fn inside(&mut self) -> Option<&'a [u8]> {
         let start = self.at;
         loop {
             let word = u64::from_le_bytes(*self.bytes[self.at..].first_chunk::<8>()?);
@@ -114,25 +122,104 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
+    /// Passes over this text if it stands here.
+    #[inline(always)]
+    fn literal<const LENGTH: usize>(&mut self, text: &[u8; LENGTH]) -> bool {
+        let here = self.bytes.get(self.at..);
+        let found = here.and_then(|rest| rest.first_chunk::<LENGTH>()) == Some(text);
+        self.at += if found { LENGTH } else { 0 };
+        found
+    }
+
+    /// Members behind the opening brace, as far as they come without spaces in the order in which
+    /// OpenTelemetry's own writers put them; whether there was any. Known keys need no search then.
+    #[inline(always)]
+    fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
+        if !self.literal(b"\"traceId\":\"") {
+            return Some(false);
+        }
+        span.trace_id = self.inside()?;
+        if self.literal(b",\"spanId\":\"") {
+            span.span_id = self.inside()?;
+        }
+        if self.literal(b",\"traceState\":\"") {
+            span.picked.trace_state(self.inside()?);
+        }
+        if self.literal(b",\"parentSpanId\":\"") {
+            span.parent_id = self.inside()?;
+        }
+        if self.literal(b",\"flags\":") {
+            self.skip()?;
+        }
+        if self.literal(b",\"name\":\"") {
+            span.name = self.inside()?;
+        }
+        if self.literal(b",\"kind\":") {
+            self.skip()?;
+        }
+        if self.literal(b",\"startTimeUnixNano\":\"") {
+            span.start_ns = digits(self.inside()?)?;
+        }
+        if self.literal(b",\"endTimeUnixNano\":\"") {
+            span.end_ns = digits(self.inside()?)?;
+        }
+        if self.literal(b",\"attributes\":") {
+            self.attributes(&mut span.picked)?;
+        }
+        if self.literal(b",\"droppedAttributesCount\":") {
+            self.skip()?;
+        }
+        if self.literal(b",\"events\":") {
+            self.skip()?;
+        }
+        if self.literal(b",\"droppedEventsCount\":") {
+            self.skip()?;
+        }
+        if self.literal(b",\"links\":") {
+            self.skip()?;
+        }
+        if self.literal(b",\"droppedLinksCount\":") {
+            self.skip()?;
+        }
+        if self.literal(b",\"status\":") {
+            span.error = self.status()?;
+        }
+        Some(true)
+    }
+
     /// Every member of an object, the value left to `take`.
     #[inline(always)]
-    fn members(&mut self, mut take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
+    fn members(&mut self, take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
-        if self.peek()? == b'}' {
+        self.members_behind(false, take)
+    }
+
+    /// The members behind the opening brace, or behind the last of those that have `begun`.
+    #[inline(always)]
+    fn members_behind(
+        &mut self,
+        begun: bool,
+        mut take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
+    ) -> Option<()> {
+        if !begun && self.peek()? == b'}' {
             self.at += 1;
             return Some(());
         }
+        let mut behind_value = begun;
         loop {
+            if behind_value {
+                let byte = self.peek()?;
+                self.at += 1;
+                match byte {
+                    b',' => {}
+                    b'}' => return Some(()),
+                    _ => return None,
+                }
+            }
             let key = self.string()?;
             self.expect(b':')?;
             take(self, key)?;
-            let byte = self.peek()?;
-            self.at += 1;
-            match byte {
-                b',' => {}
-                b'}' => return Some(()),
-                _ => return None,
-            }
+            behind_value = true;
         }
     }
 
@@ -182,6 +269,9 @@ impl<'a> Cursor<'a> {
             return Some(());
         }
         loop {
+            if self.usual_attribute(picked)? {
+                continue;
+            }
             let mut name: Option<Option<Key>> = None;
             self.members(|cursor, key| match (key, name) {
                 (b"key", None) => {
@@ -203,6 +293,28 @@ impl<'a> Cursor<'a> {
                 _ => return None,
             }
         }
+    }
+
+    /// Passes over an attribute that is a whole number in the usual order, and the comma behind it;
+    /// nothing is passed over if it is anything else, or the last.
+    #[inline(always)]
+    fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<bool> {
+        let start = self.at;
+        if self.literal(b"{\"key\":\"") {
+            let key = Key::of(self.inside()?);
+            if self.literal(b",\"value\":{\"intValue\":\"") {
+                let value = digits(self.inside()?).and_then(|value| i64::try_from(value).ok());
+                if self.literal(b"}},") {
+                    let value = value?;
+                    if let Some(key) = key {
+                        picked.offer(key, Scalar::Integer(value));
+                    }
+                    return Some(true);
+                }
+            }
+        }
+        self.at = start;
+        Some(false)
     }
 
     fn value(&mut self) -> Option<Scalar<'a>> {
@@ -328,28 +440,30 @@ pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     // Whole halves of 16 digits fit a machine word, which is what makes this cheap.
     let (high, low) = text.split_at(digits - 16);
     let word = |half: &[u8]| {
-        let (mut value, mut wrong) = (0u64, 0u8);
-        for &byte in half {
-            let digit = HEXADECIMAL[byte as usize];
-            wrong |= digit;
-            value = value << 4 | u64::from(digit & 15);
-        }
-        (wrong < 16).then_some(value)
+        half.chunks_exact(8).try_fold(0u64, |value, eight| {
+            let eight = u64::from_le_bytes(*eight.first_chunk()?);
+            Some(value << 32 | u64::from(eight_hexadecimal(eight)?))
+        })
     };
     Some(u128::from(word(high)?) << 64 | u128::from(word(low)?))
 }
 
-const HEXADECIMAL: [u8; 256] = {
-    let mut table = [0xff; 256];
-    let mut digit = 0;
-    while digit < 16 {
-        let lower = b"0123456789abcdef"[digit as usize];
-        table[lower as usize] = digit;
-        table[lower.to_ascii_uppercase() as usize] = digit;
-        digit += 1;
+/// Eight hexadecimal digits in one word: their values, then pairs, then fours, then all.
+#[inline(always)]
+fn eight_hexadecimal(word: u64) -> Option<u32> {
+    // With no high bit set, adding what is missing to 0x80 marks each byte that is at least so much.
+    let at_least = |bytes: u64, least: u8| bytes.wrapping_add(LOW * u64::from(0x80 - least));
+    let digit = at_least(word, b'0') & !at_least(word, b'9' + 1);
+    let lower = word | LOW * 0x20;
+    let letter = at_least(lower, b'a') & !at_least(lower, b'f' + 1);
+    if word & HIGH != 0 || (digit | letter) & HIGH != HIGH {
+        return None;
     }
-    table
-};
+    let values = (word & (LOW * 0x0f)) + (word >> 6 & LOW) * 9;
+    let pairs = (values << 4 | values >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    Some(((fours | fours >> 16) as u32).swap_bytes())
+}
 
 #[cfg(test)]
 mod tests {
@@ -381,6 +495,25 @@ mod tests {
                 assert_eq!(digits(&word), None, "{word:?}");
             }
         }
+    }
+
+    #[test]
+    fn ids_are_read_as_the_standard_library_reads_them() {
+        for byte in 0..=255u8 {
+            for at in 0..16 {
+                let mut id = *b"0123456789abcDEF";
+                id[at] = byte;
+                let text = std::str::from_utf8(&id).ok();
+                // The standard library takes a sign for part of a number.
+                let text = text.filter(|_| byte != b'+');
+                let expected = text.and_then(|text| u128::from_str_radix(text, 16).ok());
+                assert_eq!(from_hexadecimal(&id, 16), expected, "{byte} at {at}");
+            }
+        }
+        let id = b"0123456789abcdeffedcba9876543210";
+        let expected = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210;
+        assert_eq!(from_hexadecimal(id, 32), Some(expected));
+        assert_eq!(from_hexadecimal(id, 16), None);
     }
 
     #[test]

@@ -1,0 +1,128 @@
+//! Single call trees as they were in time, to be looked at: the slowest of each kind.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::rank::{seconds, Options};
+use crate::selection::Selection;
+use crate::span::Texts;
+use crate::tree::{Forest, NONE};
+
+/// Kinds of trees (by the name at the top) that are shown, those with most time.
+const KINDS_MAX: usize = 3;
+/// So many calls of a tree are shown, the longest.
+const CALLS_MAX: usize = 100;
+
+/// One call tree.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timeline {
+    /// 32 hexadecimal digits.
+    pub trace_id: String,
+    /// What was called.
+    pub name: String,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+    /// Shorter calls of the tree that are not shown.
+    pub left_out: u64,
+    /// The others, each behind its caller, in the order of their beginnings.
+    pub calls: Vec<TimelineCall>,
+}
+
+/// One call of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimelineCall {
+    /// What was called.
+    pub name: String,
+    /// Service and host, as far as they are known.
+    pub place: String,
+    /// Calls around it.
+    pub depth: u32,
+    /// When it began after the tree did, seconds; negative where clocks say so.
+    pub start_s: f64,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+    /// Whether the recorder says that it only waited.
+    pub wait: bool,
+    /// Whether it reported an error.
+    pub error: bool,
+}
+
+/// The slowest tree of each of the kinds with most time, without the calls that are left out.
+///
+/// # Panics
+/// If nothing could be read under these options.
+pub fn timelines(sample: &Forest, options: &Options) -> Vec<Timeline> {
+    let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
+    if !selection.drops() {
+        return slowest_of_each(sample, &sample.texts);
+    }
+    let mut chosen = sample.clone();
+    selection.apply(&mut chosen, &sample.texts);
+    slowest_of_each(&chosen, &sample.texts)
+}
+
+fn slowest_of_each(forest: &Forest, texts: &Texts) -> Vec<Timeline> {
+    // By name: all time, and the slowest root with what decides between equals.
+    let mut kinds: BTreeMap<&str, (u128, (u64, u128, u64), u32)> = BTreeMap::new();
+    for (node, span) in (0u32..).zip(&forest.spans) {
+        if forest.parents[node as usize] != NONE {
+            continue;
+        }
+        let slowness = (span.duration_ns(), span.trace_id, span.span_id);
+        let kind = kinds.entry(texts.text(span.name));
+        let kind = kind.or_insert((0, (0, 0, 0), node));
+        kind.0 += u128::from(span.duration_ns());
+        if slowness > kind.1 {
+            (kind.1, kind.2) = (slowness, node);
+        }
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|&(name, (time_ns, ..))| (u128::MAX - time_ns, name));
+    kinds.truncate(KINDS_MAX);
+    let roots = kinds.into_iter().map(|(_, (_, _, root))| root);
+    roots.map(|root| timeline(forest, texts, root)).collect()
+}
+
+fn timeline(forest: &Forest, texts: &Texts, root: u32) -> Timeline {
+    let mut calls: Vec<(u32, u32)> = Vec::new();
+    let mut waiting = vec![(root, 0)];
+    while let Some((node, depth)) = waiting.pop() {
+        calls.push((node, depth));
+        let children = forest.children.get(node).iter().rev();
+        waiting.extend(children.map(|&child| (child, depth + 1)));
+    }
+    let all = calls.len();
+    if all > CALLS_MAX {
+        let length = |&(node, _): &(u32, u32)| {
+            let span = &forest.spans[node as usize];
+            (u64::MAX - span.duration_ns(), span.span_id)
+        };
+        let mut by_length = calls.clone();
+        by_length.sort_unstable_by_key(length);
+        let last = length(&by_length[CALLS_MAX - 1]);
+        calls.retain(|call| call.0 == root || length(call) <= last);
+    }
+    let top = &forest.spans[root as usize];
+    let shown = calls.iter().map(|&(node, depth)| {
+        let span = &forest.spans[node as usize];
+        let place = [span.service, span.host].map(|id| texts.text(id));
+        let after_ns = i128::from(span.start_ns) - i128::from(top.start_ns);
+        TimelineCall {
+            name: texts.text(span.name).to_owned(),
+            place: place.join(" ").trim().to_owned(),
+            depth,
+            start_s: after_ns as f64 / 1e9,
+            duration_s: seconds(span.duration_ns().into()),
+            wait: span.wait,
+            error: span.status_error,
+        }
+    });
+    Timeline {
+        trace_id: format!("{:032x}", top.trace_id),
+        name: texts.text(top.name).to_owned(),
+        duration_s: seconds(top.duration_ns().into()),
+        left_out: (all - calls.len()) as u64,
+        calls: shown.collect(),
+    }
+}
