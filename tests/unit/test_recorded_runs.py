@@ -73,6 +73,20 @@ def latencies(latency):
     return scenario().with_values({"deployment.network.latency": f"{latency!r} s"})
 
 
+@pytest.mark.parametrize(
+    ("blocks", "asked", "trips"), [(1, 64, 1), (16, 64, 1), (32, 64, 2), (64, 64, 3), (64, 10, 1)]
+)
+def test_where_many_blocks_are_is_told_in_windows(blocks, asked, trips):
+    """Some 690 bytes a block: 16 fit into a new connection's window of 14,480, and 32 do not."""
+    given = scenario(name="sequential_read").with_values({
+        "deployment.network.latency": "1 ms",
+        "file_system.block_size": "1 MiB", "file_system.prefetch_blocks": asked,
+        "workload.file_size": f"{blocks} MiB",
+    })  # fmt: skip
+    found = waited_s(given, "read", "open/getBlockLocations")
+    assert found == pytest.approx(trips * 2e-3, rel=0.02)
+
+
 def test_a_call_crosses_the_network_twice_and_functions_know_it():
     given = latencies(1e-3)
     assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)

@@ -1,4 +1,4 @@
-"""What a fresh bed is given before it is measured: always a little, and more where that is asked."""
+"""What a fresh bed is given before it is measured: a little, and more where that is asked."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ from dfslab.spec.transport import round_trips, stalled_round_trips
 # A request, an answer or an acknowledgement of the data transfer protocol, in one segment.
 SMALL_BYTES = 256
 # What the NameNode tells of a block, and of each replica: its DataNode and storage (hdfs.proto:
-# LocatedBlockProto, DatanodeInfoProto).
-BLOCK_BYTES, REPLICA_BYTES = 80, 208
+# LocatedBlockProto, DatanodeInfoProto); some 690 bytes were counted for three replicas.
+BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = Max(1, ceiling(P.file_size / P.block_size))
 block_bytes = P.file_size / blocks
 packets = Max(1, ceiling(block_bytes / P.packet_size))
