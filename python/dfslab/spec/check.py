@@ -68,6 +68,7 @@ def _check_point(scenario: Scenario) -> None:
         raise InputError("workload.transfer_size", own.transfer_size, allowed)
     modelled = set(scenario.run.methods) - MEASURING
     _check_arrival(scenario, modelled)
+    _check_times(scenario, own)
     _check_described(scenario, system, own, modelled)
     _check_access(scenario, system)
     _check_faults(scenario)
@@ -76,6 +77,14 @@ def _check_point(scenario: Scenario) -> None:
     for key, allowed in system.check(parameters(scenario, system), instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
         raise InputError(f"file_system.{key}", value, f"must be {allowed}")
+
+
+def _check_times(scenario: Scenario, own: FileParameters) -> None:
+    """A trace's times are those of one client: more would be given each other's."""
+    stream = discover.workload(scenario.workload.name).stream(own)
+    if stream.get("given") and "arrival" in stream and scenario.workload.clients > 1:
+        allowed = "a trace is done at its times by one client: clients = 1"
+        raise InputError("workload.rate_factor", None, allowed)
 
 
 def _check_described(

@@ -36,8 +36,7 @@ pub(crate) struct Token {
     pub(crate) next: u32,
 }
 
-/// A guard stopped with a fault while a token arrived; kept until the engine asks, so that an
-/// arrival, of which there are millions, answers with one bit.
+/// A guard stopped with a fault while a token arrived; kept, so that arrivals answer with a bit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuardFault {
     pub(crate) transition: u32,
@@ -220,11 +219,8 @@ impl<'n> Marking<'n> {
     /// The views that want the value of one field.
     fn enter_dispatched(&mut self, token: u32, dispatch: &Dispatch) -> bool {
         let word = self.row(token)[dispatch.field as usize];
-        let mut good = true;
-        for &view in dispatch.of(word) {
-            good &= self.enter(token, view);
-        }
-        good
+        let views = dispatch.of(word).iter();
+        views.fold(true, |good, &view| good & self.enter(token, view))
     }
 
     /// The token leaves its place; its row stays readable until it is released.
@@ -359,8 +355,8 @@ impl<'n> Marking<'n> {
     /// Keeps the first fault of an arrival.
     #[cold]
     fn faulted(&mut self, transition: u32, fault: Fault) -> bool {
-        self.guard_fault
-            .get_or_insert(GuardFault { transition, fault });
+        let found = GuardFault { transition, fault };
+        self.guard_fault.get_or_insert(found);
         false
     }
 
