@@ -176,6 +176,8 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
         InputError, match=r"rate_factor.*only components, petri .* without sequence it runs"
     ):
         check(scenario(path, ["petri", "sequence"], **at_times))
+    with pytest.raises(InputError, match=r"rate_factor.*by one client: clients = 1"):
+        check(scenario(path, **(at_times | {"clients": 2})))
 
 
 def test_what_no_description_has_is_refused_by_name(tmp_path):

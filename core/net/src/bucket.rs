@@ -98,6 +98,15 @@ impl Nodes {
         }
     }
 
+    /// The token of a membership: its own number where it is the first.
+    #[inline(always)]
+    pub(crate) fn token_of(&self, index: u32) -> u32 {
+        match index & FURTHER {
+            0 => index,
+            _ => self.further[(index ^ FURTHER) as usize].token,
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> Node {
         match index & FURTHER {

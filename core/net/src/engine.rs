@@ -9,7 +9,7 @@
 
 use crate::bucket::NONE;
 use crate::clock::seconds;
-use crate::compiled::{output_context, Discipline, Net};
+use crate::compiled::{output_context, Discipline, Net, Transition};
 use crate::error::{NetError, Result};
 use crate::event_list::{Event, EventList};
 use crate::expression::Fault;
@@ -192,13 +192,19 @@ impl<'n> Engine<'n> {
         self.marking.rows_of(place)
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, token: u32) -> Result<()> {
-        self.marking
-            .arrive(token)
-            .map_err(|GuardFault { transition, fault }| {
-                self.fault(transition as usize, ", guard", fault)
-            })
+        match self.marking.arrive(token) {
+            true => Ok(()),
+            false => Err(self.guard_failed()),
+        }
+    }
+
+    #[cold]
+    fn guard_failed(&mut self) -> NetError {
+        let found = self.marking.guard_fault.take();
+        let GuardFault { transition, fault } = found.expect("an arrival that fails says why");
+        self.fault(transition as usize, ", guard", fault)
     }
 
     #[cold]
@@ -215,17 +221,18 @@ impl<'n> Engine<'n> {
     }
 
     /// Decides again whether a transition is enabled and when its turn is.
-    #[inline]
+    #[inline(always)]
     fn look_again(&mut self, transition: usize) -> Result<()> {
+        let definition = &self.net.transitions[transition];
         let arrival = match self.marking.is_blocked(transition) {
             true => None,
-            false if self.net.transitions[transition].searches => self.search_for(transition)?,
-            false => self.first_tokens(transition),
+            false if definition.searches => self.search_for(transition)?,
+            false => self.first_tokens(transition, definition),
         };
         let position = self.position[transition];
         match arrival {
             Some(arrival) => {
-                let entry = turn(self.net.transitions[transition].level, arrival, transition);
+                let entry = turn(definition.level, arrival, transition);
                 if position == NONE {
                     self.position[transition] = self.enabled.len() as u32;
                     self.enabled.push(entry);
@@ -246,9 +253,8 @@ impl<'n> Engine<'n> {
     }
 
     /// The arrival that completed the binding of first tokens; none without a binding.
-    #[inline]
-    fn first_tokens(&mut self, transition: usize) -> Option<u64> {
-        let definition = &self.net.transitions[transition];
+    #[inline(always)]
+    fn first_tokens(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let group = match definition.joined.is_empty() {
             true => None,
             false => Some(self.marking.first_ready(transition)?),
@@ -261,7 +267,7 @@ impl<'n> Engine<'n> {
             if node == NONE {
                 return None;
             }
-            let token = self.marking.nodes().get(node).token;
+            let token = self.marking.nodes().token_of(node);
             *found = token;
             if !input.random {
                 latest = latest.max(self.marking.tokens[token as usize].arrival);
@@ -270,6 +276,7 @@ impl<'n> Engine<'n> {
         Some(latest)
     }
 
+    #[inline(never)]
     fn search_for(&mut self, transition: usize) -> Result<Option<u64>> {
         let start = transition * self.arcs_max;
         let arcs = self.net.transitions[transition].inputs.len();
@@ -344,14 +351,10 @@ impl<'n> Engine<'n> {
         let found = std::mem::take(&mut self.found);
         let start = transition * self.arcs_max;
         let bound = &found[start..start + self.net.transitions[transition].inputs.len()];
-        let answer = match self.net.transitions[transition].has_random {
-            false => self.move_tokens(transition, bound),
-            true => {
-                let mut chosen = bound.to_vec();
-                self.draw_tokens(transition, &mut chosen);
-                self.move_tokens(transition, &chosen)
-            }
-        };
+        let drawn = self.net.transitions[transition]
+            .has_random
+            .then(|| self.draw_tokens(transition, bound));
+        let answer = self.move_tokens(transition, drawn.as_deref().unwrap_or(bound));
         self.found = found;
         answer
     }
@@ -377,7 +380,14 @@ impl<'n> Engine<'n> {
         };
         let (mut first, mut last, mut due_ns) = (NONE, NONE, 0);
         for (arc, output) in definition.outputs.iter().enumerate() {
-            let token = self.make(transition, arc, chosen)?;
+            let token = match output.forwards {
+                Some(arc) => {
+                    let token = chosen[arc as usize];
+                    self.marking.forward(token, output.place);
+                    token
+                }
+                None => self.make(transition, arc, chosen)?,
+            };
             let mut delay_ns = base_ns;
             if let Some(delay) = &output.delay {
                 delay_ns += self.delay(delay, transition, Some(arc), chosen)?;
@@ -394,12 +404,16 @@ impl<'n> Engine<'n> {
             if first != NONE && time_ns == due_ns {
                 self.marking.tokens[last as usize].next = token;
             } else {
-                self.schedule(first, due_ns);
+                if first != NONE {
+                    self.schedule(first, due_ns);
+                }
                 (first, due_ns) = (token, time_ns);
             }
             last = token;
         }
-        self.schedule(first, due_ns);
+        if first != NONE {
+            self.schedule(first, due_ns);
+        }
         for &arc in &definition.released {
             self.marking.release(chosen[arc as usize]);
         }
@@ -408,25 +422,18 @@ impl<'n> Engine<'n> {
 
     #[inline]
     fn schedule(&mut self, first_token: u32, time_ns: u64) {
-        if first_token != NONE {
-            self.sequence += 1;
-            self.events.push(Event {
-                time_ns,
-                sequence: self.sequence,
-                first_token,
-            });
-        }
+        self.sequence += 1;
+        self.events.push(Event {
+            time_ns,
+            sequence: self.sequence,
+            first_token,
+        });
     }
 
     /// A new token of an output arc, its row written.
     #[inline]
     fn make(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u32> {
         let output = &self.net.transitions[transition].outputs[arc];
-        if let Some(arc) = output.forwards {
-            let token = chosen[arc as usize];
-            self.marking.forward(token, output.place);
-            return Ok(token);
-        }
         let token = self.marking.make(output.place);
         let start = token as usize * self.net.stride;
         for (field, value) in output.fields.iter().enumerate() {
@@ -449,16 +456,20 @@ impl<'n> Engine<'n> {
         whole[self.net.context(transition).len()..].to_owned()
     }
 
-    /// Replaces the tokens of random places by ones drawn uniformly from those that fit.
-    fn draw_tokens(&mut self, transition: usize, chosen: &mut [u32]) {
+    /// The binding with the tokens of random places drawn uniformly from those that fit.
+    #[cold]
+    fn draw_tokens(&mut self, transition: usize, bound: &[u32]) -> Vec<u32> {
+        let mut chosen = bound.to_vec();
         let group = self.marking.first_ready(transition);
-        for (input, token) in self.net.transitions[transition].inputs.iter().zip(chosen) {
+        let inputs = self.net.transitions[transition].inputs.iter();
+        for (input, token) in inputs.zip(&mut chosen) {
             if self.net.views[input.view as usize].discipline == Discipline::Random {
                 let waiting = self.marking.bucket_of(input, group).array();
                 let at = self.streams[transition].below(waiting.len());
-                *token = self.marking.nodes().get(waiting[at]).token;
+                *token = self.marking.nodes().token_of(waiting[at]);
             }
         }
+        chosen
     }
 
     #[cold]

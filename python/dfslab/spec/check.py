@@ -71,6 +71,8 @@ def _check_point(scenario: Scenario) -> None:
     _check_arrival(scenario, modelled)
     if workload.argv is not None:
         _check_command(scenario, workload, own)
+    else:
+        _check_times(scenario, own)
     _check_calls(scenario, modelled)
     _check_described(scenario, system, own, modelled)
     _check_access(scenario, system)
@@ -95,6 +97,14 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
         allowed = "a program's calls are counted on a bed only: file_system.access.bed = true"
         raise InputError("run.methods", "trace", allowed)
     workload.argv(own, dict.fromkeys(TOLD, ""))
+
+
+def _check_times(scenario: Scenario, own: FileParameters) -> None:
+    """A trace's times are those of one client: more would be given each other's."""
+    stream = discover.workload(scenario.workload.name).stream(own)
+    if stream.get("given") and "arrival" in stream and scenario.workload.clients > 1:
+        allowed = "a trace is done at its times by one client: clients = 1"
+        raise InputError("workload.rate_factor", None, allowed)
 
 
 def _check_described(

@@ -229,7 +229,7 @@ impl Marking<'_> {
     #[inline(always)]
     fn first_token(&self, bucket: u32) -> u32 {
         let first = self.buckets[bucket as usize].first();
-        self.nodes.get(first).token
+        self.nodes.token_of(first)
     }
 
     /// The ready group that is first by its leading token.

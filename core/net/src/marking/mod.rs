@@ -12,7 +12,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
-use crate::compiled::{Discipline, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX};
+use crate::compiled::{
+    Discipline, Dispatch, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX,
+};
 use crate::definition::{Element, FieldType};
 use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::lists::Lists;
@@ -34,7 +36,8 @@ pub(crate) struct Token {
     pub(crate) next: u32,
 }
 
-/// A guard stopped with a fault while a token arrived.
+/// A guard stopped with a fault while a token arrived; kept, so that arrivals answer with a bit.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct GuardFault {
     pub(crate) transition: u32,
     pub(crate) fault: Fault,
@@ -72,6 +75,7 @@ pub(crate) struct Marking<'n> {
     pub(crate) dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     arrivals: u64,
+    pub(crate) guard_fault: Option<GuardFault>,
     /// Guards draw nothing, but programs take a stream.
     unused_stream: Stream,
 }
@@ -110,6 +114,7 @@ impl<'n> Marking<'n> {
             dirty: (0..transitions as u32).collect(),
             is_dirty: vec![true; transitions],
             arrivals: 0,
+            guard_fault: None,
             unused_stream: Stream::new(0, 0, 0),
         }
     }
@@ -190,8 +195,9 @@ impl<'n> Marking<'n> {
         self.blocked[transition] > 0
     }
 
-    /// The token becomes available in its place.
-    pub(crate) fn arrive(&mut self, token: u32) -> Result<(), GuardFault> {
+    /// The token becomes available in its place; false where `guard_fault` says why not.
+    #[must_use]
+    pub(crate) fn arrive(&mut self, token: u32) -> bool {
         let net = self.net;
         let place = self.tokens[token as usize].place;
         let definition = &net.places[place as usize];
@@ -200,19 +206,25 @@ impl<'n> Marking<'n> {
         if self.counted[place as usize] {
             self.count(place, token, 1);
         }
+        let mut good = true;
         for &view in &definition.views {
-            self.enter(token, view)?;
+            good &= self.enter(token, view);
         }
-        if let Some(dispatch) = &definition.dispatch {
-            let word = self.row(token)[dispatch.field as usize];
-            for &view in dispatch.of(word) {
-                self.enter(token, view)?;
-            }
+        match &definition.dispatch {
+            None => good,
+            Some(dispatch) => good & self.enter_dispatched(token, dispatch),
         }
-        Ok(())
+    }
+
+    /// The views that want the value of one field.
+    fn enter_dispatched(&mut self, token: u32, dispatch: &Dispatch) -> bool {
+        let word = self.row(token)[dispatch.field as usize];
+        let views = dispatch.of(word).iter();
+        views.fold(true, |good, &view| good & self.enter(token, view))
     }
 
     /// The token leaves its place; its row stays readable until it is released.
+    #[inline]
     pub(crate) fn take(&mut self, token: u32) {
         let Token { place, nodes, .. } = self.tokens[token as usize];
         if self.counted[place as usize] {
@@ -301,15 +313,15 @@ impl<'n> Marking<'n> {
         Ok(evaluate(code, binding, &mut self.unused_stream)? != 0)
     }
 
-    #[inline]
-    fn enter(&mut self, token: u32, view: u32) -> Result<(), GuardFault> {
+    #[inline(always)]
+    fn enter(&mut self, token: u32, view: u32) -> bool {
         let net = self.net;
         let definition = &net.views[view as usize];
         let transition = definition.transition;
         match self.passes(token, &definition.filter) {
             Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(fault) => return Err(GuardFault { transition, fault }),
+            Ok(false) => return true,
+            Err(fault) => return self.faulted(transition, fault),
         }
         let bucket = match definition.key_kind {
             KeyKind::None => view,
@@ -337,7 +349,15 @@ impl<'n> Marking<'n> {
         if matters || definition.searches {
             self.touch(transition);
         }
-        Ok(())
+        true
+    }
+
+    /// Keeps the first fault of an arrival.
+    #[cold]
+    fn faulted(&mut self, transition: u32, fault: Fault) -> bool {
+        let found = GuardFault { transition, fault };
+        self.guard_fault.get_or_insert(found);
+        false
     }
 
     #[inline(never)]
