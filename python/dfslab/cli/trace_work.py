@@ -160,9 +160,7 @@ def folded(files: Sequence[Path]) -> str:
 def pprof(files: Sequence[Path]) -> bytes:
     """The same for the tools of pprof."""
     found = _existing(files)
-    if _of_jvms(found):
-        raise InputError("--export", "pprof", "is for spans; of JVMs' profiles there is speedscope")
-    return tracing.pprof(found)
+    return trace_export.pprof(profile(files)) if _of_jvms(found) else tracing.pprof(found)
 
 
 def import_traces(
