@@ -116,6 +116,8 @@ def _runs(pid: int) -> bool:
         ({"methods": ["measure", "sequence"]}, "only measure and trace can run it"),
         ({"methods": ["trace"]}, "file_system.access.bed = true"),
         ({"verify": "after"}, "no verification"),
+        ({"cache": "cold"}, "workload.cache = 'cold': is for loads"),
+        ({"think_time": "1 s"}, "is for loads"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path, change, said):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Iterator
 
 from dfslab import _core
 from dfslab.cli import trace_work
@@ -10,7 +12,7 @@ from dfslab.instruments import trace
 from dfslab.instruments.reading import Reading, reading
 from dfslab.report import trace_export
 from dfslab.report.sections.trace import body
-from dfslab.report.trace_export import chrome, export, speedscope
+from dfslab.report.trace_export import chrome, export, pprof, speedscope
 
 
 def node(name, own, children=(), kind="service"):
@@ -109,3 +111,59 @@ def test_a_long_tree_shows_its_longest_calls(tmp_path):
     (one,) = trace.profile([tmp_path / "trace"])["timelines"]
     assert (len(one["calls"]), one["left_out"]) == (100, 401)
     assert min(call["duration_s"] for call in one["calls"]) == 401e-9
+
+
+def fields(told: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """(tag, value) of a protobuf message: numbers, or the bytes of all else."""
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = told[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(told):
+        key = number()
+        size = number()
+        if key & 7 == 2:
+            yield key >> 3, told[at : at + size]
+            at += size
+        else:
+            yield key >> 3, size
+
+
+def numbers(packed: bytes) -> list[int]:
+    return [value for _, value in fields(b"".join(b"\x08" + one for one in _split(packed)))]
+
+
+def _split(packed: bytes) -> Iterator[bytes]:
+    start = 0
+    for place, byte in enumerate(packed):
+        if byte < 0x80:
+            yield packed[start : place + 1]
+            start = place + 1
+
+
+def test_pprof_holds_every_stack_with_its_calls_and_own_time():
+    whole = list(fields(gzip.decompress(pprof(PROFILE))))
+    texts = [value.decode() for tag, value in whole if tag == 6]
+    kinds = [[texts[place] for _, place in fields(value)] for tag, value in whole if tag == 1]
+    assert texts[0] == ""
+    assert kinds == [["calls", "count"], ["time", "nanoseconds"]]
+    names = {one[1]: texts[one[2]] for tag, value in whole if tag == 5
+             for one in [dict(fields(value))]}  # fmt: skip
+    places = {one[1]: names[dict(fields(one[4]))[1]] for tag, value in whole if tag == 4
+              for one in [dict(fields(value))]}  # fmt: skip
+    stacks = {}
+    for tag, value in whole:
+        if tag == 2:
+            one = dict(fields(value))
+            stack = "/".join(places[place] for place in reversed(numbers(one[1])))
+            stacks[stack] = numbers(one[2])
+    assert stacks == {"a": [2, 5000], "a/b": [2, 3000], "a/w": [2, 9000], "c": [2, 1000]}

@@ -129,11 +129,14 @@ class Done:
 
     def tables(self) -> list[Any]:
         """What people see."""
+        tables: list[Any]
         if self.bottlenecks:
-            return [*terminal.bottleneck_tables(self.bottlenecks), *self.notes]
+            timed = [result for result in self.results if result.method == "measure"]
+            tables = [terminal.result_table(timed)] if timed else []
+            return [*tables, *terminal.bottleneck_tables(self.bottlenecks), *self.notes]
         if self.comparison is None:
             return [terminal.result_table(self.results), *self.notes]
-        tables: list[Any] = [terminal.comparison_table(self.comparison, self.methods)]
+        tables = [terminal.comparison_table(self.comparison, self.methods)]
         for title, scores in (
             ("Errors on held-out configurations", self.comparison.held_out),
             ("… of these, reads and writes of 1 MB and more", self._large_files()),

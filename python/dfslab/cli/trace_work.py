@@ -167,7 +167,8 @@ def pprof(files: Sequence[Path], reading: Reading) -> bytes:
     """The same for the tools of pprof."""
     found = _existing(files)
     if not reading.format and _of_jvms(found):
-        raise InputError("--export", "pprof", "is for spans; of JVMs' profiles there is speedscope")
+        reading.refuse_for_sums()
+        return trace_export.pprof(profile(found))
     return tracing.pprof(found, reading.options())
 
 

@@ -1,7 +1,8 @@
-"""Compressed call trees for other viewers: speedscope, and Chrome trace JSON for Perfetto."""
+"""Compressed call trees for other viewers: speedscope, pprof, Chrome trace JSON for Perfetto."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -76,3 +77,50 @@ def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
                        "dur": widths[id(node)] / 1e3, "args": told})  # fmt: skip
     other = {"left_out": left_out, "note": "merged call trees, not a time line"}
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}
+
+
+def pprof(profile: Mapping[str, Any]) -> bytes:
+    """The trees as pprof's profile.proto, compressed as its tools expect: calls and own time."""
+    texts: dict[str, int] = {"": 0}
+
+    def text(word: str) -> int:
+        return texts.setdefault(word, len(texts))
+
+    kinds = b"".join(_field(1, _number(1, text(kind)) + _number(2, text(unit)))
+                     for kind, unit in (("calls", "count"), ("time", "nanoseconds")))  # fmt: skip
+    places: dict[str, int] = {}
+    samples = []
+    for path, node in _walk(profile["roots"]):
+        if node.get("kind") == "detail":
+            continue
+        # A stack is told from its innermost call outwards; identifiers begin at 1.
+        stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path][::-1]
+        values = (node["count"], max(0, node["self_ns"]))
+        packed = _field(1, b"".join(map(_varint, stack))) + _field(
+            2, b"".join(map(_varint, values))
+        )
+        samples.append(_field(2, packed))
+    lines = [
+        _field(4, _number(1, place) + _field(4, _number(1, place))) for place in places.values()
+    ]
+    named = [
+        _field(5, _number(1, place) + _number(2, text(name))) for name, place in places.items()
+    ]
+    table = [_field(6, word.encode()) for word in texts]
+    return gzip.compress(b"".join([kinds, *samples, *lines, *named, *table]), mtime=0)
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def _number(tag: int, value: int) -> bytes:
+    return _varint(tag << 3) + _varint(value)
+
+
+def _field(tag: int, content: bytes) -> bytes:
+    return _varint(tag << 3 | 2) + _varint(len(content)) + content

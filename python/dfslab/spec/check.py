@@ -18,6 +18,8 @@ MEASURING = {"measure", "trace"}
 TIMED = {"components", "petri"}
 # What a run tells a command beside the workload's own keys.
 TOLD = ("uri", "directory", "folder", "seed", "clients")
+# What a scenario says of any load, and a program cannot be told.
+OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "cache", "fsync")
 # Who knows loads that arrive at a rate whoever waits.
 OF_POISSON = frozenset({"sequence"})
 
@@ -93,6 +95,10 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
             "is a program: no faults, no counted calls, no verification, no cluster of clients"
         )
         raise InputError("workload.name", name, allowed)
+    for key in OF_LOADS:
+        value = getattr(scenario.workload, key)
+        if value != type(scenario.workload).model_fields[key].default and value:
+            raise InputError(f"workload.{key}", value, "is for loads; a program decides it itself")
     if "trace" in run.methods and not scenario.file_system.access.bed:
         allowed = "a program's calls are counted on a bed only: file_system.access.bed = true"
         raise InputError("run.methods", "trace", allowed)
