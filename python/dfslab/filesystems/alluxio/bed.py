@@ -66,6 +66,8 @@ class Bed(MountedBed):
     """
 
     SYSTEM = "alluxio"
+    # Memory tiers are small, and each operation takes a client of Alluxio's milliseconds.
+    WARM_UP_FILE_BYTES = 1 << 17
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB", "heap": "384 MiB",
