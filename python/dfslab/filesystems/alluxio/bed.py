@@ -138,6 +138,9 @@ class Bed(MountedBed):
         said = self.ask("webui_workers")
         return None if said is None else len(said.get("normalNodeInfos") or ())
 
+    def disks_read_bytes(self) -> None:
+        """What it stores is in the memory of its workers: only its clients can be cold."""
+
     def shell(self, host: Host, *words: str) -> str:
         """What a command of `alluxio fs` says in a host; BedError when it fails."""
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
