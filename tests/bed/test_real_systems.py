@@ -134,11 +134,10 @@ def test_what_is_written_comes_back(case):
     assert result.complete, result.notes
     assert result.notes == []
     assert result.detail["verified_bytes"] > 0
-    # What lies on a limited disk of a host came off it; others' stores are elsewhere.
-    disks = result.detail["cache"]["disks"]
-    assert disks["asked_bytes"] > 0
-    if known.name in ("glusterfs", "hdfs"):
-        assert disks["read_bytes"] >= 2 * 2**20, disks
+    # What is stored on hosts' disks came off them.
+    if known.name in ("glusterfs", "moosefs", "hdfs"):
+        disks = result.detail["cache"]["disks"]
+        assert disks["read_bytes"] >= disks["asked_bytes"] / 2 > 0, disks
 
 
 def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):

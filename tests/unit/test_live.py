@@ -38,6 +38,8 @@ def test_each_second_is_a_row():
         (101.0, Seen(100, 0, 100_000_000, 2_000_000)),
         (102.0, Seen(400, 3, 700_000_000, 4_000_000)),
         (103.0, Seen(400, 3, 700_000_000, 0)),
+        (104.0, Seen()),  # the next load, which has not begun
+        (105.0, Seen()),
     ]:
         now_s[0] = at_s
         view.watch.seen(seen)
