@@ -1,7 +1,14 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.TestDFSIO;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.ClientProtocol;
 import org.apache.hadoop.hdfs.server.namenode.NNThroughputBenchmark;
 import org.apache.hadoop.util.ToolRunner;
 import org.apache.log4j.AppenderSkeleton;
@@ -25,6 +32,55 @@ public final class HadoopRounds {
     public boolean requiresLayout() {
       return false;
     }
+  }
+
+  /** TestDFSIO's reads of what it wrote, in its own loop but for the status after each call. */
+  private static void read(int files, int transfer) throws Exception {
+    FileSystem system = FileSystem.get(new Configuration());
+    byte[] buffer = new byte[transfer];
+    long bytes = 0;
+    long spent = 0;
+    for (int file = 0; file < files; file++) {
+      FSDataInputStream in = system.open(new Path("/dfsio/io_data/test_io_" + file));
+      long start = System.nanoTime();
+      for (int got = in.read(buffer, 0, transfer); got >= 0; got = in.read(buffer, 0, transfer)) {
+        bytes += got;
+      }
+      in.close();
+      spent += System.nanoTime() - start;
+    }
+    System.out.println("said plain mb/sec: " + bytes / 1048576.0 / (spent / 1e9));
+  }
+
+  /** NNThroughputBenchmark's calls of "open", by as many threads, while nobody spins. */
+  private static void open(int threads, int each) throws Exception {
+    DistributedFileSystem system = (DistributedFileSystem) FileSystem.get(new Configuration());
+    ClientProtocol namenode = system.getClient().getNamenode();
+    boolean made = system.exists(new Path("/plain"));
+    for (int file = 0; file < each && !made; file++) {
+      system.create(new Path("/plain/" + file)).close();
+    }
+    Thread[] working = new Thread[threads];
+    long start = System.nanoTime();
+    for (int thread = 0; thread < threads; thread++) {
+      working[thread] =
+          new Thread(
+              () -> {
+                try {
+                  for (int file = 0; file < each; file++) {
+                    namenode.getBlockLocations("/plain/" + file, 0L, 1 << 20);
+                  }
+                } catch (java.io.IOException failed) {
+                  throw new java.io.UncheckedIOException(failed);
+                }
+              });
+      working[thread].start();
+    }
+    for (Thread thread : working) {
+      thread.join();
+    }
+    double spent = (System.nanoTime() - start) / 1e9;
+    System.out.println("said plain ops per sec: " + threads * each / spent);
   }
 
   /**
@@ -58,8 +114,17 @@ public final class HadoopRounds {
       int code = 0;
       if (round[0].equals("dfsio")) {
         code = ToolRunner.run(conf, new TestDFSIO(), rest);
+      } else if (round[0].equals("read")) {
+        read(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
+      } else if (round[0].equals("open")) {
+        open(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
       } else {
+        // Its main thread asks its workers without a pause whether they are done.
+        ThreadMXBean clock = ManagementFactory.getThreadMXBean();
+        long worked = clock.getCurrentThreadCpuTime();
         NNThroughputBenchmark.runBenchmark(conf, rest);
+        worked = clock.getCurrentThreadCpuTime() - worked;
+        System.out.println("said main thread seconds: " + worked / 1e9);
       }
       System.out.println("done " + code);
     }

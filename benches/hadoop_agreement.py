@@ -43,11 +43,14 @@ HEAP_MIB = 1024
 WHY = {
     "dfsio_write": "bytes by the time in write() and close() of all files; TestDFSIO counts in ms",
     "dfsio_read": "bytes by the time in read() and close() of files just written; TestDFSIO also"
-    " sets a status text after each call",
+    " sets a status text after each call, and a call gives it no more than a packet",
+    "dfsio_read_plain": "beside TestDFSIO's loop in its own Java machine without that text",
     "nn_create": "create and complete, empty files, one connection for all threads; the Java client"
     " beside it makes a stream and a thread for every file, NNThroughputBenchmark only calls",
     "nn_open": "getBlockLocations of empty files, one connection; the Java client beside it makes a"
-    " stream and closes it, NNThroughputBenchmark drops the answer",
+    " stream and closes it, NNThroughputBenchmark drops the answer, and its main thread asks"
+    " without a pause whether the others are done: a processor that they have not",
+    "nn_open_plain": "beside the same calls in its own Java machine, whose main thread waits",
 }
 BAR = 0.10
 # A round takes seconds; who takes minutes will never answer.
@@ -120,6 +123,14 @@ class Peer:
         line += f" -filesPerDir {EACH[kind]}" + (" -close" if kind == "create" else "")
         return self.figure(line, "Ops per sec")
 
+    def plain_read(self) -> float:
+        """MiB/s of TestDFSIO's loop over its files without its status texts."""
+        return self.figure(f"read {FILES} {TRANSFER}", "plain mb/sec")
+
+    def plain_open(self) -> float:
+        """Operations a second of NNThroughputBenchmark's calls by threads that nobody disturbs."""
+        return self.figure(f"open {THREADS} {EACH['open']}", "plain ops per sec")
+
 
 @contextmanager
 def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
@@ -181,8 +192,10 @@ def measured(bed: Bed, folder: Path) -> tuple[dict[str, list[tuple[float, float]
                 lambda: peer.dfsio("write"),
             ),
             "dfsio_read": (lambda: our_dfsio(target, "read"), lambda: peer.dfsio("read")),
+            "dfsio_read_plain": (lambda: our_dfsio(target, "read"), peer.plain_read),
             "nn_create": (lambda: our_namenode(target, "create"), lambda: peer.namenode("create")),
             "nn_open": (lambda: our_namenode(target, "open"), lambda: peer.namenode("open")),
+            "nn_open_plain": (lambda: our_namenode(target, "open"), peer.plain_open),
         }
         seen = in_turns(pairs)
         return seen, {kind: border_s_per_mib(target, kind) for kind in ("write", "read")}
@@ -222,7 +235,8 @@ def agreement(
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         ratio = figures[f"{name}_ratio"] = round(statistics.median(ratios), 4)
         table.add_row(name, *(f"{m:.1f}" for m in medians), f"{ratio:.3f}", spread, WHY[name])
-        if (spent := border.get(name.removeprefix("dfsio_"))) is not None:
+        kind = name.removeprefix("dfsio_").removesuffix("_plain")
+        if (spent := border.get(kind)) is not None:
             without = [1 / (1 / ours - spent) for ours, _ in pairs]
             ratios = [ours / theirs for ours, (_, theirs) in zip(without, pairs, strict=True)]
             ratio = figures[f"{name}_ratio_without_border"] = round(statistics.median(ratios), 4)

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from dfslab import discover
 from dfslab.beds.host import DATA_ADAPTER, Host
+from dfslab.fleet import run
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.models.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.stream import stream_spec
 
 pytestmark = pytest.mark.bed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
@@ -132,6 +134,21 @@ def test_what_is_written_comes_back(case):
     assert result.complete, result.notes
     assert result.notes == []
     assert result.detail["verified_bytes"] > 0
+    # What is stored on hosts' disks came off them.
+    if known.name in ("glusterfs", "moosefs", "hdfs"):
+        disks = result.detail["cache"]["disks"]
+        assert disks["read_bytes"] >= disks["asked_bytes"] / 2 > 0, disks
+
+
+def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
+    known, bed = case
+    if known.name != "glusterfs":
+        pytest.skip("it is the hosts' own")
+    asked = scenario(known, name="sequential_read", file_size="1 MiB", operations_per_client=2)
+    target = {"kind": "posix", "root": "/dev/shm", "drop_caches": "system"}
+    plan = {"stream": stream_spec(asked), "target": target, "run_directory": "dfslab-not-cold"}
+    with access.current() as session, pytest.raises(run.WrongPlan, match="cannot be cold"):
+        run.run_load(plan, session.places(asked))
 
 
 def test_the_client_sends_as_many_copies_as_the_tree_says(case):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from dfslab.cli import shared
 from dfslab.cli.live import LoadView
@@ -12,6 +18,8 @@ from dfslab.fleet import run
 from dfslab.fleet.places import HERE, Place
 from dfslab.fleet.watch import Seen
 from rich.console import Console
+
+DFSLAB = Path(sys.executable).with_name("dfslab")
 
 
 def printed(view: LoadView) -> str:
@@ -30,6 +38,8 @@ def test_each_second_is_a_row():
         (101.0, Seen(100, 0, 100_000_000, 2_000_000)),
         (102.0, Seen(400, 3, 700_000_000, 4_000_000)),
         (103.0, Seen(400, 3, 700_000_000, 0)),
+        (104.0, Seen()),  # the next load, which has not begun
+        (105.0, Seen()),
     ]:
         now_s[0] = at_s
         view.watch.seen(seen)
@@ -79,3 +89,42 @@ def test_programs_and_pipes_see_nothing_of_it(monkeypatch):
         monkeypatch.setattr(shared.terminal, "console", lambda _, chosen=console: chosen)
         watched = shared.with_progress(as_json, lambda report: report.watch is not None)
         assert watched == (is_terminal and not as_json), json.dumps([as_json, is_terminal])
+
+
+SCENARIO = """
+schema = 1
+name = "live"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+[workload]
+name = "metadata"
+operation = "stat"
+arrival = "even"
+rate = "100 1/s"
+operations_per_client = 250
+[run]
+methods = ["measure"]
+repetitions = 1
+"""
+
+
+def test_a_terminal_shows_the_seconds_of_a_real_run(tmp_path):
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    mine, theirs = os.openpty()
+    with subprocess.Popen(
+        [DFSLAB, "measure", "scenario.toml"], cwd=tmp_path, stdin=theirs, stdout=theirs,
+        stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    ) as child:  # fmt: skip
+        os.close(theirs)
+        said = b""
+        # A terminal whose last program has gone fails.
+        with suppress(OSError):
+            while block := os.read(mine, 1 << 16):
+                said += block
+        os.close(mine)
+    assert child.returncode == 0, said
+    # Where the second begins, the operations in it, their mean and longest time, errors.
+    assert re.search(rb"\b1 +1?\d\d +[\d.]+ .?s +[\d.]+ .?s +0\b", said), said

@@ -44,6 +44,9 @@ class LoadView:
         self._before, self._longest_ns = Seen(), 0
 
     def _seen(self, seen: Seen) -> None:
+        if seen.done < self._before.done:
+            # The next load is being prepared; its own table begins when it does.
+            self._start_s = 0.0
         self._longest_ns = max(self._longest_ns, seen.latency_ns_max)
         now_s = self._clock()
         past_s = now_s - self._told_s

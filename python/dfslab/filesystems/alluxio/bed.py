@@ -68,6 +68,8 @@ class Bed(MountedBed):
     SYSTEM = "alluxio"
     # What makes every process count its calls, and tell them often enough to be waited for.
     TRACED: ClassVar = {"trace": True, "trace_interval": "1 s"}
+    # Memory tiers are small, and each operation takes a client of Alluxio's milliseconds.
+    WARM_UP_FILE_BYTES = 1 << 17
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB", "heap": "384 MiB",
@@ -137,6 +139,9 @@ class Bed(MountedBed):
         """
         said = self.ask("webui_workers")
         return None if said is None else len(said.get("normalNodeInfos") or ())
+
+    def disks_read_bytes(self) -> None:
+        """What it stores is in the memory of its workers: only its clients can be cold."""
 
     def shell(self, host: Host, *words: str) -> str:
         """What a command of `alluxio fs` says in a host; BedError when it fails."""

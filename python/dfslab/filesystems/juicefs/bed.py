@@ -93,6 +93,9 @@ class Bed(MountedBed):
     def _database(self) -> str:
         return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
 
+    def disks_read_bytes(self) -> None:
+        """Objects are in the memory of their stores: only clients can be cold."""
+
     def _start_redis(self, name: str, host: Host) -> None:
         words = ["redis-server", "--bind", host.address, "--port", str(PORT), "--save", "",
                  "--appendonly", "no", "--protected-mode", "no", "--dir", str(host.disk),
