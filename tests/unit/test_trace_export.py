@@ -12,6 +12,7 @@ from dfslab.instruments import trace
 from dfslab.instruments.reading import Reading, reading
 from dfslab.report import trace_export
 from dfslab.report.sections.trace import body
+from dfslab.report.timeline import TITLE
 from dfslab.report.trace_export import chrome, export, pprof, speedscope
 
 
@@ -99,8 +100,8 @@ def test_the_slowest_tree_is_shown_in_time(tmp_path):
     assert calls == [("write", 0, 0, 9004e-9), ("block", 1, 10e-9, 7990e-9),
                      ("disk", 2, 20e-9, 4980e-9)]  # fmt: skip
     page = str(body(trace.profile([tmp_path / "trace"])))
-    assert "Slowest call trees in time" in page
-    assert "--at:0.22%;--end:55.53%" in page
+    assert TITLE in page
+    assert "left:0.222%;width:55.309%" in page
 
 
 def test_a_long_tree_shows_its_longest_calls(tmp_path):

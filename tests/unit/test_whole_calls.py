@@ -10,6 +10,7 @@ import pytest
 from dfslab.cli import trace_work
 from dfslab.instruments.whole_calls import MOST_SPANS, beside, whole_calls
 from dfslab.report import page
+from dfslab.report.timeline import TITLE
 
 MS = 1_000_000
 
@@ -46,12 +47,12 @@ def written(path: Path, what: Any) -> Path:
 
 def test_spans_are_in_the_order_of_their_calls_with_times_from_its_start(tmp_path):
     (one,) = whole_calls([written(tmp_path / "a.json", document(*WRITE))])
-    assert (one["name"], one["service"], one["cause"]) == ("write", "client", "client:put")
-    assert one["took_ns"] == 100 * MS
-    rows = [(row["name"], row["depth"], row["start_ns"] // MS, row["took_ns"] // MS)
-            for row in one["spans"]]  # fmt: skip
-    assert rows == [("write", 0, 0, 100), ("open", 1, 5, 50), ("rpc", 2, 6, 20),
-                    ("close", 1, 60, 40)]  # fmt: skip
+    assert (one["name"], one["cause"], one["duration_s"]) == ("write", "client:put", 0.1)
+    rows = [(row["name"], row["about"], row["depth"], row["start_s"], row["duration_s"], row["wait"])
+            for row in one["calls"]]  # fmt: skip
+    assert rows == [("write", "/f", 0, 0, 0.1, False), ("open", "", 1, 0.005, 0.05, False),
+                    ("rpc", "", 2, 0.006, 0.02, True), ("close", "/f", 1, 0.06, 0.04, True)]  # fmt: skip
+    assert {row["place"] for row in one["calls"]} == {"client"}
     assert one["left_out"] == 0
 
 
@@ -61,7 +62,7 @@ def test_the_slowest_of_a_kind_is_kept_and_the_rest_of_a_long_one_counted(tmp_pa
     quick = [{**one, "traceId": "2" * 32} for one in (span(1, 0, "write", 0, 7),)]
     second = written(tmp_path / "b.json", document(*quick, span(9, 0, "read", 0, 8, trace="3")))
     found = whole_calls([second, first])
-    assert [(one["name"], one["took_ns"] // MS) for one in found] == [("write", 100), ("read", 8)]
+    assert [(one["name"], one["duration_s"]) for one in found] == [("write", 0.1), ("read", 0.008)]
     assert found[0]["left_out"] == len(WRITE) + len(many) - MOST_SPANS
 
 
@@ -92,7 +93,7 @@ def test_the_report_of_a_trace_draws_them(tmp_path):
     path = written(tmp_path / "a.json", document(*WRITE, span(9, 1, hostile, 1, 1)))
     profile = trace_work.profile([path])
     text = page.render_trace(profile, "Trace", "a trace")
-    section = text[text.index("Whole calls") : text.index("Steps by self time")]
+    section = text[text.index(TITLE) : text.index("Steps by self time")]
     assert section.count('role="row"') == 5
     assert "left:60.000%;width:40.000%" in section
     assert 'class="wait"' in section

@@ -109,8 +109,7 @@ def profile(
     if reading.format or not _of_jvms(found):
         if scheduler:
             return tracing.spread(found, scheduler, reading.options())
-        spans = tracing.profile(found, reading.options())
-        return {**spans, "whole_calls": _whole_calls(found)}
+        return tracing.profile(found, reading.options())
     reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else _profiles(found)
     top = callprofile.merge(read)
@@ -123,11 +122,7 @@ def profile(
         # As paths name it: a role, or one process of several.
         runnable_ns[file.service] += file.processor_ns + file.starved_ns
     return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, runnable_ns),
-            "whole_calls": _whole_calls(found)}  # fmt: skip
-
-
-def _whole_calls(files: Sequence[Path]) -> list[dict[str, Any]]:
-    return whole_calls.whole_calls(whole_calls.beside(files))
+            "timelines": whole_calls.whole_calls(whole_calls.beside(found))}  # fmt: skip
 
 
 def against(

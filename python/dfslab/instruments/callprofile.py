@@ -24,6 +24,7 @@ MOST_RANKED = 1000
 MOST_DEPTH = 300
 KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail")
 WORK = ("service", "disk")
+WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 SUMMED = ("count", "timed", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
 WRITTEN_LIMIT_S = 30.0
 # A profile that is written this soon after it was asked for may have been begun before.

@@ -1,7 +1,4 @@
-"""The slowest whole calls of a trace, span by span: what traced JVMs keep beside their sums.
-
-Read from OTLP in JSON: of a profile the `.otlp.json` beside it, of a trace the file itself.
-"""
+"""The slowest whole calls of traced JVMs, which keep them, with their arguments, beside sums."""
 
 from __future__ import annotations
 
@@ -11,38 +8,36 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dfslab.instruments.callprofile import SUFFIX
+from dfslab.instruments.callprofile import SUFFIX, WAITS
 
 EXEMPLARS = ".otlp.json"
 MOST_CALLS, MOST_SPANS = 6, 200
-# A larger trace is read for its sums alone.
-MOST_BYTES = 64 << 20
 
 
 def whole_calls(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """The slowest whole call of each kind, slowest first; what is left out of each is counted.
 
-    Each has `name`, `service`, `cause`, `took_ns`, `left_out` and `spans`: rows in the order of
-    their calls with `name`, `kind`, `about`, `depth`, `start_ns` (from the call's own), `took_ns`,
-    `error`.
+    As the `timelines` of spans: each has `name`, `duration_s`, `left_out` and `calls`, in their
+    order, with `name`, `place`, `about`, `depth`, `start_s` (after the first), `duration_s`,
+    `wait`, `error`; and `cause`, the path in another process that it was done for.
     """
     slowest: dict[tuple[str, str], dict[str, Any]] = {}
     for path in paths:
         for one in _of(path):
-            key = (one["service"], one["name"])
+            key = (one["place"], one["name"])
             if key not in slowest or slowest[key]["took_ns"] < one["took_ns"]:
                 slowest[key] = one
     ranked = sorted(slowest.values(), key=lambda one: (-one["took_ns"], one["name"]))
-    return [{**one, **_rows(one["spans"])} for one in ranked[:MOST_CALLS]]
+    return [_shown(one) for one in ranked[:MOST_CALLS]]
 
 
 def beside(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files that hold whole calls, of profiles and traces."""
+    """The files that hold whole calls of profiles."""
     for path in paths:
         if path.name.endswith(SUFFIX):
             path = path.with_name(path.name.removesuffix(SUFFIX) + EXEMPLARS)
-        if path.suffix == ".json" and path.is_file() and path.stat().st_size <= MOST_BYTES:
-            yield path
+            if path.is_file():
+                yield path
 
 
 def _of(path: Path) -> list[dict[str, Any]]:
@@ -79,7 +74,7 @@ def _trees(spans: list[dict[str, Any]], service: str) -> Iterator[dict[str, Any]
             # Popped, so that two spans that name each other end.
             inside = below.pop(span["id"], [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
-        yield {"name": root["name"], "service": service, "cause": root["cause"],
+        yield {"name": root["name"], "place": service, "cause": root["cause"],
                "took_ns": root["took_ns"], "spans": found}  # fmt: skip
 
 
@@ -100,10 +95,12 @@ def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rows(spans: list[dict[str, Any]]) -> dict[str, Any]:
-    """What is drawn of a call: times from its own start."""
-    start_ns = spans[0]["start_ns"]
-    keys = ("name", "kind", "about", "depth", "took_ns", "error")
-    rows = [{**{key: span[key] for key in keys}, "start_ns": span["start_ns"] - start_ns}
-            for span in spans[:MOST_SPANS]]  # fmt: skip
-    return {"spans": rows, "left_out": len(spans) - len(rows)}
+def _shown(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """What is drawn of a call: times from its own start, in seconds."""
+    spans = tree["spans"]
+    calls = [{"name": span["name"], "place": tree["place"], "about": span["about"],
+              "depth": span["depth"], "start_s": (span["start_ns"] - spans[0]["start_ns"]) / 1e9,
+              "duration_s": span["took_ns"] / 1e9, "wait": span["kind"] in WAITS,
+              "error": span["error"]} for span in spans[:MOST_SPANS]]  # fmt: skip
+    return {"name": tree["name"], "cause": tree["cause"], "duration_s": tree["took_ns"] / 1e9,
+            "left_out": len(spans) - len(calls), "calls": calls}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whole calls as time lines: a row for each span, its bar where it lay in the call's time."""
+"""Whole calls as time lines: a row for each call, its bar where it lay in the whole one's time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from dfslab.report.table import folded, note, seconds
 
+TITLE = "Slowest calls in time"
 NOTE = (
-    "The slowest whole call of each kind, from left to right as time passed; amber waits, a red "
-    "edge failed. What other processes did for it is under their own calls of the same cause."
+    "Of each kind the slowest whole call that was kept, from left to right as time passed; amber "
+    "waits, a red edge failed. What other JVMs did for it is under their own calls of that cause."
 )
-WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 DEEPEST = 12
 
 
@@ -23,33 +23,38 @@ def timelines(calls: Sequence[Mapping[str, Any]]) -> Markup:
         return Markup("")
     drawn = [folded(_title(call), _timeline(call), opened=not number)
              for number, call in enumerate(calls)]  # fmt: skip
-    return Markup("<h3>Whole calls</h3>") + note(NOTE) + Markup("").join(drawn)
+    return Markup("<h3>{}</h3>").format(TITLE) + note(NOTE) + Markup("").join(drawn)
 
 
-def _title(call: Mapping[str, Any]) -> str:
-    about = call["spans"][0]["about"]
-    under = f", under {call['cause']}" if call["cause"] else ""
-    return (f"{call['service']}: {call['name']}{f' {about}' if about else ''}, "
-            f"{seconds(call['took_ns'] / 1e9)}{under}")  # fmt: skip
+def _title(whole: Mapping[str, Any]) -> str:
+    top = whole["calls"][0]
+    about = f" {top['about']}" if top.get("about") else ""
+    under = f", under {whole['cause']}" if whole.get("cause") else ""
+    trace = f", trace {whole['trace_id']}" if whole.get("trace_id") else ""
+    where = f"{top['place']}: " if top["place"] else ""
+    return f"{where}{_name(whole)}{about}, {seconds(whole['duration_s'])}{under}{trace}"
 
 
-def _timeline(call: Mapping[str, Any]) -> Markup:
-    whole_ns = max(1, call["took_ns"])
-    rows = Markup("\n").join(_row(span, whole_ns) for span in call["spans"])
-    more = note(f"{call['left_out']:,} more spans.") if call["left_out"] else Markup("")
+def _name(call: Mapping[str, Any]) -> str:
+    return call["name"] or "(unnamed)"
+
+
+def _timeline(whole: Mapping[str, Any]) -> Markup:
+    whole_s = whole["duration_s"] or 1e-9
+    rows = Markup("\n").join(_row(call, whole_s) for call in whole["calls"])
+    more = note(f"{whole['left_out']:,} more calls.") if whole["left_out"] else Markup("")
     return Markup('<div class="timeline" role="table">{}</div>').format(rows) + more
 
 
-def _row(span: Mapping[str, Any], whole_ns: int) -> Markup:
-    left = min(1.0, max(0.0, span["start_ns"] / whole_ns))
-    width = min(1.0 - left, span["took_ns"] / whole_ns)
-    kind = "wait" if span["kind"] in WAITS else "work"
-    told = f"{span['name']} ({span['kind']}) {span['about']}".strip()
+def _row(call: Mapping[str, Any], whole_s: float) -> Markup:
+    left = min(1.0, max(0.0, call["start_s"] / whole_s))
+    width = min(1.0 - left, call["duration_s"] / whole_s)
+    told = " ".join(word for word in (_name(call), call["place"], call.get("about")) if word)
     return Markup(
         '<div role="row" title="{}"><span style="padding-left:{}em">{}</span><i>'
         '<b class="{}{}" style="left:{}%;width:{}%"></b></i><small>{}</small></div>'
     ).format(
-        told, f"{min(DEEPEST, span['depth']) * 0.8:g}", span["name"], kind,
-        " failed" if span["error"] else "", f"{left * 100:.3f}", f"{width * 100:.3f}",
-        seconds(span["took_ns"] / 1e9),
+        told, f"{min(DEEPEST, call['depth']) * 0.8:g}", _name(call),
+        "wait" if call["wait"] else "work", " failed" if call["error"] else "",
+        f"{left * 100:.3f}", f"{width * 100:.3f}", seconds(call["duration_s"]),
     )  # fmt: skip

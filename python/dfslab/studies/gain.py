@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dfslab.instruments.callprofile import Node
+from dfslab.instruments.callprofile import WAITS, Node
 
 FACTOR = 2.0
 MOST_STEPS = 200
-WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 # An interval wider than this share of its upper end, and than this share of all time, cannot tell.
 WIDE = 0.6
 NOTABLE = 0.02

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dfslab.instruments.callprofile import Node
+from dfslab.instruments.callprofile import WAITS, Node
 from dfslab.studies import gain
 
 FACTOR = 2.0
@@ -118,7 +118,7 @@ def _own_time(place: gain.Place, seen: Parts) -> None:
     elif node.kind == "blocked" and servers and node.served_ns <= node.self_ns:
         _add(seen.calls_ns, servers[0], node.self_ns)
         _add(seen.served_ns, servers[0], node.served_ns)
-    elif node.kind in gain.WAITS:
+    elif node.kind in WAITS:
         seen.waited_ns += node.self_ns
     else:
         _add(seen.client_ns, place.path.partition(":")[0], max(0, node.own_ns))

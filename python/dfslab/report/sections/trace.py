@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup
@@ -30,10 +30,6 @@ PARTS = (
 CLOCKS = (
     "A call between hosts lies inside the call that caused it. Where most such calls contradict a "
     "clock, its host's spans are shown set back to the middle of what they allow."
-)
-SLOWEST = (
-    "Of the kinds of trees with most time, the slowest one each, of those sampled; calls stand "
-    "below the call that made them."
 )
 RETRIED = (
     "Attempts that failed are places of their own, so that callers keep the shape that they have "
@@ -67,14 +63,12 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
                   _changes(compared)]  # fmt: skip
     parts += [Markup("<h3>Call trees</h3>"), note(NOTE),
               flame(profile["roots"], "call trees by time"),
-              timelines(profile.get("whole_calls") or ())]  # fmt: skip
+              timelines(profile.get("timelines") or ())]  # fmt: skip
     parts += [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile["ranking"])]
     if profile.get("waits"):
         parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"),
                   _steps(profile["waits"])]  # fmt: skip
     parts += [_repeats(profile)]
-    if profile.get("timelines"):
-        parts += [_timelines(profile["timelines"])]
     if profile.get("clocks"):
         parts += [Markup("<h3>Clocks</h3>"), note(CLOCKS), _clocks(profile["clocks"])]
     return Markup("").join(parts)
@@ -93,36 +87,6 @@ def _repeats(profile: Mapping[str, Any]) -> Markup:
                  for path, *counts in repeated[:MOST_ROWS]]  # fmt: skip
         text += folded(repeats.LOOPS, note(LOOPED) + table(repeats.LOOP_HEAD, shown))
     return text
-
-
-def _timelines(timelines: Sequence[Mapping[str, Any]]) -> Markup:
-    """The slowest tree of each kind, call by call, as it was in time."""
-    text = Markup("<h3>Slowest call trees in time</h3>") + note(SLOWEST)
-    for one in timelines:
-        whole_s = one["duration_s"]
-        rows = [
-            ["\u2003" * call["depth"] + (call["name"] or "(unnamed)"), call["place"],
-             ", ".join(word for word in ("wait", "error") if call[word]),
-             _signed_seconds(round(call["start_s"] * 1e9)), seconds(call["duration_s"]),
-             _when(call["start_s"], call["duration_s"], whole_s)]
-            for call in one["calls"]
-        ]  # fmt: skip
-        head = ["call", "where", "", "after", "took", f"in {seconds(whole_s)}"]
-        left_out = f"; {one['left_out']:,} shorter calls are not shown" if one["left_out"] else ""
-        title = f"{one['name'] or '(unnamed)'}, {seconds(whole_s)}, trace {one['trace_id']}"
-        text += folded(title + left_out, table(head, rows, texts=3))
-    return text
-
-
-def _when(start_s: float, duration_s: float, whole_s: float) -> Markup:
-    """A cell with a bar from a call's beginning to its end."""
-    ends = [100 * min(max(at / whole_s, 0.0), 1.0) if whole_s else 0.0
-            for at in (start_s, start_s + duration_s)]  # fmt: skip
-    # What is too short to be seen is still a line.
-    end = max(ends[1], min(ends[0] + 0.3, 100))
-    return Markup('<td class="when" style="--at:{}%;--end:{}%"></td>').format(
-        f"{ends[0]:.2f}", f"{end:.2f}"
-    )
 
 
 def _clocks(clocks: list[dict[str, Any]]) -> Markup:
