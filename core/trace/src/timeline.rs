@@ -62,9 +62,12 @@ pub fn timelines(sample: &Forest, options: &Options) -> Vec<Timeline> {
     slowest_of_each(&chosen, &sample.texts)
 }
 
+/// Of the trees of one name: all time in nanoseconds, how slow the slowest is (with what decides
+/// between equals), and where it stands.
+type Kind = (u128, (u64, u128, u64), u32);
+
 fn slowest_of_each(forest: &Forest, texts: &Texts) -> Vec<Timeline> {
-    // By name: all time, and the slowest root with what decides between equals.
-    let mut kinds: BTreeMap<&str, (u128, (u64, u128, u64), u32)> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Kind> = BTreeMap::new();
     for (node, span) in (0u32..).zip(&forest.spans) {
         if forest.parents[node as usize] != NONE {
             continue;

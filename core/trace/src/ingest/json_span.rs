@@ -454,7 +454,7 @@ fn eight_hexadecimal(word: u64) -> Option<u32> {
     // With no high bit set, adding what is missing to 0x80 marks each byte that is at least so much.
     let at_least = |bytes: u64, least: u8| bytes.wrapping_add(LOW * u64::from(0x80 - least));
     let digit = at_least(word, b'0') & !at_least(word, b'9' + 1);
-    let lower = word | LOW * 0x20;
+    let lower = word | (LOW * 0x20);
     let letter = at_least(lower, b'a') & !at_least(lower, b'f' + 1);
     if word & HIGH != 0 || (digit | letter) & HIGH != HIGH {
         return None;
