@@ -48,10 +48,11 @@ def written(path: Path, what: Any) -> Path:
 def test_spans_are_in_the_order_of_their_calls_with_times_from_its_start(tmp_path):
     (one,) = whole_calls([written(tmp_path / "a.json", document(*WRITE))])
     assert (one["name"], one["cause"], one["duration_s"]) == ("write", "client:put", 0.1)
-    rows = [(row["name"], row["about"], row["depth"], row["start_s"], row["duration_s"], row["wait"])
-            for row in one["calls"]]  # fmt: skip
+    keys = ("name", "about", "depth", "start_s", "duration_s", "wait")
+    rows = [tuple(row[key] for key in keys) for row in one["calls"]]
     assert rows == [("write", "/f", 0, 0, 0.1, False), ("open", "", 1, 0.005, 0.05, False),
-                    ("rpc", "", 2, 0.006, 0.02, True), ("close", "/f", 1, 0.06, 0.04, True)]  # fmt: skip
+                    ("rpc", "", 2, 0.006, 0.02, True),
+                    ("close", "/f", 1, 0.06, 0.04, True)]  # fmt: skip
     assert {row["place"] for row in one["calls"]} == {"client"}
     assert one["left_out"] == 0
 
