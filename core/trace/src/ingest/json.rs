@@ -5,7 +5,8 @@
 
 use serde::de::{Deserialize, Deserializer};
 
-use super::json_span::{from_hexadecimal, usual_span, UsualSpan};
+use super::digits::from_hexadecimal;
+use super::json_span::{usual_span, UsualSpan};
 use super::json_values::{IsError, Nanoseconds, Text};
 use super::picked::Picked;
 use super::source::{Failure, Source};

@@ -1,6 +1,7 @@
 //! Trace files in, spans out; a file's format is recognised by its content, never by its name.
 
 mod ceph;
+mod digits;
 mod foreign;
 mod gathered;
 mod json;
@@ -103,8 +104,8 @@ enum FormReader {
 }
 
 impl<'r> Reader<'r> {
-    /// Opens a file of a format, or recognises it where none is named. If it ends in the middle of something, what is
-    /// whole is kept and the rest counted: recorders are killed, and disks run full.
+    /// Opens a file of a format, or recognises it where none is named. If it ends in the middle of
+    /// something, what is whole is kept and the rest counted: recorders are killed, disks run full.
     pub fn open(path: &Path, format: Option<InputFormat>) -> Result<Reader<'static>> {
         let file =
             File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
