@@ -79,7 +79,7 @@ def traced(point: Point, repetition: int, session: access.Session) -> Result:
 
     took_s, words = _run(point, repetition, session, folder, begin)
     after = callprofile.await_written(session.bed.profiles)
-    for old in folder.glob(f"*{callprofile.SUFFIX}"):
+    for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
         old.unlink()
     for name, file in after.items():
         told = callprofile.since(before[name], file) if name in before else file
