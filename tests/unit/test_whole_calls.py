@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from dfslab.cli import trace_work
-from dfslab.instruments.whole_calls import MOST_SPANS, beside, whole_calls
+from dfslab.instruments.whole_calls import MOST_SPANS, beside, later_than, whole_calls
 from dfslab.report import page
 from dfslab.report.timeline import TITLE
 
@@ -81,6 +81,12 @@ def test_another_form_has_none(tmp_path, text):
 def test_spans_that_name_each_other_end(tmp_path):
     loop = document(span(1, 2, "a", 0, 1), span(2, 1, "b", 0, 1), span(3, 0, "c", 0, 1))
     assert [one["name"] for one in whole_calls([written(tmp_path / "a.json", loop)])] == ["c"]
+
+
+def test_those_of_before_are_left_out(tmp_path):
+    path = written(tmp_path / "a.json", document(*WRITE, span(9, 0, "read", 200, 8, trace="3")))
+    path.write_text(later_than(path, 10**18 + 150 * MS))
+    assert [one["name"] for one in whole_calls([path])] == ["read"]
 
 
 def test_those_of_a_profile_are_beside_it(tmp_path):

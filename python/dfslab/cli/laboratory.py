@@ -247,7 +247,9 @@ def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Repo
     traces = sorted((folder / "traces").glob("*.otlp"))
     if traces:
         done.trace = tracing.profile(traces)
-    done.bottlenecks = bottlenecks.bottlenecks(results, folder / "traces")
+    places = {point.id: place for place, point in enumerate(scenario.points())}
+    in_order = sorted(results, key=lambda result: places.get(result.point_id, len(places)))
+    done.bottlenecks = bottlenecks.bottlenecks(in_order, folder / "traces")
     if done.bottlenecks:
         done.trace = trace_work.profile(bottlenecks.profiles(results, folder / "traces"))
     return done

@@ -18,7 +18,7 @@ from dfslab.beds.daemon import tied_to_owner
 from dfslab.beds.errors import last_lines
 from dfslab.instruments import access, callprofile
 from dfslab.instruments.warm_up import warm_up, where
-from dfslab.instruments.whole_calls import EXEMPLARS
+from dfslab.instruments.whole_calls import EXEMPLARS, later_than
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import TOLD
@@ -70,22 +70,26 @@ def traced(point: Point, repetition: int, session: access.Session) -> Result:
     folder = folder / point.id
     folder.mkdir(parents=True, exist_ok=True)
     before: dict[str, callprofile.File] = {}
+    began_unix_ns = 0
 
     def begin() -> None:
+        nonlocal began_unix_ns
         before.update(callprofile.await_written(session.bed.profiles))
+        began_unix_ns = time.time_ns()
 
     took_s, words = _run(point, repetition, session, folder, begin)
     after = callprofile.await_written(session.bed.profiles)
-    for old in folder.glob(f"*{callprofile.SUFFIX}"):
+    for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
         old.unlink()
     for name, file in after.items():
         told = callprofile.since(before[name], file) if name in before else file
-        if any(row.count for row in told.nodes):
-            (folder / name).write_text(callprofile.written(told), encoding="utf-8")
-        # Whole calls of a process that lived before may be from before.
+        if not any(row.count for row in told.nodes):
+            continue
+        (folder / name).write_text(callprofile.written(told), encoding="utf-8")
         kept = session.bed.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
-        if name not in before and file.last and kept.is_file():
-            shutil.copyfile(kept, folder / kept.name)
+        # Daemons write theirs seldom; a program's own processes, at their end.
+        if file.last and kept.is_file():
+            (folder / kept.name).write_text(later_than(kept, began_unix_ns), encoding="utf-8")
     detail = {"command": words, "profiles": folder.name}
     return _result("trace", point, repetition, session, took_s, detail)
 

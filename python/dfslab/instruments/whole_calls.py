@@ -40,6 +40,16 @@ def beside(paths: Iterable[Path]) -> Iterator[Path]:
                 yield path
 
 
+def later_than(path: Path, unix_ns: int) -> str:
+    """The text of an agent's file with the spans that began after a time only."""
+    document = json.loads(path.read_bytes())
+    for resource in document["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            scope["spans"] = [span for span in scope["spans"]
+                              if int(span["startTimeUnixNano"]) >= unix_ns]  # fmt: skip
+    return json.dumps(document)
+
+
 def _of(path: Path) -> list[dict[str, Any]]:
     """Every call of a file that nothing else in the file caused; none of a file in another form.
 
