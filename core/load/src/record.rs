@@ -134,7 +134,7 @@ impl Part {
     }
 
     /// An operation was counted; what it was beside its kind.
-    #[inline]
+    #[inline(always)]
     fn ended(&mut self, kind: OperationKind, intended: Option<u64>, (start, end): (u64, u64)) {
         let mut latency = end - start;
         if let Some(intended) = intended {

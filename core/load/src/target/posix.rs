@@ -129,6 +129,7 @@ impl Factory for PosixFactory {
         Ok(Box::new(Posix {
             place: self.directory.clone(),
             directory: None,
+            at: -1,
             options: self.options,
             path: CPath::default(),
             other: CPath::default(),
@@ -156,15 +157,18 @@ impl Factory for PosixFactory {
 struct Posix {
     place: PathBuf,
     directory: Option<OwnedFd>,
+    /// Where paths begin: the directory, by its descriptor or because the thread is there.
+    at: i32,
     options: Options,
     path: CPath,
     other: CPath,
 }
 
 impl Posix {
+    #[inline]
     fn at(&self) -> i32 {
-        let directory = self.directory.as_ref();
-        directory.expect("settled before it is used").as_raw_fd()
+        debug_assert!(self.directory.is_some(), "settled before it is used");
+        self.at
     }
 
     fn opened(&mut self, operation: &'static str, path: &str, flags: i32) -> Result<Box<dyn File>> {
@@ -177,17 +181,19 @@ impl Posix {
         let mapped = self.options.mmap && flags & (libc::O_CREAT | libc::O_APPEND) == 0;
         let (at, name) = (self.at(), self.path.set(path));
         // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        let code = unsafe { libc::openat(at, name, flags, FILE_MODE) };
+        let code = unsafe { calls::open_at(at, name, flags, FILE_MODE) };
         let descriptor = checked(operation, path, code)?;
         let writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
         Ok(PosixFile::new(descriptor, mapped, writable))
     }
 
-    /// A path from the root on, for calls that do not take a directory.
+    /// A path for calls that do not take a directory.
     fn through_descriptor(&mut self, path: &str) -> *const libc::c_char {
         // This thread's descriptors are not those of the process.
-        let absolute = format!("/proc/thread-self/fd/{}/{path}", self.at());
-        self.path.set(&absolute)
+        match self.at() {
+            libc::AT_FDCWD => self.path.set(path),
+            at => self.path.set(&format!("/proc/thread-self/fd/{at}/{path}")),
+        }
     }
 }
 
@@ -200,7 +206,12 @@ impl Target for Posix {
             .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
             .open(&self.place)
             .map_err(|error| Error::io("open", &shown, &error))?;
-        self.directory = Some(OwnedFd::from(opened));
+        let directory = OwnedFd::from(opened);
+        self.at = match calls::take_own_place(directory.as_raw_fd()) {
+            true => libc::AT_FDCWD,
+            false => directory.as_raw_fd(),
+        };
+        self.directory = Some(directory);
         Ok(())
     }
 

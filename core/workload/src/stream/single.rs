@@ -85,8 +85,9 @@ impl Singles {
 }
 
 impl Stream<'_> {
-    /// The next operation of a phase of single transfers: None in any other.
-    #[inline]
+    /// The next operation of a phase of single transfers: None in any other. Called, it would go by
+    /// way of memory, where a copy that is wider than what was written last waits for it.
+    #[inline(always)]
     pub(super) fn next_single(&mut self) -> Option<Operation> {
         let singles = self.singles.as_ref().filter(|_| self.left > 0)?;
         let at = self.keyed.at(self.index);

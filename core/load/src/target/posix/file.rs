@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::calls::{checked, failed, stuck};
+use super::calls::{self, checked, failed, stuck};
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
@@ -155,11 +155,8 @@ impl File for PosixFile {
         }
         let mut filled = 0;
         while filled < buffer.len() {
-            let rest = &mut buffer[filled..];
-            let (data, length) = (rest.as_mut_ptr(), rest.len());
             let at = offset + filled as u64;
-            // SAFETY: as in `read`.
-            match unsafe { libc::pread64(self.descriptor, data.cast(), length, at as i64) } {
+            match calls::read_at(self.descriptor, &mut buffer[filled..], at) {
                 -1 => return Err(failed("read", "")),
                 0 => break,
                 got => filled += got as usize,
@@ -193,11 +190,8 @@ impl File for PosixFile {
         }
         let mut done = 0;
         while done < bytes.len() {
-            let left = &bytes[done..];
-            let at = (offset + done as u64) as i64;
-            let (data, length) = (left.as_ptr(), left.len());
-            // SAFETY: as in `write`.
-            match unsafe { libc::pwrite64(self.descriptor, data.cast(), length, at) } {
+            let at = offset + done as u64;
+            match calls::write_at(self.descriptor, &bytes[done..], at) {
                 -1 => return Err(failed("write", "")),
                 0 => return Err(stuck("write")),
                 taken => done += taken as usize,
@@ -228,6 +222,6 @@ impl File for PosixFile {
         let descriptor = std::mem::replace(&mut self.descriptor, -1);
         // SAFETY: the descriptor was just given up and is closed once, here; some file systems
         // report only now that writing failed.
-        checked("close", "", unsafe { libc::close(descriptor) }).map(drop)
+        checked("close", "", unsafe { calls::close(descriptor) }).map(drop)
     }
 }
