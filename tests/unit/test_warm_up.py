@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from dfslab.instruments import measure
+from dfslab.instruments import warm_up as warming
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
@@ -14,7 +14,7 @@ from dfslab.spec.scenario import Scenario
 def given(monkeypatch):
     """The plans that a fresh bed would have been given."""
     plans = []
-    monkeypatch.setattr(measure.fleet, "run_load", lambda plan, *more: plans.append(plan))
+    monkeypatch.setattr(warming.fleet, "run_load", lambda plan, *more: plans.append(plan))
     return plans
 
 
@@ -26,20 +26,20 @@ def warm_up(**run):
         "workload": {"name": "sequential_read"}, "run": run,
     }).points()  # fmt: skip
     session = SimpleNamespace(bed=None, progress=None, notify=print, places=lambda scenario: [])
-    measure._warm_up(point, {"kind": "hdfs"}, session)
+    warming.warm_up(point, {"kind": "hdfs"}, session)
 
 
 def test_a_fresh_bed_is_always_given_some_of_every_operation(given):
     warm_up()
     (plan,) = given
-    assert {one["operation"] for one in plan["stream"]["mix"]} == set(measure.WARM_UP_MIX)
-    assert plan["time_limit_s"] == measure.WARM_UP_LIMIT_S
+    assert {one["operation"] for one in plan["stream"]["mix"]} == set(warming.WARM_UP_MIX)
+    assert plan["time_limit_s"] == warming.WARM_UP_LIMIT_S
 
 
 def test_for_as_long_as_is_asked_it_is_given_small_ones(given):
     warm_up(warm_up="7 s")
     (plan,) = given
-    assert {one["operation"] for one in plan["stream"]["mix"]} == set(measure.WARM_UP_MIX)
+    assert {one["operation"] for one in plan["stream"]["mix"]} == set(warming.WARM_UP_MIX)
     assert plan["time_limit_s"] == 7.0
-    assert plan["stream"]["file_size"] == {"fixed": measure.WARM_UP_SMALL_BYTES}
-    assert plan["stream"]["clients"] == measure.WARM_UP_CLIENTS
+    assert plan["stream"]["file_size"] == {"fixed": warming.WARM_UP_SMALL_BYTES}
+    assert plan["stream"]["clients"] == warming.WARM_UP_CLIENTS

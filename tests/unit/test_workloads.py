@@ -307,8 +307,8 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def test_every_workload_is_run():
-    """All but replays, whose traces have tests of their own (`test_replay.py`)."""
-    assert {*SMALL, "replay"} == set(discover.members("workloads"))
+    """All but replays and programs, which have tests of their own: test_replay, test_command."""
+    assert {*SMALL, "replay", "command"} == set(discover.members("workloads"))
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -87,5 +87,6 @@ def _nested(annotation: Any) -> type[BaseModel] | None:
 
 
 def _short(value: Any) -> str:
+    """The value, without its middle where it is long: a path's end is its file."""
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= 80 else f"{text[:24]} ... {text[-51:]}"
