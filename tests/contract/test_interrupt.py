@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 DFSLAB = Path(sys.executable).with_name("dfslab")
 
 SCENARIO = """
@@ -38,7 +40,8 @@ def results(place):
     return sorted((place / "runs").glob("interrupted/2*/results/measure-*.json"))
 
 
-def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
+def interrupted(tmp_path, number):
+    """The results that a run kept which was sent this signal when it had some."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine").write_text("mine")
@@ -49,7 +52,7 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
     deadline = time.monotonic() + 120
     while len(results(tmp_path)) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
-    os.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, number)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130, said
     assert "interrupted" in said.strip().splitlines()[-1]
@@ -58,6 +61,16 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
     kept = results(tmp_path)
     assert 3 <= len(kept) < 20
     assert all(json.loads(path.read_text())["complete"] for path in kept)
+    return kept
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_end_of_a_job_and_a_lost_terminal_interrupt(tmp_path, number):
+    interrupted(tmp_path, number)
+
+
+def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
+    kept = interrupted(tmp_path, signal.SIGINT)
     stamps = {path: path.stat().st_mtime_ns for path in kept}
     again = subprocess.run(
         [DFSLAB, "run", "scenario.toml", "--json"], cwd=tmp_path, capture_output=True, text=True,

@@ -20,12 +20,15 @@ class LineReporter:
         self._clock = clock
         self._began_s = clock()
         self._due_s = self._began_s + EVERY_S
+        self._share = 0.0
 
     def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
         now_s = self._clock()
+        # Preparations in between, such as a new bed, count from nothing: they lose nothing.
+        self._share = done / total if done and total else self._share
         if now_s < self._due_s:
             return
         self._due_s = now_s + EVERY_S
         minutes, seconds = divmod(int(now_s - self._began_s), 60)
-        share = 100 * done / total if total else 0.0
-        print(f"{minutes:3d}:{seconds:02d} {share:3.0f} % {text}", file=sys.stderr, flush=True)
+        line = f"{minutes:3d}:{seconds:02d} {100 * self._share:3.0f} % {text}"
+        print(line, file=sys.stderr, flush=True)
