@@ -87,7 +87,7 @@ class Contender:
         at = command.index("-cp") + 1
         command[at] += os.pathsep + str(classes)
         self.client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+                                       text=True)  # fmt: skip
         self.pids = [*(one["pid"] for one in bed.daemon_states()), self.client.pid]
 
     def round(self, line: str) -> tuple[float, float]:
@@ -110,7 +110,7 @@ class Contender:
 def hdfs_figures(folder: Path) -> dict[str, float]:
     """Ratios to the untraced bed, of wall and of processor time."""
     # Whether a close comes before the DataNode's report is a lottery: what is lost is kept small.
-    told = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.002}
+    told = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
     with ExitStack() as stack:
         state = tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir=MEMORY)
         os.environ["DFSLAB_STATE"] = stack.enter_context(state)
