@@ -84,7 +84,7 @@ def test_write_is_the_corrected_6():
     derived = of_whole_blocks(total(invocations(HDFS, "write")))
     own = {name: one.own for name, one in by_name("write").items()}
     # What waits for the last acknowledgement of each block belongs to its writeRequest.
-    acknowledged = of_whole_blocks(own["T_write"] + own["T_close"]).coeff(symbol("finalize_delay"))
+    acknowledged = of_whole_blocks(own["T_write"] + own["T_close"]).coeff(symbol("finalize_cpu"))
     assert acknowledged == B
     paper = T("create") + T("rpc_create") + B * (T("addBlock") + T("writeRequest"))
     rest = sympy.simplify(derived - paper)
@@ -98,7 +98,7 @@ def test_write_is_the_corrected_6():
 def test_a_block_is_written_as_the_corrected_6_has_it():
     """L t_hop(p) + (S - p) / min(client NIC, DN NIC) with bytes that cost adapters only."""
     free = {symbol(key): 0 for key in ("client_write_byte_cpu", "server_write_byte_cpu",
-                                       "write_setup")}  # fmt: skip
+                                       "write_setup_cpu")}  # fmt: skip
     derived = of_whole_blocks(by_name("write")["T_writeRequest"].own.subs(free))
     mine, theirs = sympy.symbols("mine theirs", positive=True)
     adapters = {symbol("client.nic_bandwidth"): mine, symbol("datanode.nic_bandwidth"): theirs}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dfslab.models import step_functions
 from dfslab.models.prediction import Situation
+from dfslab.models.queueing import mean_value_analysis
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -114,16 +115,18 @@ def test_nothing_measured_says_nothing():
     assert operations.operations([]) is None
 
 
-def three_datanodes(*counts):
-    """A write to three equal DataNodes, in groups of these sizes."""
+def three_datanodes(*counts, changes=None, size="16 MiB", work="sequential_write", **own):
+    """A write to three equal DataNodes, in groups of these sizes; of these other disks."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
     node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": "600 Mbit/s"}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
+    for other, change in zip(nodes, changes or (), strict=False):
+        other["disk"] = {**rates, **change}
     nodes += [{"name": role, "roles": {role: 1}} for role in ("namenode", "client")]
     return build(Scenario, {
         "name": "groups", "deployment": {"node": nodes},
-        "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 3},
-        "workload": {"name": "sequential_write", "file_size": "16 MiB"},
+        "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 3, **own},
+        "workload": {"name": work, "file_size": size, "cache": "cold"},
     })  # fmt: skip
 
 
@@ -133,6 +136,55 @@ def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
     whole, parts = (Situation(three_datanodes(*each)) for each in ((3,), counts))
     together = whole.costs(whole.constants)["write"].latency_s
     assert parts.costs(parts.constants)["write"].latency_s == pytest.approx(together, rel=1e-6)
+
+
+def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
+    """Each node takes its own time, not that of a mean disk."""
+    slow, fast = {"write_rate": "20 MiB/s"}, {"write_rate": "60 MiB/s"}
+    found = []
+    for changes in ((fast, fast), (slow, slow), (fast, slow)):
+        situation = Situation(three_datanodes(2, 1, changes=changes))
+        found.append(situation.costs(situation.constants)["write"].latency_s)
+    assert found[2] == pytest.approx(found[1], rel=0.01)
+    assert found[2] - found[0] == pytest.approx(16 * (1 / 20 - 1 / 60), rel=0.01)
+
+
+def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
+    """A disk that may be ahead of its rate holds up one long block, not many at three nodes."""
+    limits = {"read_rate": "30 MiB/s", "burst": "100 ms"}
+    disk_s, link_s = 64 / 30, 64 * 2**20 * 8 / 600e6
+    for block, least_s, most_s in (
+        ("64 MiB", disk_s - 0.1, disk_s),
+        ("1 MiB", link_s, 0.6 * disk_s),
+    ):
+        situation = Situation(
+            three_datanodes(
+                3, changes=(limits,), size="64 MiB", work="sequential_read", block_size=block
+            )
+        )
+        assert least_s <= situation.costs(situation.constants)["read"].latency_s < most_s
+
+
+@pytest.mark.parametrize(("server_s", "adapter"), [(0.006, 0.0), (0.004, 1.0)])
+def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
+    """Fitted at short latencies, held against a closed network solved at a long one."""
+    own = {"name": "latencies", "sweep": [
+        {"deployment.network.latency": [latency], "workload.file_size": ["16 KiB", "64 KiB"],
+         "workload.clients": [1, 2, 4, 8]} for latency in ("50 us", "200 us", "5 ms")]}  # fmt: skip
+    base = scenario().model_dump(exclude={"sweep", "judge", "name"})
+    points = build(Scenario, {**base, **own}).points()
+
+    def time_s(point):
+        moved = adapter * step_functions._terms(point.scenario)[2]
+        here, away = (step_functions.waited_s(point.scenario, "read", step)
+                      for step in ("read", step_functions.WHOLE))  # fmt: skip
+        clients = point.scenario.workload.clients
+        return here + mean_value_analysis([server_s, moved], clients, away).response_s
+
+    near = [p for p in points if p.scenario.deployment.network.latency < 0.001]
+    (read,) = step_functions.fit([measured(point, {"read": time_s(point)}) for point in near])
+    for point in points:
+        assert read.time_s(point.scenario)[0] == pytest.approx(time_s(point), rel=0.03)
 
 
 def test_functions_err_as_far_up_as_down():

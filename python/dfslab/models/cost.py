@@ -17,6 +17,7 @@ import numpy as np
 import sympy
 
 from dfslab.models.placement import Placement, Station
+from dfslab.spec.environment import is_of_group, of_group
 from dfslab.spec.operation import (
     Call,
     Choice,
@@ -187,7 +188,8 @@ class Reader:
         self._written_back = written_back
         self._operations = operations
         self._crowd = 1.0
-        self._known: dict[sympy.Expr, Any] = {}
+        self._known: dict[tuple[sympy.Expr, str], Any] = {}
+        self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
         self._ahead_s: dict[Station, float] = {}
 
     def read(self, tree: Node) -> Cost:
@@ -207,21 +209,26 @@ class Reader:
             cost.busy_s = largest((cost.busy_s, cost.latency_s))
         return cost
 
-    def value(self, expression: sympy.Expr) -> Any:
-        """An expression's number here; KeyError names a symbol without one."""
-        if expression in self._known:
-            return self._known[expression]
+    def value(self, expression: sympy.Expr, group: str = "") -> Any:
+        """An expression's number here, or on one group; KeyError names a symbol without one."""
+        group = group if group in self._unequal else ""
+        if (expression, group) in self._known:
+            return self._known[expression, group]
         names, function, number = _compiled(expression, "math")
         if function is not None:
-            values = [self._environment[name] for name in names]
+            values = [self._number(name, group) for name in names]
             if any(isinstance(value, np.ndarray) for value in values):
                 function = _compiled(expression, "numpy")[1]
                 assert function is not None
                 number = function(*values)
             else:
                 number = float(function(*values))
-        self._known[expression] = number
+        self._known[expression, group] = number
         return number
+
+    def _number(self, name: str, group: str) -> Any:
+        own = of_group(name, group)
+        return self._environment[own if own in self._environment else name]
 
     def count(self, expression: sympy.Expr) -> float:
         """How often something is done. Varies where that is another number for other constants."""
@@ -247,25 +254,29 @@ class Reader:
         return cost
 
     def _use(self, node: Use, role: str) -> Cost:
-        if node.body is not None:
-            cost = self._visit(node.body, node.resource.role)
-            demand = cost.latency_s
-        else:
-            demand = self.value(node.demand_s)
-            cost = Cost(demand, demand)
         servers = node.resource.servers
         count = None if servers is None else max(1, round(self.count(servers)))
         role, kind = node.resource.role, node.resource.kind
+        stations = self._placement.stations(node.resource, count)
+        if node.body is not None:
+            cost = self._visit(node.body, role)
+            charged = [(station, share, cost.latency_s) for station, share in stations]
+        else:
+            charged = [(station, share, self.value(node.demand_s, station.place))
+                       for station, share in stations]  # fmt: skip
+            # Any of the nodes may be the one; a sleep is no station's, and the same on all.
+            mean = (sum(share * demand for _, share, demand in charged) if charged
+                    else self.value(node.demand_s))  # fmt: skip
+            cost = Cost(mean, mean)
         ahead_s = self._environment.get(f"{role}.disk_burst", 0.0) if kind == "disk" else 0.0
         if ahead_s:
             cost = Cost(0.0, 0.0)
-        stations = self._placement.stations(node.resource, count)
         cores = self._placement.deployment.shared_cores
         if kind == "cpu" and cores:
-            stations = [(Station(MACHINE, "cpu", 1, cores), 1.0)]
-        for station, share in stations:
+            charged = [(Station(MACHINE, "cpu", 1, cores), 1.0, cost.latency_s)]
+        for station, share, demand in charged:
             self._charge(cost, role, station, demand, share, ahead_s)
-            if node.resource.kind == "lock":
+            if kind == "lock":
                 cost.visits[station] = cost.visits.get(station, 0.0) + 1.0
         return cost
 
@@ -394,11 +405,20 @@ class Reader:
         count = self.count(node.count)
         turn = self._visit(node.body, role)
         total = turn.times(count)
+        if node.anew:
+            total.limited = {station: self._dealt(station, turn, count)
+                             for station in turn.limited}  # fmt: skip
         if self._crowd > 1 and count > 1:
             cadence = largest((turn.latency_s, self._crowd * station_bound_s(turn.burst)))
             total.latency_s = turn.latency_s + (count - 1) * cadence
             total.burst, total.whole = turn.burst, turn.whole
         return self._held_up(total)
+
+    def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
+        """A limited station's work of so many turns, each at servers chosen anew."""
+        if self._is_clients(station):
+            return count * turn.limited[station]
+        return largest((turn.limited[station], count * turn.demands[station] / station.copies))
 
     def _choice(self, node: Choice, role: str) -> Cost:
         total = Cost()

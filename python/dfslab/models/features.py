@@ -9,6 +9,7 @@ import numpy as np
 
 from dfslab import discover
 from dfslab.models.prediction import Situation
+from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
 # How many files there are, and which is first, follow from size and number; what is a
@@ -22,7 +23,7 @@ def describe(point: Point) -> dict[str, float | str]:
     described: dict[str, float | str] = {
         key: value
         for key, value in situation.environment.items()
-        if value > 0 and key not in FOLLOWS_FROM_OTHERS
+        if value > 0 and key not in FOLLOWS_FROM_OTHERS and not is_of_group(key)
     }
     described["operations"] = "+".join(sorted(situation.mix))
     for key in ("direct", "cold", "fsync", "scattered"):

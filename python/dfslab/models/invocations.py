@@ -149,7 +149,7 @@ def _without(node: Node, removed: set[int]) -> Node:
     if isinstance(node, Seq):
         return Seq(node.name, tuple(_without(step, removed) for step in node.steps))
     if isinstance(node, Repeat):
-        return Repeat(node.name, node.count, _without(node.body, removed))
+        return replace(node, body=_without(node.body, removed))
     if isinstance(node, Choice):
         ways = tuple((share, _without(branch, removed)) for share, branch in node.branches)
         return Choice(node.name, ways)

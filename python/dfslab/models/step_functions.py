@@ -23,6 +23,7 @@ from scipy import optimize, stats
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.cost import Reader
 from dfslab.models.prediction import situation_of
+from dfslab.models.queueing import mean_value_analysis
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 
@@ -33,9 +34,10 @@ TERMS = {
     "bytes / disk rate": "",
     "further blocks": "s",
     "further blocks * network latency": "",
-    "clients": "s",
-    "clients * bytes / adapter rate": "",
+    "clients met": "s",
+    "clients met * bytes / adapter rate": "",
 }
+SERVER, ADAPTER = len(TERMS) - 2, len(TERMS) - 1
 # A rate or a speed at which nothing takes any time.
 UNLIMITED = 1e15
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
@@ -62,7 +64,8 @@ class StepFunction:
     """The fitted time of one step; `relative_sd` of what is left; `points` fitted on.
 
     Where the tree names the step, the network's latency is waited for as the tree says. `resampled`
-    holds the coefficients of each resample, one row each.
+    holds the coefficients of each resample, one row each, `whole` those of the operation, which say
+    whom it meets (None: everybody).
     """
 
     operation: str
@@ -72,11 +75,14 @@ class StepFunction:
     points: int
     crossed: bool = True
     resampled: np.ndarray = field(default_factory=lambda: np.zeros((0, len(TERMS))), repr=False)
+    whole: np.ndarray | None = field(default=None, repr=False)
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
         """(time, low, high): a prediction with its 90 % interval for another configuration."""
         values = np.array([one.value for one in self.coefficients])
         terms = _terms(scenario)
+        if self.whole is not None:
+            terms = _met(terms, self.whole, waited_s(scenario, self.operation, WHOLE))
         known = waited_s(scenario, self.operation, self.step) if self.crossed else 0.0
         time = float(terms @ values) + known
         others = np.log(np.maximum(self.resampled @ terms + known, 1e-12))
@@ -137,10 +143,10 @@ def fit(
 ) -> list[StepFunction]:
     """A function for every step measured at enough configurations. RunFailed when there is none.
 
-    `only` names the terms that may have weight: "1" alone is the mean, with "clients" Amdahl's
-    serial fit.
+    `only` names the terms that may have weight: "1" alone is the mean, with "clients met" Amdahl's
+    serial fit, where an operation meets all of them.
     """
-    seen: dict[tuple[str, str], dict[str, list[float]]] = {}
+    seen: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
     for result in results:
         if result.method != "measure" or not result.complete:
@@ -148,62 +154,123 @@ def fit(
         scenarios[result.point_id] = result.point.scenario
         for step in result.steps:
             if step.time_s_mean > 0:
-                points = seen.setdefault((step.operation, step.step), {})
+                points = seen.setdefault(step.operation, {}).setdefault(step.step, {})
                 points.setdefault(result.point_id, []).append(step.time_s_mean)
     kept = np.array([name in only for name in TERMS], float)
-    terms = {point: kept * _terms(scenario) for point, scenario in scenarios.items()}
-    crossed = "network latency" in only
-    enough = {key: points for key, points in seen.items() if len(points) >= FEWEST_POINTS}
-    if not enough:
+    found: list[StepFunction] = []
+    for operation, steps in sorted(seen.items()):
+        enough = {step: points for step, points in steps.items() if len(points) >= FEWEST_POINTS}
+        if enough:
+            found += _Fit(operation, enough, scenarios, kept, seed).functions()
+    if not found:
         raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
-    found: dict[tuple[str, str], StepFunction] = {}
-    for key, points in sorted(enough.items(), key=lambda one: one[0][1] == WHOLE):
-        waited = np.array([waited_s(scenarios[point], *key) if crossed else 0.0
-                           for point in points])  # fmt: skip
-        free = terms
-        if waited.any():
+    return found
+
+
+class _Fit:
+    """The steps of one operation, fitted together: they wait for the same servers."""
+
+    def __init__(
+        self, operation: str, steps: Mapping[str, Mapping[str, Sequence[float]]],
+        scenarios: Mapping[str, Scenario], kept: np.ndarray, seed: int,
+    ) -> None:  # fmt: skip
+        self._operation, self._seed, self._steps = operation, seed, steps
+        self._crossed = bool(kept[list(TERMS).index("network latency")])
+        points = {point for times in steps.values() for point in times}
+        self._terms = {point: kept * _terms(scenarios[point]) for point in points}
+        self._waited = {
+            step: {point: waited_s(scenarios[point], operation, step) if self._crossed else 0.0
+                   for point in points}
+            for step in (*steps, WHOLE)
+        }  # fmt: skip
+
+    def functions(self) -> list[StepFunction]:
+        """One for each step, the whole last."""
+        whole = None
+        for _ in range(ROUNDS if self._crossed else 0):
+            whole = self._whole(self._met(whole))
+        met = self._met(whole)
+        found: dict[str, StepFunction] = {}
+        for step in sorted(self._steps, key=lambda name: name == WHOLE):
+            x, y, known = self._data(step, met)
+            parts = [found[name] for name in self._outer() if name in found]
+            if self._crossed and step == WHOLE and parts:
+                found[step] = _sum((self._operation, step), parts, (x, y, known))
+            else:
+                found[step] = _fit((self._operation, step), (x, y, known), self._seed)
+        return [replace(one, crossed=self._crossed, whole=whole) for one in found.values()]
+
+    def _outer(self) -> list[str]:
+        return [step for step in self._steps if "/" not in step and step != WHOLE]
+
+    def _met(self, whole: np.ndarray | None) -> dict[str, np.ndarray]:
+        if whole is None:
+            return self._terms
+        return {point: _met(terms, whole, self._waited[WHOLE][point])
+                for point, terms in self._terms.items()}  # fmt: skip
+
+    def _whole(self, met: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The coefficients of the operation: of its outermost steps, added, or its own."""
+        return np.sum([_solved(*self._data(step, met)) for step in self._outer() or [WHOLE]], 0)
+
+    def _data(
+        self, step: str, met: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Terms, measured means, and seconds that are not fitted, of a step's configurations."""
+        points = self._steps[step]
+        known = np.array([self._waited[step][point] for point in points])
+        x = np.array([met[point] for point in points])
+        if known.any() and (step != WHOLE or not self._outer()):
             # Deployments differ in more than their latency, and would say it with this term.
-            free = {point: np.where(BY_LATENCY, 0.0, terms[point]) for point in points}
-        parts = [one for (operation, step), one in found.items()
-                 if operation == key[0] and "/" not in step]  # fmt: skip
-        if crossed and key[1] == WHOLE and parts:
-            found[key] = _sum(key, points, parts, terms, waited)
-        else:
-            found[key] = _fit(key, points, free, waited, seed)
-    return [replace(one, crossed=crossed) for one in found.values()]
+            x = np.where(BY_LATENCY, 0.0, x)
+        y = np.array([float(np.exp(np.mean(np.log(times)))) for times in points.values()])
+        return x, y, known
+
+
+def _met(terms: np.ndarray, whole: np.ndarray, waited_s: float) -> np.ndarray:
+    """The terms with the clients that an operation meets at a server, itself among them.
+
+    All come to the same server and to the same adapter (a closed network: mean value analysis), but
+    not while they wait for anything else, as for the network: then others work.
+    """
+    count = terms[SERVER]
+    if not count:
+        return terms
+    one = np.where(np.arange(len(terms)) == SERVER, 1.0, terms)
+    one[ADAPTER] = terms[ADAPTER] / count
+    seconds = one * whole
+    demands = seconds[[SERVER, ADAPTER]]
+    elsewhere_s = waited_s + float(seconds.sum() - demands.sum())
+    closed = mean_value_analysis(demands, round(count), elsewhere_s)
+    ahead = np.divide(closed.waiting_s, demands, out=np.full(2, count - 1.0), where=demands > 0)
+    one[[SERVER, ADAPTER]] *= 1.0 + ahead
+    return one
 
 
 def _fit(
-    key: tuple[str, str], points: Mapping[str, Sequence[float]],
-    terms: Mapping[str, np.ndarray], known: np.ndarray, seed: int,
-) -> StepFunction:  # fmt: skip
-    """`known`: seconds of each point that are not fitted."""
-    x = np.array([terms[point] for point in points])
-    y = _means(points)
+    key: tuple[str, str], seen: tuple[np.ndarray, np.ndarray, np.ndarray], seed: int
+) -> StepFunction:
+    """`seen`: terms, times, and seconds of each configuration that are not fitted."""
+    x, y, known = seen
     random = np.random.default_rng(seed)
     resampled = []
     for _ in range(RESAMPLES):
         chosen = random.integers(0, len(y), len(y))
         resampled.append(_solved(x[chosen], y[chosen], known[chosen]))
-    return _function(key, _solved(x, y, known), np.array(resampled), (x, y, known))
+    return _function(key, _solved(x, y, known), np.array(resampled), seen)
 
 
 def _sum(
-    key: tuple[str, str], points: Mapping[str, Sequence[float]], parts: Sequence[StepFunction],
-    terms: Mapping[str, np.ndarray], known: np.ndarray,
+    key: tuple[str, str], parts: Sequence[StepFunction],
+    seen: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> StepFunction:  # fmt: skip
     """A whole operation: the functions of its steps, added; steps of one run may err together."""
     each = np.array([[one.value for one in part.coefficients] for part in parts])
     resampled = np.sum([part.resampled for part in parts], axis=0)
-    x = np.array([terms[point] for point in points])
-    whole = _function(key, each.sum(axis=0), resampled, (x, _means(points), known))
-    times = (x @ each.T).sum(axis=0)
+    whole = _function(key, each.sum(axis=0), resampled, seen)
+    times = (seen[0] @ each.T).sum(axis=0)
     together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
     return replace(whole, relative_sd=max(whole.relative_sd, together))
-
-
-def _means(points: Mapping[str, Sequence[float]]) -> np.ndarray:
-    return np.array([float(np.exp(np.mean(np.log(times)))) for times in points.values()])
 
 
 def _function(

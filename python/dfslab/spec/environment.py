@@ -83,7 +83,18 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
     values.update(parameters(scenario, system))
     for role in system.roles:
         values.update(_hardware(scenario.deployment, role.name))
+        values.update(_unequal(scenario.deployment, role.name))
     return values
+
+
+def of_group(key: str, group: str) -> str:
+    """The name of a role's hardware symbol on one group of nodes, where groups are unequal."""
+    return f"{group}/{key}"
+
+
+def is_of_group(key: str) -> bool:
+    """Whether a symbol is told of one group only."""
+    return "/" in key
 
 
 def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
@@ -151,6 +162,18 @@ def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
     }
     values[f"{role}.instances"] = float(sum(weights))
     return values
+
+
+def _unequal(deployment: Deployment, role: str) -> dict[str, float]:
+    """Hardware symbols of each group that plays a role, where they are not those of the others."""
+    groups = deployment.groups_of(role)
+    each = [_of_group(group) for group in groups]
+    return {
+        of_group(f"{role}.{kind}", group.name): value
+        for group, own in zip(groups, each, strict=True)
+        for kind, value in own.items()
+        if any(other[kind] != value for other in each)
+    }
 
 
 def _of_group(group: NodeGroup) -> dict[str, float]:

@@ -137,10 +137,14 @@ class Pipeline(Node):
 
 @dataclass(frozen=True)
 class Repeat(Node):
-    """`body`, `count` times in a row."""
+    """`body`, `count` times in a row; `anew`: each turn at servers of its own.
+
+    Else what is done for the same role is done by the same one of its nodes.
+    """
 
     count: sympy.Expr
     body: Node
+    anew: bool = False
 
     def children(self) -> tuple[Node, ...]:
         return (self.body,)
@@ -266,9 +270,9 @@ def pipeline(units: Expression, *stages: Node, name: str = "") -> Pipeline:
     return Pipeline(name, _expression(units), stages)
 
 
-def repeat(count: Expression, *body: Node, name: str = "") -> Repeat:
-    """`body` again and again."""
-    return Repeat(name, _expression(count), seq(*body))
+def repeat(count: Expression, *body: Node, name: str = "", anew: bool = False) -> Repeat:
+    """`body` again and again; `anew`: each time at servers of its own."""
+    return Repeat(name, _expression(count), seq(*body), anew)
 
 
 def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:

@@ -31,7 +31,7 @@ REST, WHOLE = "rest", "whole"
 LATENCY = "latency_s_mean."
 FITTED = "fitted"
 FUNCTIONS: Mapping[str, Sequence[str]] = {
-    FITTED: tuple(step_functions.TERMS), "serial": ("1", "clients"), "mean": ("1",),
+    FITTED: tuple(step_functions.TERMS), "serial": ("1", "clients met"), "mean": ("1",),
 }  # fmt: skip
 Key = tuple[str, str]
 

@@ -62,11 +62,12 @@ PARAMETERS = Parameters(
     Parameter("delete_cpu", "NameNode time of a removal", "s", "calibrated", 2e-4),
     Parameter("edit_sync", "Waiting for the edit log to be on disk", "s", "calibrated", 4e-4),
     Parameter("entry_cpu", "NameNode time of one listed entry", "s", "calibrated", 2e-6),
-    Parameter("read_setup", "Connecting to a DataNode and opening its replica to read", "s",
-              "calibrated", 5e-4),
-    Parameter("write_setup", "Opening a replica to write, beside the round trips", "s",
-              "calibrated", 1e-3),
-    Parameter("finalize_delay", "Finishing a replica and acknowledging the last packet", "s",
+    Parameter("read_setup_cpu", "DataNode time of taking a connection and opening a replica to "
+              "read", "s", "calibrated", 5e-4),
+    Parameter("write_setup_cpu", "DataNode time of taking a connection and opening a replica to "
+              "write", "s", "calibrated", 1e-3),
+    Parameter("finalize_cpu", "DataNode time of finishing a replica", "s", "calibrated", 1e-3),
+    Parameter("retire_cpu", "DataNode time of a written replica that nobody waits for", "s",
               "calibrated", 1e-3),
     Parameter("client_read_byte_cpu", "Client time of a byte read (copy, checksum)", "s/B",
               "calibrated", 8e-10),

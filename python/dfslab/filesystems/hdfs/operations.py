@@ -81,7 +81,8 @@ _windows = round_trips(
 _locate = _ask("getBlockLocations", P.lookup_cpu, _windows, response_bytes=_located_bytes)
 
 _read_block = seq(
-    delay("datanode", P.read_setup, "connect"),
+    round_trips(1, "datanode", "handshake", SMALL_BYTES),
+    cpu("datanode", P.read_setup_cpu, "openReplica"),
     call(
         "datanode",
         "readBlock",
@@ -112,10 +113,11 @@ _stream = pipeline(
     name="pipeline",
 )
 
-# The empty packet that ends a block makes each DataNode report its replica.
+# The empty packet that ends a block makes each DataNode end its threads and report its replica.
 _report = send(
     "datanode",
     "lastPacket",
+    cpu("datanode", P.retire_cpu),
     send("namenode", "blockReceived", _handle(P.report_cpu, writes=True), size_bytes=256),
     size_bytes=31,
 )
@@ -128,7 +130,7 @@ _written_back = later(repeat(P.replication, disk_write("datanode", block_bytes))
 # request is answered from the last of them back.
 _set_up = seq(
     round_trips(P.replication * P.setup_trips, "datanode", "connect", SMALL_BYTES),
-    repeat(P.replication, delay("datanode", P.write_setup, "openReplica")),
+    repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
 # A packet is handed on when all of it is there, so its hops wait for their windows in turn; what
@@ -155,7 +157,7 @@ _stream_opened = cpu("client", P.client_stream_cpu)
 # Who writes first has never asked the NameNode before; files to read were made by the same client.
 _connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
 _last_ack = seq(
-    delay("datanode", P.finalize_delay, "lastAck"),
+    par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication),
     at(
         "datanode",
         repeat(P.replication - 1, send("datanode", "ack", size_bytes=SMALL_BYTES)),
@@ -168,7 +170,7 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 def _written(*located: Node) -> Node:
     """All blocks but the last, and of that what does not fit into the client's window."""
     return seq(
-        repeat(blocks - 1, *located, _set_up, _write_block, _last_ack),
+        repeat(blocks - 1, *located, _set_up, _write_block, _last_ack, anew=True),
         *located,
         _set_up,
         repeat(_waited, _write_block),
@@ -191,7 +193,7 @@ OPERATIONS = {
         seq(_stream_opened, _locate, name="open"),
         seq(
             repeat(Max(0, _locations - 1), _locate),
-            repeat(blocks, _read_block),
+            repeat(blocks, _read_block, anew=True),
             name="read",
         ),
     ),
