@@ -8,15 +8,19 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.spec.scenario import read
 from dfslab.studies import expectations, table
 from dfslab.studies.compare import geometric_mean
-from dfslab.studies.operations import operations
+from dfslab.studies.operations import Operations, operations
 from dfslab.studies.server_law import server_law
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 RECORDED = ("wu-write", "wu-read")
+# Each recording alone, and both of the writes as eight repetitions.
+JUDGED = (("wu-write", "wu-write"), ("wu-write", "wu-write-again"),
+          ("wu-write", "wu-write+wu-write-again"), ("wu-read", "wu-read"))  # fmt: skip
 # Errors and coverage that are asked for.
 MOST_ERROR, LEAST_COVERAGE = 0.15, 0.80
 STEPS = {"wu-write": ("create", "write", "close", "create/create", "write/addBlock",
@@ -24,13 +28,27 @@ STEPS = {"wu-write": ("create", "write", "close", "create/create", "write/addBlo
          "wu-read": ("open", "read", "open/getBlockLocations")}  # fmt: skip
 
 
-@lru_cache(maxsize=5)
+@lru_cache(maxsize=8)
 def recorded(name: str, data: str = "") -> tuple[Result, ...]:
     """The runs, each at its point of the scenario, which says what was held out."""
     scenario = read(ROOT / f"{name}.toml")
     points = {point.id: point for point in scenario.points()}
-    results = table.read(ROOT / "data" / f"{data or name}.csv", scenario)
-    return tuple(r.model_copy(update={"point": points[r.point_id]}) for r in results)
+    return tuple(
+        result.model_copy(update={"point": points[result.point_id]})
+        for one in (data or name).split("+")
+        for result in table.read(ROOT / "data" / f"{one}.csv", scenario)
+    )
+
+
+@lru_cache(maxsize=len(JUDGED))
+def judged(name: str, data: str) -> Operations:
+    """The operations as seen, and as functions and the method `sequence` tell them."""
+    results = recorded(name, data)
+    model = SequenceModel().fit([result for result in results if not result.point.held_out])
+    points = {result.point_id: result.point for result in results}
+    found = operations([*results, *map(model.run, points.values())])
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -44,10 +62,10 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
         assert calls <= {step.step for step in result.steps}
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_held_out_sizes_and_deployment_are_predicted(name):
+@pytest.mark.parametrize(("name", "data"), JUDGED)
+def test_held_out_sizes_and_deployment_are_predicted(name, data):
     """Whole operations above the noise floor: within the goal, far better than the baselines."""
-    found = operations(recorded(name))
+    found = judged(name, data)
     operation = name.removeprefix("wu-")
     scores = found.held_out[f"{operation}: whole"]
     fitted = scores["fitted"]
@@ -61,6 +79,37 @@ def test_held_out_sizes_and_deployment_are_predicted(name):
         assert call.median_abs_error <= MOST_ERROR, step
         assert call.coverage_90 >= LEAST_COVERAGE, step
         assert found.floors[f"{operation}: {step}"].judged == call.n
+
+
+@pytest.mark.parametrize(("name", "data"), JUDGED)
+def test_the_description_tells_held_out_rates_and_steps(name, data):
+    """The method `sequence`, all of it: rates with its own intervals, and every client's call."""
+    results = recorded(name, data)
+    model = SequenceModel().fit([result for result in results if not result.point.held_out])
+    rates: dict[str, list[float]] = {}
+    points = {}
+    for result in results:
+        if result.point.held_out:
+            points[result.point_id] = result.point
+            rates.setdefault(result.point_id, []).append(result.value())
+    errors, inside, large = [], [], []
+    for point_id, point in points.items():
+        said = model.run(point).metrics["rate_per_s"]
+        seen = geometric_mean(rates[point_id]).value
+        errors.append(said.value / seen - 1)
+        inside.append(said.low <= seen <= said.high)
+        if point.scenario.workload.clients == 1:
+            large.append(errors[-1])
+    assert len(errors) == 37
+    assert statistics.median(map(abs, errors)) <= MOST_ERROR
+    assert statistics.mean(inside) >= LEAST_COVERAGE
+    assert abs(statistics.median(large)) <= MOST_ERROR, "of 1 MiB and more"
+    scores = judged(name, data).held_out
+    operation = name.removeprefix("wu-")
+    for step in ("whole", *(step for step in STEPS[name] if "/" not in step)):
+        score = scores[f"{operation}: {step}"]["sequence"]
+        assert score.median_abs_error <= MOST_STEP_ERROR, step
+        assert score.coverage_90 >= LEAST_COVERAGE, step
 
 
 def test_two_whole_runs_of_the_writes_tell_the_same():

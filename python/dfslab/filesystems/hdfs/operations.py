@@ -117,7 +117,7 @@ _stream = pipeline(
 _report = send(
     "datanode",
     "lastPacket",
-    cpu("datanode", P.retire_cpu),
+    cpu("datanode", P.retire_cpu, "retire"),
     send("namenode", "blockReceived", _handle(P.report_cpu, writes=True), size_bytes=256),
     size_bytes=31,
 )
