@@ -135,6 +135,12 @@ def test_what_was_expected_came_true_more_often_than_not(name):
         assert counts[kind]["hit"] > 2 * counts[kind]["miss"], counts
 
 
+def server_law_curves(data: str):
+    """Curves of a recording of the NameNode, with as many files in all."""
+    found = server_law(recorded("wu-namenode", data))
+    return [curve for curve in found.curves if curve.files == "in all"]
+
+
 def test_a_score_tells_what_a_namenode_can_do():
     """Three shares, 1 to 128 clients: capacities go as the scores, and x ln x is no likely law."""
     found = server_law(recorded("wu-namenode"))
@@ -148,6 +154,17 @@ def test_a_score_tells_what_a_namenode_can_do():
     for curve in each:
         assert curve.fits[0].r2 > 0.95
         assert next(fit.weight for fit in curve.fits if fit.law == "x ln x") < 0.05
+
+
+def test_constant_files_at_two_shares_go_as_the_scores_too():
+    """1024 files in all, 4 to 128 clients, on a slower machine: rates beside scores, by clients."""
+    found = {curve.share: curve for curve in server_law_curves("wu-namenode-constant")}
+    less, more = found[0.15], found[0.3]
+    assert less.clients == more.clients == [4, 8, 16, 64, 128]
+    ratios = [b / a for a, b in zip(less.rates, more.rates, strict=True)]
+    assert statistics.median(ratios) == pytest.approx(more.score / less.score, rel=0.15)
+    for curve in (less, more):
+        assert curve.rates[-1] > 1.2 * curve.rates[0], "no fall with clients, as x ln x has it"
 
 
 def test_bursts_above_the_capacity_go_as_the_score_says_within_a_factor():
