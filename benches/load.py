@@ -29,9 +29,9 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-# Where the peer is a short run, too.
-SHORT_ROUNDS = 4 * ROUNDS
-READS, NAMES = 40_000, 30_000
+# Where the peer is a short run, too: some tens of milliseconds, so that both meet the same machine.
+SHORT_ROUNDS = 14 * ROUNDS
+READS, NAMES = 15_000, 9_000
 FILE_BYTES = 256 << 20
 # What is beside the floor is told best where the reads themselves are quick and alike.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
@@ -116,7 +116,7 @@ def over_floor_ns(program: Path, folder: Path, file_bytes: int) -> list[tuple[fl
         return floor, ours - floor
 
     rounds = []
-    for turn in range(2 * SHORT_ROUNDS):
+    for turn in range(SHORT_ROUNDS):
         counts = (READS, 4 * READS)
         spent = {count: both_s(count) for count in counts[:: -1 if turn % 2 else 1]}
         short, long = (spent[count] for count in counts)
@@ -131,9 +131,9 @@ def two_threads(folder: Path) -> list[float]:
 
     def slope(clients: int) -> float:
         stream = {**RANDOM_READ, "file_size": {"fixed": FLOOR_BYTES // clients}}
-        return slope_ns(lambda n: cpu_s(run(target, n, clients, **stream)) / clients, 2 * READS)
+        return slope_ns(lambda n: cpu_s(run(target, n, clients, **stream)) / clients, 4 * READS)
 
-    return [slope(2) / slope(1) for _ in range(SHORT_ROUNDS)]
+    return [slope(2) / slope(1) for _ in range(3 * ROUNDS)]
 
 
 def spread(values: list[float]) -> dict[str, float]:
