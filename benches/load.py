@@ -220,14 +220,14 @@ def main() -> None:
         figures = measured(program, folder)
     table = Table(title="The load generator (processor time; medians of one session)")
     for column in ("figure", "median", "quartiles", "95 % interval", "bar"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for key, seen in figures.items():
         bar, sense = BARS.get(key, (None, ""))
         quartiles = f"{seen['quartile_1']:,.4g} to {seen['quartile_3']:,.4g}"
         interval = f"{seen['low']:,.4g} to {seen['high']:,.4g}"
         told = f"{sense} {bar:g}" if bar else ""
         table.add_row(key, f"{seen['median']:,.4g}", quartiles, interval, told)
-    Console().print(table)
+    Console(width=110).print(table)
     print(json.dumps({key: seen["median"] for key, seen in figures.items()}))
 
 
