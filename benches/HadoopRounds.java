@@ -60,15 +60,41 @@ public final class HadoopRounds {
     for (int file = 0; file < each && !made; file++) {
       system.create(new Path("/plain/" + file)).close();
     }
+    timed(
+        threads, each, (thread, file) -> namenode.getBlockLocations("/plain/" + file, 0L, 1 << 20));
+  }
+
+  /** The Java client's own creates of empty files, as an application makes them. */
+  private static void create(int threads, int each) throws Exception {
+    FileSystem system = FileSystem.get(new Configuration());
+    Path made = new Path("/created");
+    for (int thread = 0; thread < threads; thread++) {
+      system.mkdirs(new Path(made, "c" + thread));
+    }
+    timed(
+        threads,
+        each,
+        (thread, file) -> system.create(new Path(made, "c" + thread + "/f" + file), false).close());
+    system.delete(made, true);
+  }
+
+  /** What one thread does with one file. */
+  private interface Work {
+    void on(int thread, int file) throws java.io.IOException;
+  }
+
+  /** So many threads do it with so many files each, all at once, while nobody spins. */
+  private static void timed(int threads, int each, Work work) throws InterruptedException {
     Thread[] working = new Thread[threads];
     long start = System.nanoTime();
-    for (int thread = 0; thread < threads; thread++) {
+    for (int number = 0; number < threads; number++) {
+      int thread = number;
       working[thread] =
           new Thread(
               () -> {
                 try {
                   for (int file = 0; file < each; file++) {
-                    namenode.getBlockLocations("/plain/" + file, 0L, 1 << 20);
+                    work.on(thread, file);
                   }
                 } catch (java.io.IOException failed) {
                   throw new java.io.UncheckedIOException(failed);
@@ -116,6 +142,8 @@ public final class HadoopRounds {
         code = ToolRunner.run(conf, new TestDFSIO(), rest);
       } else if (round[0].equals("read")) {
         read(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
+      } else if (round[0].equals("create")) {
+        create(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
       } else if (round[0].equals("open")) {
         open(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
       } else {

@@ -47,6 +47,7 @@ WHY = {
     "dfsio_read_plain": "beside TestDFSIO's loop in its own Java machine without that text",
     "nn_create": "create and complete, empty files, one connection for all threads; the Java client"
     " beside it makes a stream and a thread for every file, NNThroughputBenchmark only calls",
+    "nn_create_plain": "beside the same creates by the Java client in a Java machine of its own",
     "nn_open": "getBlockLocations of empty files, one connection; the Java client beside it makes a"
     " stream and closes it, NNThroughputBenchmark drops the answer, and its main thread asks"
     " without a pause whether the others are done: a processor that they have not",
@@ -127,6 +128,10 @@ class Peer:
         """MiB/s of TestDFSIO's loop over its files without its status texts."""
         return self.figure(f"read {FILES} {TRANSFER}", "plain mb/sec")
 
+    def plain_create(self) -> float:
+        """Operations a second of the Java client's creates, as an application makes them."""
+        return self.figure(f"create {THREADS} {EACH['create']}", "plain ops per sec")
+
     def plain_open(self) -> float:
         """Operations a second of NNThroughputBenchmark's calls by threads that nobody disturbs."""
         return self.figure(f"open {THREADS} {EACH['open']}", "plain ops per sec")
@@ -194,6 +199,7 @@ def measured(bed: Bed, folder: Path) -> tuple[dict[str, list[tuple[float, float]
             "dfsio_read": (lambda: our_dfsio(target, "read"), lambda: peer.dfsio("read")),
             "dfsio_read_plain": (lambda: our_dfsio(target, "read"), peer.plain_read),
             "nn_create": (lambda: our_namenode(target, "create"), lambda: peer.namenode("create")),
+            "nn_create_plain": (lambda: our_namenode(target, "create"), peer.plain_create),
             "nn_open": (lambda: our_namenode(target, "open"), lambda: peer.namenode("open")),
             "nn_open_plain": (lambda: our_namenode(target, "open"), peer.plain_open),
         }

@@ -3,13 +3,18 @@
 Processor time of one operation is the slope between N and 4 N operations, so start-up counts for
 nothing; ours and the peer's runs alternate, and the median of the rounds' ratios is told, so
 neighbours on the machine slow down both. How long memory takes changes from second to second where
-others share it, so rounds are short and many. Rates by the wall clock are told only as ratios.
+others share it, so rounds are short and many, and both read the very same file: one that fits in
+the processor's cache tells what is beside the reads, a larger one what that comes to in memory. A
+median stands with its quartiles and its 95 % interval, from the order of the rounds (binomial).
+Rates by the wall clock are told only as ratios.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,12 +29,13 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-# Where the peer is a short run, too.
-SHORT_ROUNDS = 4 * ROUNDS
-READS, NAMES = 80_000, 30_000
+# Where the peer is a short run, too: some tens of milliseconds, so that both meet the same machine.
+SHORT_ROUNDS = 14 * ROUNDS
+READS, NAMES = 15_000, 9_000
 FILE_BYTES = 256 << 20
 # What is beside the floor is told best where the reads themselves are quick and alike.
-FLOOR_BYTES = 16 << 20
+CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
+DIRECTORY = f"dfslab-{os.getpid()}"
 # What the issue asks for: the bar, and whether less or more is better.
 BARS = {
     "null_ns_per_op": (45.0, "at most"),
@@ -40,13 +46,15 @@ BARS = {
 }
 
 
-def run(target: dict[str, Any], operations: int, clients: int = 1, **stream: Any) -> dict[str, Any]:
+def run(
+    target: dict[str, Any], operations: int, clients: int = 1, keep: bool = False, **stream: Any
+) -> dict[str, Any]:
     """One run of the load generator in this process; its report."""
     spec = {
         "seed": 1, "clients": clients, "operations_per_client": operations, "files_per_client": 1,
         "file_size": {"fixed": FILE_BYTES}, "transfer_size_bytes": 4096, **stream,
     }  # fmt: skip
-    plan = {"stream": spec, "target": target, "run_directory": f"dfslab-{os.getpid()}"}
+    plan = {"stream": spec, "target": target, "run_directory": DIRECTORY, "keep": keep}
     report = json.loads(_core.run_load(json.dumps(plan))[0])
     assert report["complete"], report["errors"]
     return report
@@ -94,25 +102,47 @@ def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
     return spent
 
 
-def reads(program: Path, folder: Path) -> list[dict[str, float]]:
-    """Rounds of 4 KiB random reads: ours over the raw call, and two threads beside one."""
+def over_floor_ns(program: Path, folder: Path, file_bytes: int) -> list[tuple[float, float]]:
+    """Rounds of 4 KiB random reads of one file: the raw call, and ours beyond it."""
     target = {"kind": "posix", "root": str(folder)}
-    raw = peer_s(program, "reads", folder / "peer")
+    raw = peer_s(program, "reads", folder / DIRECTORY / "c0" / "f0")
+    stream = {**RANDOM_READ, "file_size": {"fixed": file_bytes}}
 
-    def peer(count: int) -> float:
-        # As new as the file that ours makes: where pages lie decides how fast they are read.
-        (folder / "peer").unlink(missing_ok=True)
-        write_peer(folder / "peer", FLOOR_BYTES)
-        return raw(count)
+    def both_s(count: int) -> tuple[float, float]:
+        # Where a file's pages lie decides how fast they are read.
+        ours = cpu_s(run(target, count, keep=True, **stream))
+        floor = raw(count)
+        shutil.rmtree(folder / DIRECTORY)
+        return floor, ours - floor
 
-    whole = {**RANDOM_READ, "file_size": {"fixed": FLOOR_BYTES}}
-    halves = {**RANDOM_READ, "file_size": {"fixed": FLOOR_BYTES // 2}}
     rounds = []
-    for _ in range(SHORT_ROUNDS):
-        one, floor = slopes_ns(lambda n: cpu_s(run(target, n, **whole)), peer, READS)
-        two = slope_ns(lambda n: cpu_s(run(target, n, 2, **halves)) / 2, READS)
-        rounds.append({"one": one, "floor": floor, "two": two})
+    for turn in range(SHORT_ROUNDS):
+        counts = (READS, 4 * READS)
+        spent = {count: both_s(count) for count in counts[:: -1 if turn % 2 else 1]}
+        short, long = (spent[count] for count in counts)
+        per_operation = 1e9 / (3 * READS)
+        rounds.append(((long[0] - short[0]) * per_operation, (long[1] - short[1]) * per_operation))
     return rounds
+
+
+def two_threads(folder: Path) -> list[float]:
+    """Rounds of the same reads by two threads, over those by one."""
+    target = {"kind": "posix", "root": str(folder)}
+
+    def slope(clients: int) -> float:
+        stream = {**RANDOM_READ, "file_size": {"fixed": FLOOR_BYTES // clients}}
+        return slope_ns(lambda n: cpu_s(run(target, n, clients, **stream)) / clients, 4 * READS)
+
+    return [slope(2) / slope(1) for _ in range(3 * ROUNDS)]
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """The median of rounds, its quartiles, and the 95 % interval that their order gives it."""
+    ordered = sorted(values)
+    below = max(0, math.floor(len(ordered) / 2 - 0.98 * math.sqrt(len(ordered))))
+    lower, median, upper = statistics.quantiles(ordered, n=4)
+    low, high = ordered[below], ordered[-1 - below]
+    return {"median": median, "quartile_1": lower, "quartile_3": upper, "low": low, "high": high}
 
 
 def fio_iops(folder: Path, count: int) -> float:
@@ -127,12 +157,12 @@ def fio_iops(folder: Path, count: int) -> float:
     return json.loads(text)["jobs"][0]["read"]["iops"]
 
 
-def iops_ratio(folder: Path) -> float:
-    """Our rate over fio's, run in turns."""
+def iops_ratios(folder: Path) -> list[float]:
+    """Rounds of our rate over fio's, run in turns."""
     target, count = {"kind": "posix", "root": str(folder)}, 600_000
     ratios = []
     for turn in range(ROUNDS):
-        (folder / "peer").unlink()
+        (folder / "peer").unlink(missing_ok=True)
         write_peer(folder / "peer")
         if turn % 2:
             fio = fio_iops(folder, count)
@@ -140,11 +170,11 @@ def iops_ratio(folder: Path) -> float:
         if not turn % 2:
             fio = fio_iops(folder, count)
         ratios.append(ours / fio)
-    return statistics.median(ratios)
+    return ratios
 
 
-def names_ratio(program: Path, folder: Path) -> float:
-    """Create, stat and delete, over the same in C."""
+def names_ratios(program: Path, folder: Path) -> list[float]:
+    """Rounds of create, stat and delete, over the same in C."""
     (folder / "c0").mkdir()
     target = {"kind": "posix", "root": str(folder)}
     mix = [{"operation": name} for name in ("create", "stat", "delete")]
@@ -155,43 +185,50 @@ def names_ratio(program: Path, folder: Path) -> float:
     for _ in range(SHORT_ROUNDS):
         ours, floor = slopes_ns(lambda n: cpu_s(run(target, n, **stream)), peer, NAMES)
         ratios.append(ours / floor)
-    return statistics.median(ratios)
+    return ratios
 
 
-def write_peer(path: Path, size_bytes: int = FILE_BYTES) -> None:
-    """The file that peers read, written as ours is, 4 KiB at a time: tmpfs keeps what came in large
+def write_peer(path: Path) -> None:
+    """The file that fio reads, written as ours is, 4 KiB at a time: tmpfs keeps what came in large
     writes in large folios, which are read faster."""
     block = os.urandom(4096)
     with path.open("xb", buffering=0) as file:
-        for _ in range(size_bytes // len(block)):
+        for _ in range(FILE_BYTES // len(block)):
             file.write(block)
 
 
+def measured(program: Path, folder: Path) -> dict[str, dict[str, float]]:
+    """Every figure, with its spread over the rounds."""
+    figures = {"null_ns_per_op": spread([null_ns() for _ in range(ROUNDS)])}
+    for name, size_bytes in (("", CACHED_BYTES), ("_16_mib", FLOOR_BYTES)):
+        rounds = over_floor_ns(program, folder, size_bytes)
+        figures[f"pread_floor_ns{name}"] = spread([floor for floor, _ in rounds])
+        figures[f"pread_over_floor_ns{name}"] = spread([over for _, over in rounds])
+    figures["two_thread_cpu_ratio"] = spread(two_threads(folder))
+    figures["iops_vs_fio"] = spread(iops_ratios(folder))
+    figures["metadata_vs_c"] = spread(names_ratios(program, folder))
+    return figures
+
+
 def main() -> None:
-    """Print a table, then the figures as one JSON object."""
-    figures: dict[str, float] = {}
+    """Print a table, then the medians as one JSON object."""
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         program = folder / "floor"
         command = ["cc", "-O2", "-o", program, HERE / "floor.c"]
         subprocess.run(command, check=True)
-        figures["null_ns_per_op"] = statistics.median(null_ns() for _ in range(ROUNDS))
-        rounds = reads(program, folder)
-        over = [each["one"] - each["floor"] for each in rounds]
-        figures["pread_floor_ns"] = statistics.median(each["floor"] for each in rounds)
-        figures["pread_over_floor_ns"] = statistics.median(over)
-        two = [each["two"] / each["one"] for each in rounds]
-        figures["two_thread_cpu_ratio"] = statistics.median(two)
-        figures["iops_vs_fio"] = iops_ratio(folder)
-        figures["metadata_vs_c"] = names_ratio(program, folder)
+        figures = measured(program, folder)
     table = Table(title="The load generator (processor time; medians of one session)")
-    for column in ("figure", "value", "bar"):
-        table.add_column(column)
-    for key, value in figures.items():
+    for column in ("figure", "median", "quartiles", "95 % interval", "bar"):
+        table.add_column(column, no_wrap=True)
+    for key, seen in figures.items():
         bar, sense = BARS.get(key, (None, ""))
-        table.add_row(key, f"{value:,.4g}", f"{sense} {bar:g}" if bar else "")
-    Console().print(table)
-    print(json.dumps(figures))
+        quartiles = f"{seen['quartile_1']:,.4g} to {seen['quartile_3']:,.4g}"
+        interval = f"{seen['low']:,.4g} to {seen['high']:,.4g}"
+        told = f"{sense} {bar:g}" if bar else ""
+        table.add_row(key, f"{seen['median']:,.4g}", quartiles, interval, told)
+    Console(width=110).print(table)
+    print(json.dumps({key: seen["median"] for key, seen in figures.items()}))
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
             os.kill(found[0].pid, signal.SIGKILL)
 
     plan = {
-        "stream": {**stream_spec(scenario), "operations_per_client": 40},
+        "stream": {**stream_spec(scenario), "operations_per_client": 20},
         "target": session.target(scenario), "run_directory": "dfslab-lost", "time_limit_s": 300.0,
     }  # fmt: skip
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_one)
@@ -104,9 +104,9 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
     assert "client-3 was lost" in report["errors"][-1]["first"]
     assert "clients 8 to 11 are missing" in report["errors"][-1]["first"]
     kept = [c for c in range(16) if c not in range(8, 12)]
-    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(c, 40) for c in kept]
+    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(c, 20) for c in kept]
     histogram = report["operations"]["write"]["histogram"]["buckets"]
-    assert sum(count for _, count in histogram) == 12 * 40
+    assert sum(count for _, count in histogram) == 12 * 20
     assert report["rate_per_s"] > 0
 
 
@@ -126,7 +126,7 @@ def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
             killed.extend(found)
 
     plan = {
-        "stream": {**stream_spec(scenario), "operations_per_client": 20},
+        "stream": {**stream_spec(scenario), "operations_per_client": 14},
         "target": session.target(scenario), "run_directory": "dfslab-alone", "time_limit_s": 300.0,
     }  # fmt: skip
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_it)
@@ -136,9 +136,9 @@ def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
         "was lost while the load ran; the parts were read from disk" in report["fleet"]["notes"][0]
     )
     assert len(kept) == 4
-    assert [c["count"] for c in report["per_client"]] == [20] * 16
+    assert [c["count"] for c in report["per_client"]] == [14] * 16
     histogram = report["operations"]["write"]["histogram"]["buckets"]
-    assert sum(count for _, count in histogram) == 16 * 20
+    assert sum(count for _, count in histogram) == 16 * 14
 
 
 def cmdline(pid: int) -> bytes:

@@ -1,34 +1,23 @@
-//! The kernel's own caches, emptied before a run that is to be cold; and whether it then is.
-
-use dfslab_workload::{prepared_files, Prepare};
+//! The kernel's own caches, emptied before each phase of a run that is to be cold; and whether it
+//! then is.
 
 use crate::report::Resident;
-use crate::setup::Setup;
 use crate::target::Target;
 use crate::{Error, Result};
 
 /// Kernels do not promise to give back every page; one in a hundred changes no figure.
 const MOST_RESIDENT: f64 = 0.01;
 /// So many files tell of all: looking at one opens it, and may be a request to a server.
-const MOST_FILES: usize = 64;
+pub const MOST_FILES: usize = 64;
 
-/// How much of what this process' clients have prepared is in the page cache; None where that
-/// cannot be told. A run that is to be cold and is not is refused: its figures would be those of
-/// memory.
-pub fn prove_cold(setup: &Setup, target: &mut dyn Target) -> Result<Option<Resident>> {
+/// How much of these files (paths and bytes) of this process' clients is in the page cache; None
+/// where that cannot be told. A run that is to be cold and is not is refused: its figures would be
+/// those of memory.
+pub fn prove_cold(files: &[(String, u64)], target: &mut dyn Target) -> Result<Option<Resident>> {
     target.settle()?;
-    let (mut seen, mut path) = (Resident::default(), String::new());
-    if setup.plan.stream.prepare == Prepare::Empty {
-        return Ok(Some(seen));
-    }
-    let of_client = |client| {
-        let files = prepared_files(&setup.plan.stream, client).into_iter();
-        files.map(move |(file, bytes)| (client, file, bytes))
-    };
-    let all: Vec<(u32, u64, u64)> = setup.plan.clients().flat_map(of_client).collect();
-    for (client, file, bytes) in all.iter().step_by(all.len().div_ceil(MOST_FILES).max(1)) {
-        setup.file_path(&mut path, &setup.prefix(*client), 'f', *file);
-        let Some(resident) = target.resident_bytes(&path)? else {
+    let mut seen = Resident::default();
+    for (path, bytes) in files.iter().filter(|(_, bytes)| *bytes > 0) {
+        let Some(resident) = target.resident_bytes(path)? else {
             return Ok(None);
         };
         seen.prepared_bytes += bytes;

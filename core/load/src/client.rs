@@ -43,6 +43,8 @@ pub struct Client<'a> {
     own_directories: Vec<String>,
     prefix: String,
     pub(crate) path: String,
+    /// The file of the client's own, and whether by its other name, that `path` leads to.
+    leads_to: Option<(u64, bool)>,
     /// Files that are kept open: the client's own by number, and those of others.
     pub(crate) held: Vec<Option<Box<dyn File>>>,
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
@@ -80,6 +82,7 @@ impl<'a> Client<'a> {
             own_directories: Vec::new(),
             prefix: setup.prefix(number),
             path: String::with_capacity(256),
+            leads_to: None,
             held: Vec::new(),
             held_of_others: BTreeMap::new(),
             buffer,
@@ -120,6 +123,7 @@ impl<'a> Client<'a> {
             let renamed = self.made(file).is_some_and(|made| made.renamed);
             self.go_to_name(file, renamed);
         } else {
+            self.leads_to = None;
             let prefix = self.setup.prefix(owner);
             let renamed = self.renamed_by_others.contains(&(owner, file));
             let letter = if renamed { 'r' } else { 'f' };
@@ -128,6 +132,10 @@ impl<'a> Client<'a> {
     }
 
     pub(crate) fn go_to_name(&mut self, file: u64, renamed: bool) {
+        if self.leads_to == Some((file, renamed)) {
+            return;
+        }
+        self.leads_to = Some((file, renamed));
         let letter = if renamed { 'r' } else { 'f' };
         self.setup
             .file_path(&mut self.path, &self.prefix, letter, file);
@@ -135,11 +143,17 @@ impl<'a> Client<'a> {
 
     /// Set `self.path` to where a directory that an operation makes is.
     pub(crate) fn go_to_directory(&mut self, directory: u64) {
-        let number = directory.to_string();
+        self.leads_to = None;
         self.path.clear();
         self.path.push_str(&self.prefix);
         self.path.push('d');
-        self.path.push_str(&number);
+        self.path.push_str(&directory.to_string());
+    }
+
+    /// Set `self.path` to a client's directory of this number.
+    pub(crate) fn go_to_listed(&mut self, owner: u32, directory: u64) {
+        self.leads_to = None;
+        self.path = self.setup.directory(owner, directory);
     }
 
     /// The present path is of a file that is to be changed, which this client must have made.
@@ -219,13 +233,24 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Take the prepared files out of the page cache.
-    pub fn drop_caches(&mut self) -> Result<()> {
-        for file in self.own_files() {
+    /// Take the files that are surely there out of the page cache, where that is asked for, file by
+    /// file; paths and bytes of up to so many of them.
+    pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
+        let of_each = self.setup.plan.target.wants_cold() == Some("files");
+        let mut files = self.own_files();
+        files.retain(|file| !self.files[*file as usize].doubtful);
+        let every = files.len().div_ceil(most).max(1);
+        let mut some = Vec::new();
+        for (place, file) in files.into_iter().enumerate() {
             self.go_to(self.number, file);
-            self.target.drop_cache(&self.path)?;
+            if of_each {
+                self.target.drop_cache(&self.path)?;
+            }
+            if place % every == 0 {
+                some.push((self.path.clone(), self.files[file as usize].bytes));
+            }
         }
-        Ok(())
+        Ok(some)
     }
 
     pub(crate) fn own_files(&self) -> Vec<u64> {

@@ -106,6 +106,7 @@ impl PhaseReport {
         self.stonewall_s = earlier(self.stonewall_s, other.stonewall_s);
         self.count += other.count;
         self.bytes += other.bytes;
+        self.cache.merge(&other.cache);
         merge_operations(&mut self.operations, &other.operations);
         self.ends.merge(&other.ends);
         add_seconds(&mut self.seconds, &other.seconds);

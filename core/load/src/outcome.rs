@@ -30,14 +30,14 @@ pub struct PhaseTiming {
     pub zero: u64,
     /// When the first client had done all its operations, ns after zero; the largest when none did.
     pub wall_ns: u64,
+    /// What was in the page cache when it began, where it was to be cold and that can be told.
+    pub cold: Option<Resident>,
 }
 
 /// When the timed part was, and what the process spent in it.
 pub struct Timing {
     pub zero_unix_ns: u64,
     pub late_s: f64,
-    /// What stayed in the page cache of a run that is cold.
-    pub cold: Option<Resident>,
     pub cpu: CpuReport,
     pub phases: Vec<PhaseTiming>,
     pub complete: bool,
@@ -80,10 +80,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
         errors: errors(records),
         verified_bytes: records.iter().map(|record| record.verified_bytes).sum(),
         audit: audit(records),
-        cache: CacheReport {
-            dropped: plan.target.wants_cold().unwrap_or("none").to_string(),
-            proof: timing.cold,
-        },
+        cache: cache_of_all(setup, &phases),
         cpu_s: timing.cpu,
         spans_dropped: records.iter().map(|record| record.spans_dropped).sum(),
         seconds: only.map_or_else(Vec::new, |phase| phase.seconds.clone()),
@@ -134,12 +131,31 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
         rate_per_s: 0.0,
         throughput_bytes_per_s: 0.0,
         stonewall_rate_per_s: 0.0,
+        cache: cache(setup, its.cold),
         schedule: ScheduleReport::of(its.zero, parts.iter().map(|part| part.begun)),
         operations: operations(parts.into_iter()),
         ends,
         seconds,
         steady: None,
     }
+}
+
+/// The caches' state before a phase.
+fn cache(setup: &Setup, proof: Option<Resident>) -> CacheReport {
+    CacheReport {
+        dropped: setup.plan.target.wants_cold().unwrap_or("none").to_string(),
+        proof,
+    }
+}
+
+/// The same of all phases together.
+fn cache_of_all(setup: &Setup, phases: &[PhaseReport]) -> CacheReport {
+    let each = phases.iter().map(|phase| phase.cache.clone());
+    let all = each.reduce(|mut all, one| {
+        all.merge(&one);
+        all
+    });
+    all.unwrap_or_else(|| cache(setup, None))
 }
 
 fn seconds_between(start: u64, end: u64) -> f64 {

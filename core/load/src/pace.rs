@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dfslab_workload::{draw, Schedule, Start, Stream};
+use dfslab_workload::{draw, Operation, Schedule, Start, Stream};
 
 use crate::client::Client;
 use crate::clock::monotonic_ns;
-use crate::record::Record;
+use crate::record::{Record, TOGETHER};
 use crate::runner::Together;
 use crate::schedule::Begun;
 use crate::series::Second;
@@ -118,6 +118,46 @@ impl<'a> Pace<'a> {
     }
 }
 
+/// Operations of one phase that were worked out ahead, many at once, where nobody waits between
+/// them.
+struct Ahead {
+    operations: Vec<Operation>,
+    next: usize,
+}
+
+impl Ahead {
+    fn new() -> Self {
+        Ahead {
+            operations: Vec::with_capacity(TOGETHER),
+            next: 0,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.next == self.operations.len()
+    }
+
+    /// The next one.
+    #[inline]
+    fn take(&mut self, stream: &mut Stream, phase: usize) -> Option<Operation> {
+        if self.is_empty() {
+            self.fill(stream, phase);
+        }
+        let operation = self.operations.get(self.next)?;
+        self.next += 1;
+        Some(*operation)
+    }
+
+    #[inline(never)]
+    fn fill(&mut self, stream: &mut Stream, phase: usize) {
+        self.next = 0;
+        self.operations.clear();
+        while self.operations.len() < TOGETHER && stream.is_in(phase) {
+            self.operations.extend(stream.next());
+        }
+    }
+}
+
 /// Say what was done since it was said last.
 #[cold]
 fn tell(together: &Together, before: &mut Second, record: &mut Record) {
@@ -148,7 +188,8 @@ pub fn timed_phase(
     }
     client.now = monotonic_ns().max(pace.zero);
     let (mut failed, mut told, mut before) = (record.failures, client.now, Second::default());
-    while stream.is_in(phase) {
+    let mut ahead = Ahead::new();
+    while !ahead.is_empty() || stream.is_in(phase) {
         let Some(due) = pace.due(stream, client.now) else {
             break;
         };
@@ -160,7 +201,11 @@ pub fn timed_phase(
             together.cut.store(true, Ordering::Release);
             break;
         }
-        let Some(operation) = stream.next() else {
+        let next = match pace.unpaced {
+            true => ahead.take(stream, phase),
+            false => stream.next(),
+        };
+        let Some(operation) = next else {
             break;
         };
         if pace.open {

@@ -95,7 +95,7 @@ impl<'a> Client<'a> {
         self.go_to(owner, file);
         match operation.kind {
             OperationKind::List => {
-                self.path = self.setup.directory(owner, file);
+                self.go_to_listed(owner, file);
                 self.timed(Step::List, 0, |target, path| target.list(path))
                     .map(drop)
             }

@@ -71,6 +71,9 @@ pub struct Record {
     zero: u64,
     zero_unix_ns: u64,
     pub parts: Vec<Part>,
+    /// What succeeded and is still to be counted, and the steps of it all in one row.
+    ended: Vec<Ended>,
+    ended_steps: Vec<Done>,
     spans: Vec<Kept>,
     span_limit: usize,
     pub spans_dropped: u64,
@@ -80,6 +83,21 @@ pub struct Record {
     pub audit: Option<AuditReport>,
     pub failures: u64,
 }
+
+/// An operation that succeeded and is still to be counted.
+struct Ended {
+    kind: OperationKind,
+    bytes: u64,
+    intended: Option<u64>,
+    start: u64,
+    end: u64,
+    /// How many of the steps that wait with it are its own.
+    steps: usize,
+}
+
+/// So many operations are counted together: behind a call the processor's caches are full of what
+/// the kernel did, and what is done there once for many costs each a fraction.
+pub const TOGETHER: usize = 64;
 
 /// A span as it is kept while the clock runs: no text, no allocation of its own.
 struct Kept {
@@ -271,6 +289,8 @@ impl Record {
             zero,
             zero_unix_ns,
             parts: Vec::new(),
+            ended: Vec::with_capacity(TOGETHER),
+            ended_steps: Vec::with_capacity(2 * TOGETHER),
             spans: Vec::new(),
             span_limit,
             spans_dropped: 0,
@@ -284,17 +304,35 @@ impl Record {
 
     /// What comes now belongs to a part that begins at `zero`.
     pub fn begin_part(&mut self, zero: u64) {
+        self.settle();
         self.parts.push(Part::new(zero));
     }
 
-    /// The part that is under way.
+    /// The part that is under way, with all that ended.
     pub fn part(&mut self) -> &mut Part {
+        self.settle();
         self.parts
             .last_mut()
             .expect("begun before anything is recorded")
     }
 
-    /// Count one successful operation and its steps.
+    /// Count what ended since this was done last.
+    #[inline(never)]
+    fn settle(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        let mut steps = std::mem::take(&mut self.ended_steps);
+        let mut rest = &steps[..];
+        for one in &ended {
+            let (its, others) = rest.split_at(one.steps);
+            rest = others;
+            self.count_in(one, its);
+        }
+        ended.clear();
+        steps.clear();
+        (self.ended, self.ended_steps) = (ended, steps);
+    }
+
+    /// One successful operation and its steps, to be counted.
     #[inline]
     pub fn succeeded(
         &mut self,
@@ -303,22 +341,35 @@ impl Record {
         (start, end): (u64, u64),
         done: &[Done],
     ) {
-        let part = self
-            .parts
-            .last_mut()
-            .expect("begun before anything is recorded");
-        if end >= part.turn_at {
-            part.turn(start, end);
+        self.ended.push(Ended {
+            kind: operation.kind,
+            bytes: operation.size_bytes,
+            intended,
+            start,
+            end,
+            steps: done.len(),
+        });
+        self.ended_steps.extend_from_slice(done);
+        if self.ended.len() >= TOGETHER {
+            self.settle();
         }
-        let moved = match operation.kind.moves_data() {
-            true => operation.size_bytes,
+    }
+
+    #[inline]
+    fn count_in(&mut self, one: &Ended, done: &[Done]) {
+        let (part, when) = (self.parts.last_mut(), (one.start, one.end));
+        let part = part.expect("begun before anything is recorded");
+        if one.end >= part.turn_at {
+            part.turn(one.start, one.end);
+        }
+        let moved = match one.kind.moves_data() {
+            true => one.bytes,
             false => 0,
         };
-        let kind = part.kind(operation.kind);
-        kind.succeeded(moved, (start, end), done);
-        part.ended(operation.kind, intended, (start, end));
+        part.kind(one.kind).succeeded(moved, when, done);
+        part.ended(one.kind, one.intended, when);
         if self.span_limit > 0 {
-            self.keep_spans(operation, start, end, done);
+            self.keep_spans(one, done);
         }
     }
 
@@ -331,6 +382,9 @@ impl Record {
         (start, end): (u64, u64),
         step: Step,
     ) {
+        if !self.ended.is_empty() {
+            self.settle();
+        }
         let (part, bytes) = (self.parts.last_mut(), operation.size_bytes);
         let part = part.expect("begun before anything is recorded");
         if end >= part.turn_at {
@@ -367,6 +421,7 @@ impl Record {
 
     /// Count an error outside the timed operations.
     pub fn note(&mut self, during: &str, error: &Error) {
+        self.settle();
         let key = (format!("{during}/{}", error.operation), error.kind.name());
         self.errors
             .entry(key)
@@ -376,6 +431,7 @@ impl Record {
 
     /// Operations that succeeded.
     pub fn count(&self) -> u64 {
+        debug_assert!(self.ended.is_empty(), "a part's end settles all");
         self.parts.iter().map(Part::count).sum()
     }
 
@@ -385,19 +441,19 @@ impl Record {
     }
 
     #[cold]
-    fn keep_spans(&mut self, operation: &Operation, start: u64, end: u64, done: &[Done]) {
+    fn keep_spans(&mut self, whole: &Ended, done: &[Done]) {
         if self.spans.len() + 1 + done.len() > self.span_limit {
             self.spans_dropped += 1 + done.len() as u64;
             return;
         }
-        let kind = operation.kind;
+        let kind = whole.kind;
         self.spans.push(Kept {
             kind,
             step: None,
-            start,
-            end,
+            start: whole.start,
+            end: whole.end,
             parent: 0,
-            bytes: operation.size_bytes,
+            bytes: whole.bytes,
         });
         let operation = self.spans.len() as u64;
         let mut outer = operation;

@@ -99,12 +99,13 @@ impl AuditReport {
     }
 }
 
-/// What was emptied before the timed part.
+/// What was emptied before a phase, or before each of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
     /// "none", "files" or "system".
     pub dropped: String,
-    /// What of it stayed nevertheless, where that was asked for and can be told.
+    /// What of it stayed nevertheless, where that was asked for and can be told; of all phases
+    /// together.
     #[serde(default)]
     pub proof: Option<Resident>,
 }
@@ -123,7 +124,7 @@ impl CacheReport {
     }
 }
 
-/// What of prepared files, up to 64 of a process, was in the page cache before the clients began.
+/// What of the clients' files, up to 64 of a process, was in the page cache before they began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resident {
     /// Bytes of the files that were looked at.
@@ -180,6 +181,9 @@ pub struct PhaseReport {
     pub throughput_bytes_per_s: f64,
     /// Successful operations until the stonewall, over it.
     pub stonewall_rate_per_s: f64,
+    /// Cache state at its start.
+    #[serde(default)]
+    pub cache: CacheReport,
     /// By logical operation.
     pub operations: BTreeMap<String, OperationReport>,
     /// When successful operations ended, after the phase's start.

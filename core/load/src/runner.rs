@@ -2,12 +2,12 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
+use std::sync::{Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dfslab_workload::{prepared_files, Stream};
 
-use crate::caches::{check_system_caches, drop_system_caches, prove_cold};
+use crate::caches::{check_system_caches, drop_system_caches, prove_cold, MOST_FILES};
 use crate::client::Client;
 use crate::clock::{monotonic_ns, ns_of};
 use crate::control::{Control, Phase};
@@ -84,7 +84,8 @@ pub struct Together<'a> {
     refused: Mutex<Option<Error>>,
     zero_unix_ns: OnceLock<u64>,
     late_s: OnceLock<f64>,
-    cold: OnceLock<Option<Resident>>,
+    /// Files that are to be in no cache when the next phase begins: paths and bytes.
+    uncached: Mutex<Vec<(String, u64)>>,
     phases: Vec<Times>,
 }
 
@@ -93,6 +94,8 @@ struct Times {
     zero: AtomicU64,
     /// When the first client had done all its operations, ns after zero.
     wall_ns: AtomicU64,
+    /// What was in the page cache when it began, where it was to be cold.
+    cold: OnceLock<Resident>,
 }
 
 impl<'a> Together<'a> {
@@ -101,6 +104,7 @@ impl<'a> Together<'a> {
         let times = || Times {
             zero: AtomicU64::new(0),
             wall_ns: AtomicU64::new(u64::MAX),
+            cold: OnceLock::new(),
         };
         Together {
             setup,
@@ -117,7 +121,7 @@ impl<'a> Together<'a> {
             refused: Mutex::new(None),
             zero_unix_ns: OnceLock::new(),
             late_s: OnceLock::new(),
-            cold: OnceLock::new(),
+            uncached: Mutex::new(Vec::new()),
             phases: setup.phases.iter().map(|_| times()).collect(),
         }
     }
@@ -141,6 +145,21 @@ impl<'a> Together<'a> {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
 
+    fn uncached(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
+        let files = self.uncached.lock();
+        files.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client's files are to be in no cache when the next phase begins.
+    fn empty_caches(&self, client: &mut Client) -> Result<()> {
+        if self.setup.plan.target.wants_cold().is_some() {
+            let share = MOST_FILES / self.setup.plan.client_count() as usize;
+            let files = client.leave_cache(share.max(1))?;
+            self.uncached().extend(files);
+        }
+        Ok(())
+    }
+
     /// Nobody starts, and this is why.
     fn refuse(&self, error: Error) {
         self.broken.store(true, Ordering::Release);
@@ -158,11 +177,11 @@ impl<'a> Together<'a> {
         let timing = |phase: &Times| PhaseTiming {
             zero: phase.zero.load(Ordering::Relaxed),
             wall_ns: phase.wall_ns.load(Ordering::Relaxed),
+            cold: phase.cold.get().copied(),
         };
         Timing {
             zero_unix_ns: self.zero_unix_ns.get().copied().unwrap_or(0),
             late_s: self.late_s.get().copied().unwrap_or(0.0),
-            cold: self.cold.get().copied().flatten(),
             cpu,
             phases: begun.map(timing).collect(),
             complete: !self.control.stopped()
@@ -235,9 +254,10 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
         .sum();
     for phase in 0..together.phases.len() {
         together.prepared.wait();
-        if phase == 0 && plan.target.wants_cold().is_some() && !together.is_over() {
+        if plan.target.wants_cold().is_some() && !together.is_over() {
             match make_cold(together, factory) {
-                Ok(proof) => together.cold.set(proof).expect("set once"),
+                Ok(Some(proof)) => together.phases[phase].cold.set(proof).expect("set once"),
+                Ok(None) => (),
                 // A run that says "cold" and is not is worse than none.
                 Err(error) => together.refuse(error),
             }
@@ -256,8 +276,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
         together.finished.wait();
         let after = cpu_time();
         together.layers.end();
-        let over = together.is_over();
-        let last = over || phase + 1 == together.phases.len();
+        let last = together.is_over() || phase + 1 == together.phases.len();
         let begun = !together.broken.load(Ordering::Acquire);
         if last && begun && plan.shared && plan.stream.takes_others() {
             // Elsewhere files of these clients may still be read.
@@ -266,7 +285,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
         together.settled.wait();
         spent.user += after.user - before.user;
         spent.system += after.system - before.system;
-        if over {
+        if together.is_over() {
             break;
         }
     }
@@ -274,7 +293,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
     spent
 }
 
-/// Nothing of the prepared files is in this machine's page cache any more, as far as can be told.
+/// Nothing of the clients' files is in this machine's page cache any more, as far as can be told.
 fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Resident>> {
     let setup = together.setup;
     if setup.plan.target.wants_cold() == Some("system") {
@@ -283,10 +302,11 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
     if !setup.plan.target.capabilities().drop_file_cache {
         return Ok(None);
     }
+    let files = std::mem::take(&mut *together.uncached());
     // A connection of its own, in a thread of its own, which is where what it opens can be closed.
     let mut target = factory.connect()?;
     let proof = std::thread::scope(|scope| {
-        let work = move || guarded("prove_cold", || prove_cold(setup, target.as_mut()));
+        let work = move || guarded("prove_cold", || prove_cold(&files, target.as_mut()));
         let asked = scope.spawn(work);
         asked.join().expect("panics are caught where work is done")
     })?;
@@ -349,9 +369,7 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     let prepared = guarded("prepare", || {
         client.target.settle()?;
         client.prepare(&stop, &|| control.count(1))?;
-        if plan.target.wants_cold() == Some("files") {
-            client.drop_caches()?;
-        }
+        together.empty_caches(&mut client)?;
         client.open_held()
     });
     if let Err(error) = prepared {
@@ -417,6 +435,11 @@ fn run_phases(client: &mut Client, together: &Together) -> Record {
             }
         }
         together.finished.wait();
+        let again = phase + 1 < together.phases.len() && !together.is_over();
+        if again {
+            let emptied = guarded("empty_caches", || together.empty_caches(client));
+            emptied.unwrap_or_else(|error| together.refuse(error));
+        }
         together.settled.wait();
         if together.is_over() {
             break;

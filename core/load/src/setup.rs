@@ -100,24 +100,8 @@ impl<'a> Setup<'a> {
             path.push_str(&self.directories[(file % self.directories.len() as u64) as usize]);
         }
         path.push(letter);
-        push_number(path, file);
+        path.push_str(itoa::Buffer::new().format(file));
     }
-}
-
-/// Decimal digits, without the machinery of formatting.
-#[inline]
-fn push_number(path: &mut String, mut number: u64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    path.push_str(std::str::from_utf8(&digits[at..]).expect("digits"));
 }
 
 fn rules(plan: &Plan, phase: &Phase) -> Vec<Rule> {

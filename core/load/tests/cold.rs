@@ -40,3 +40,40 @@ fn a_cold_run_that_is_warm_is_refused() {
         assert!(proof.resident_bytes <= 12_000, "{}", proof.resident_bytes);
     }
 }
+
+#[test]
+fn later_phases_are_emptied_and_proven_too() {
+    let text = |root: &Path| {
+        format!(
+            r#"{{"stream":{{"seed":1,"clients":2,"files_per_client":0,"phases":[
+            {{"name":"write","operations_per_client":3,"mix":[{{"operation":"write"}}]}},
+            {{"name":"read","operations_per_client":3,"mix":[{{"operation":"read"}}]}}],
+            "file_size":{{"fixed":300000}},"transfer_size_bytes":65536}},
+            "target":{{"kind":"posix","root":"{}","drop_caches":"files"}},"run_directory":"run"}}"#,
+            root.display()
+        )
+    };
+    let name = format!("dfslab-test-cold-later-{}", std::process::id());
+    let root = Path::new("/dev/shm").join(&name);
+    fs::create_dir(&root).unwrap();
+    let refused = run(&Plan::parse(&text(&root)).unwrap(), &Control::default());
+    let left = fs::read_dir(&root).unwrap().count();
+    fs::remove_dir_all(&root).unwrap();
+    let error = refused.err().expect("what was written stays in memory");
+    assert_eq!((error.kind, left), (ErrorKind::Input, 0), "{error}");
+    assert!(
+        error.context.contains("1800000 of 1800000 bytes"),
+        "{error}"
+    );
+    let root = std::env::temp_dir().join(&name);
+    fs::create_dir(&root).unwrap();
+    let ran = run(&Plan::parse(&text(&root)).unwrap(), &Control::default());
+    fs::remove_dir_all(&root).unwrap();
+    if let Ok(outcome) = ran {
+        let phases = outcome.report.phases;
+        let proofs = phases.iter().map(|phase| phase.cache.proof);
+        let looked_at: Vec<u64> = proofs.map(|proof| proof.unwrap().prepared_bytes).collect();
+        assert_eq!(looked_at, [0, 1_800_000]);
+        assert_eq!(outcome.report.cache.dropped, "files");
+    }
+}

@@ -15,6 +15,7 @@ from dfslab.fleet.run import LoadFailed, WrongPlan
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, calls, cold, command, recovery
 from dfslab.instruments.faults import Conductor, quietly
+from dfslab.instruments.series import rate_interval
 from dfslab.instruments.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
@@ -25,7 +26,8 @@ from dfslab.spec.stream import stream_spec
 NAMES = ("measure",)
 ANY_NUMBER = 2**62
 PHASE_KEYS = ("name", "start_s", "window_s", "stonewall_s", "count", "bytes", "rate_per_s",
-              "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady")  # fmt: skip
+              "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady",
+              "cache")  # fmt: skip
 QUANTILES = ("p50", "p90", "p99", "p999")
 
 
@@ -218,7 +220,7 @@ def to_result(
         steps=_steps(outcome),
         utilisation={},
         notes=_notes(outcome),
-        detail=_detail(outcome),
+        detail=_detail(outcome, point.scenario.run.seed + repetition),
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )  # fmt: skip
 
@@ -263,7 +265,7 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
     return steps
 
 
-def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
+def _detail(outcome: Mapping[str, Any], seed: int) -> dict[str, Any]:
     kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
             "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
             "schedule", "layers", "audit", "processor_scores"]  # fmt: skip
@@ -281,6 +283,7 @@ def _detail(outcome: Mapping[str, Any]) -> dict[str, Any]:
         **{key: outcome.get(key) for key in kept},
         "operations": _counts(outcome["operations"]),
         "phases": phases,
+        "rate_interval": rate_interval(outcome["seconds"], outcome["steady"], seed),
         "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
     }
 

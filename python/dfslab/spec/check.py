@@ -19,7 +19,7 @@ TIMED = {"components", "petri"}
 # What a run tells a command beside the workload's own keys.
 TOLD = ("uri", "directory", "folder", "seed", "clients")
 # What a scenario says of any load, and a program cannot be told.
-OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "cache", "fsync")
+OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
 # Who knows loads that arrive at a rate whoever waits.
 OF_POISSON = frozenset({"sequence"})
 
@@ -134,17 +134,21 @@ def _check_described(
 
 
 def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
-    arrival, rate = scenario.workload.arrival, scenario.workload.rate
+    arrival, rate, ramp = (getattr(scenario.workload, key) for key in ("arrival", "rate", "ramp"))
     if arrival == "closed":
-        if rate:
-            raise InputError("workload.rate", rate, 'needs workload.arrival other than "closed"')
+        for key, value in (("rate", rate), ("ramp", ramp)):
+            if value:
+                allowed = 'needs workload.arrival other than "closed"'
+                raise InputError(f"workload.{key}", value, allowed)
         return
     if not rate:
         raise InputError("workload.rate", rate, f'must be above 0 for arrival = "{arrival}"')
-    unknown = modelled - OF_POISSON if arrival == "poisson" else modelled
+    steady_poisson = arrival == "poisson" and not ramp
+    unknown = modelled - OF_POISSON if steady_poisson else modelled
     if unknown:
-        allowed = (f"only closed loads are modelled, and Poisson ones by {', '.join(OF_POISSON)}; "
-                   f"without {', '.join(sorted(unknown))} it runs")  # fmt: skip
+        allowed = ("only closed loads are modelled, and Poisson ones without a ramp by "
+                   f"{', '.join(OF_POISSON)}; without {', '.join(sorted(unknown))} it runs"
+                   )  # fmt: skip
         raise InputError("workload.arrival", arrival, allowed)
 
 

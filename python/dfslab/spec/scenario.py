@@ -52,6 +52,13 @@ class FileSystemChoice(Model):
         return dict(self.__pydantic_extra__ or {})
 
 
+# What a run says of itself in one number.
+METRIC = (
+    r"^(rate_per_s|throughput_bytes_per_s"
+    r"|(latency|response)_s_(mean|p50|p90|p99|p999)\.[a-z_]+)$"
+)
+
+
 class WorkloadChoice(Model):
     """Which workload, by how many clients; every other key is a parameter of that workload."""
 
@@ -69,6 +76,7 @@ class WorkloadChoice(Model):
         "closed", description="When operations start: after each other, or at a rate, spread so"
     )
     rate: PerSecond = quantity("0 /s", description="Operations a second of an open load")
+    ramp: Seconds = quantity("0 s", description="How long an open load takes to reach its rate")
     cache: Literal["warm", "cold", "direct"] = Field(
         "warm", description="Page cache used, emptied before the run, or bypassed (O_DIRECT)"
     )
@@ -96,6 +104,15 @@ class Run(Model):
     )  # fmt: skip
     repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(
         3, description="Measured runs of every configuration"
+    )
+    precision: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="More runs until `precise` is known to this share of it; 0: no more"
+    )
+    precise: Annotated[str, Field(pattern=METRIC)] = Field(
+        "rate_per_s", description="The metric that is to be precise"
+    )
+    most_repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(
+        30, description="Runs of a configuration, at most, where precision is asked for"
     )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="Seed of everything random")
     verify: Literal["none", "after", "inline"] = Field(

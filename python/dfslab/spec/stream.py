@@ -35,7 +35,9 @@ def _open(scenario: Scenario) -> dict[str, Any]:
     process: Any = scenario.workload.arrival
     if process == "lognormal":
         process = {"lognormal": LOGNORMAL_SIGMA}
-    return {"rate_per_s": scenario.workload.rate, "process": process}
+    ramp = scenario.workload.ramp
+    profile = {"profile": [(0.0, 0.0), (ramp, 1.0)]} if ramp else {}
+    return {"rate_per_s": scenario.workload.rate, "process": process, **profile}
 
 
 def checked(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from typing import Any
 
 from dfslab.method import RunFailed
 from dfslab.result import Result, provenance
+from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.precision import half_width
 from dfslab.studies.store import Store
 
 # report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
@@ -32,6 +34,7 @@ def sweep(scenario: Scenario, methods: Sequence[Any], store: Store, report: Repo
     models = [method for method in methods if hasattr(method, "fit")]
     jobs = _jobs(points, instruments, scenario)
     results = _measure(jobs, store, report)
+    results += _narrowed(scenario, instruments, results, store, report)
     training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
@@ -108,6 +111,30 @@ def _measure(jobs: Sequence[tuple], store: Store, report: Report) -> list[Result
             raise RunFailed(results[0].notes[0])
     report(len(jobs), len(jobs), f"measured in {time.monotonic() - began:.0f} s ({ran} new)")
     return results
+
+
+def _narrowed(
+    scenario: Scenario, instruments: Sequence[Any], results: Sequence[Result], store: Store,
+    report: Report,
+) -> list[Result]:  # fmt: skip
+    """More runs of the configurations that are not known as precisely as asked for."""
+    run, more = scenario.run, list[Result]()
+    measuring = [one for one in instruments if one.name == FITTED_ON]
+    for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
+        seen: dict[str, list[float]] = {}
+        for one in (*results, *more):
+            if one.method == FITTED_ON and one.complete:
+                if run.precise not in one.metrics:
+                    allowed = f"not a metric of this run; there are {', '.join(one.metrics)}"
+                    raise InputError("run.precise", run.precise, allowed)
+                seen.setdefault(one.point_id, []).append(one.value(run.precise))
+        wide = [point for point in scenario.points()
+                if half_width(seen.get(point.id, ())) > run.precision]  # fmt: skip
+        if not wide:
+            break
+        jobs = [(instrument, point, repetition) for instrument in measuring for point in wide]
+        more += _measure(jobs, store, report)
+    return more
 
 
 def describe(point: Point) -> str:

@@ -1,0 +1,55 @@
+"""The interval of a run's rate, from its seconds, which are not independent of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+# Fewer seconds hold too few blocks to draw from.
+FEWEST_SECONDS = 20
+
+
+def rate_interval(
+    seconds: Sequence[Mapping[str, Any]], steady: Mapping[str, Any] | None, seed: int
+) -> dict[str, float] | None:
+    """The mean rate over whole seconds, once it had settled, and where it lies: by the circular
+    block bootstrap (Politis and Romano 1992), which keeps neighbouring seconds together. None for
+    too few of them."""
+    counts = np.array([second["count"] for second in seconds[:-1]], float)
+    if steady and steady["reached"]:
+        counts = counts[int(steady["from_s"]) :]
+    if len(counts) < FEWEST_SECONDS:
+        return None
+    block = block_length(counts)
+    means = resampled_means(counts, block, seed)
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return {"mean_per_s": float(counts.mean()), "low_per_s": float(low), "high_per_s": float(high),
+            "block_s": float(block)}  # fmt: skip
+
+
+def block_length(series: np.ndarray) -> int:
+    """Seconds that belong together: twice as many as correlate beyond chance, no fewer than the
+    cube root of them all, no more than a quarter."""
+    count = len(series)
+    apart = series - series.mean()
+    square = float(apart @ apart)
+    longest = count // 4
+    correlated = longest
+    for lag in range(1, longest + 1):
+        if square == 0 or float(apart[:-lag] @ apart[lag:]) / square < 2 / np.sqrt(count):
+            correlated = lag - 1
+            break
+    return int(min(longest, max(np.ceil(count ** (1 / 3)), 2 * correlated)))
+
+
+def resampled_means(series: np.ndarray, block: int, seed: int) -> np.ndarray:
+    """Means of as many seconds, drawn in blocks from the series closed to a ring."""
+    count = len(series)
+    blocks = -(-count // block)
+    starts = np.random.default_rng(seed).integers(count, size=(RESAMPLES, blocks))
+    places = (starts[:, :, None] + np.arange(block)) % count
+    return series[places.reshape(RESAMPLES, -1)[:, :count]].mean(axis=1)

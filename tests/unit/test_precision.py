@@ -1,0 +1,112 @@
+"""Runs until a mean is as precise as asked, rates with the interval of their seconds, ramps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dfslab.instruments.series import FEWEST_SECONDS, rate_interval, resampled_means
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError
+from dfslab.spec.stream import stream_spec
+from dfslab.studies.precision import half_width
+from dfslab.studies.store import open_run
+from dfslab.studies.sweep import sweep
+from synthetic import scenario
+
+
+def autocorrelated(rng: np.random.Generator, count: int, phi: float = 0.7) -> np.ndarray:
+    """A first-order series around 1000, whose mean is known to lie there."""
+    noise, value, series = rng.normal(size=count), 0.0, []
+    for one in noise:
+        value = phi * value + one
+        series.append(1000 + 20 * value)
+    return np.array(series)
+
+
+def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says():
+    rng, held, held_by_singles = np.random.default_rng(11), 0, 0
+    for turn in range(200):
+        series = autocorrelated(rng, 300)
+        found = rate_interval([{"count": one} for one in [*series, 0]], None, turn)
+        assert found is not None
+        held += found["low_per_s"] <= 1000 <= found["high_per_s"]
+        # Seconds drawn one by one, as if they knew nothing of each other.
+        low, high = np.quantile(resampled_means(series, 1, turn), [0.025, 0.975])
+        held_by_singles += low <= 1000 <= high
+    assert held >= 176, held
+    assert held_by_singles < 150, "the series is one where blocks matter"
+
+
+def test_seconds_before_a_load_settled_and_too_few_of_them_are_left_out():
+    seconds = [{"count": 1}] * 10 + [{"count": 500}] * 31
+    steady = {"reached": True, "from_s": 10.0}
+    found = rate_interval(seconds, steady, 1)
+    assert found is not None
+    assert (found["mean_per_s"], found["low_per_s"], found["high_per_s"]) == (500, 500, 500)
+    assert rate_interval(seconds[:FEWEST_SECONDS], None, 1) is None
+
+
+def test_half_a_width_is_that_of_students_interval():
+    assert half_width([5.0]) == half_width([5.0, 0.0]) == math.inf
+    # Two values a factor e apart: deviation 1/sqrt(2), t = 12.706 for one degree of freedom.
+    assert half_width([1.0, math.e]) == pytest.approx(math.expm1(12.706 / 2), rel=1e-3)
+    assert half_width([7.0] * 5) == 0
+
+
+class Noisy:
+    """A made-up instrument: its second configuration is noisy, its first is not."""
+
+    name = "measure"
+
+    def run(self, point, repetition=0):
+        size = point.scenario.workload.parameters["file_size"]
+        factor = 1 + (0.2 * (-1) ** repetition if size == "2 MiB" else 0)
+        metrics = {"rate_per_s": Metric(value=100 * factor)}
+        return Result(method="measure", point_id=point.id, point=point, repetition=repetition,
+                      complete=True, metrics=metrics, provenance=provenance(1))  # fmt: skip
+
+
+def asked(**run):
+    one = scenario(sizes=["1 MiB", "2 MiB"], clients=(1,), hold_out=())
+    return one.model_copy(update={"run": one.run.model_copy(update={"repetitions": 2, **run})})
+
+
+def counted(asked, tmp_path) -> list[int]:
+    """Runs of whole reads of the quiet size, and of the noisy one."""
+    results = sweep(asked, [Noisy()], open_run(asked, tmp_path), lambda *_: None)
+    reads = [point for point in asked.points() if point.scenario.workload.name.endswith("read")]
+    return [sum(r.point_id == point.id for r in results) for point in reads]
+
+
+def test_only_what_is_not_precise_is_run_again(tmp_path):
+    assert counted(asked(), tmp_path) == [2, 2]
+    quiet, noisy = counted(asked(precision=0.1), tmp_path)
+    values = [100 * (1 + 0.2 * (-1) ** turn) for turn in range(noisy)]
+    assert quiet == 2
+    assert half_width(values) <= 0.1 < half_width(values[:-1])
+    assert counted(asked(precision=0.001, most_repetitions=6), tmp_path) == [2, 6]
+
+
+def test_a_metric_that_no_run_has_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"run\.precise.*there are rate_per_s"):
+        counted(asked(precision=0.1, precise="latency_s_p99.read"), tmp_path)
+
+
+def test_ramps_are_of_open_loads():
+    one = asked()
+    of = {"arrival": "poisson", "rate": 50.0, "ramp": 4.0}
+    workload = one.workload.model_copy(update=of)
+    methods = one.run.model_copy(update={"methods": ["measure"]})
+    open_load = one.model_copy(update={"workload": workload, "run": methods})
+    check(open_load)
+    arrival = stream_spec(open_load)["arrival"]["open"]
+    assert arrival["profile"] == [[0.0, 0.0], [4.0, 1.0]] or arrival["profile"] == [(0, 0), (4, 1)]
+    closed = one.workload.model_copy(update={"ramp": 4.0})
+    with pytest.raises(InputError, match=r"workload\.ramp"):
+        check(one.model_copy(update={"workload": closed, "run": methods}))
+    modelled = one.run.model_copy(update={"methods": ["measure", "sequence"]})
+    with pytest.raises(InputError, match="without a ramp"):
+        check(open_load.model_copy(update={"run": modelled}))
