@@ -24,6 +24,7 @@ CASES = {
     "glusterfs-mermaid-create": ["show", "filesystem", "glusterfs", "--as", "mermaid",
                                  "--operation", "create"],
     "local-table": ["show", "filesystem", "local", "--as", "table", "--json"],
+    "version": ["--version"],
     "help": ["--help"],
     "help-run": ["run", "--help"],
 }  # fmt: skip

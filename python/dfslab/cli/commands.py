@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -50,6 +51,21 @@ app.add_typer(bed_app, name="bed")
 app.add_typer(show_app, name="show")
 app.add_typer(net_app, name="net")
 INTERRUPTED = 130
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"dfslab {version('dfslab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    shown: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options of every command."""
 
 
 def main() -> None:
