@@ -43,6 +43,12 @@ def test_the_saving_of_undoing_it_is_seen():
     assert sum(row["error"] <= 0.2 for row in rows()) >= 9
 
 
+def test_intervals_hold_what_was_measured_as_often_as_they_say():
+    assert sum(row["low"] <= row["measured"] <= row["high"] for row in rows()) >= 9
+    # Intervals that hold everything because they say nothing are no better.
+    assert statistics.median(row["high"] - row["low"] for row in rows()) < 0.15
+
+
 @pytest.mark.parametrize("other", ["by_sum", "by_last_finisher"])
 def test_the_usual_rankings_name_it_less_often(other):
     assert sum(row[other] == row["part"] for row in rows()) <= 5

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -117,11 +116,8 @@ def profile(
     if all(file.counted for _, file in read):
         # Sums of servers do not say who waited for whom.
         return merged
-    runnable_ns: dict[str, int] = defaultdict(int)
-    for _, file in read:
-        # As paths name it: a role, or one process of several.
-        runnable_ns[file.service] += file.processor_ns + file.starved_ns
-    return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, runnable_ns),
+    ran = parts.processors(file for _, file in read)
+    return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, ran),
             "timelines": whole_calls.whole_calls(whole_calls.beside(found))}  # fmt: skip
 
 
