@@ -238,14 +238,17 @@ def parts_table(parts: dict[str, Any], most: int = 20) -> Table:
     """What each processor, disk and link would gain, beside the rankings that do not ask that."""
     title = f"End-to-end time saved if a part were {parts['factor']:g} times faster"
     table = Table(title=title)
-    for name in ("part", "saving", "interval", "verdict", "by sum", "by last finisher"):
+    for name in ("part", "saving", "the trace allows", "verdict", "90 % of runs show", "busy",
+                 "by sum", "by last finisher"):  # fmt: skip
         table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
     others = [{row["part"]: row["share"] for row in parts[key]}
               for key in ("by_sum", "by_last_finisher")]  # fmt: skip
     for row in parts["parts"][:most]:
         shares = [f"{other.get(row['part'], 0.0):.1%}" for other in others]
-        table.add_row(row["part"], f"{row['saving']:.1%}", f"{row['low']:.1%} – {row['high']:.1%}",
-                      row["verdict"], *shares)  # fmt: skip
+        busy = "-" if row["utilisation"] is None else f"{row['utilisation']:.0%}"
+        table.add_row(row["part"], f"{row['saving']:.1%}",
+                      f"{row['least']:.1%} – {row['most']:.1%}", row["verdict"],
+                      f"{row['low']:.1%} – {row['high']:.1%}", busy, *shares)  # fmt: skip
     return table
 
 

@@ -5,11 +5,11 @@ the lanes that it waited for say for what. Along a pipeline a receiver that wait
 sender has something to send waits for the link between them; a disk's time is shortened until the
 next slowest disk of the same pipeline is what is waited for.
 
-Sums hold no times of day, so what overlapped inside a lane is not known. An interval begins with
-the least and the most that sums allow, and with what the clients waited and no pipeline explains;
-by these goes the verdict. It is widened by how far runs differ, so that it should hold what another
-run shows: calls of one kind differ as seen, and what all calls of a run have in common, which is
-not in its trace, by `gain.RUNS_DIFFER`.
+Sums hold no times of day, so what overlapped inside a lane is not known: `least` and `most` are
+what sums allow, with what the clients waited and no pipeline explains; the verdict goes by them.
+`low` and `high` should hold what nine of ten other runs show. They are wider by how far runs
+differ: calls of one kind as seen, and by `gain.RUNS_DIFFER` what all calls of a run have in common,
+which is not in its trace.
 """
 
 from __future__ import annotations
@@ -144,11 +144,12 @@ def ranking(
 
 def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[str, Any]:
     whole_ns = seen.whole_ns or 1.0
-    low, point, high = (ns / whole_ns for ns in saved_ns)
+    least, point, most = (ns / whole_ns for ns in saved_ns)
     # What other parts do differs with and without the gain: that puts no more than it in doubt.
-    half = min(high, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
-    return {"part": part, "saving": point, "low": max(0.0, low - half),
-            "high": min(1.0, high + half), "verdict": gain.verdict(low, high)}  # fmt: skip
+    half = min(most, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
+    return {"part": part, "saving": point, "least": least, "most": most,
+            "low": max(0.0, least - half), "high": min(1.0, most + half),
+            "verdict": gain.verdict(least, most)}  # fmt: skip
 
 
 def _collect(top: Node) -> Parts:
@@ -284,16 +285,15 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in seen.calls.items():
-        # Threads before and behind the handlers are in no call; that they wanted to run is known.
-        wanted = ran.get(server, Processor()).wanted_ns
-        usual = max(calls.served_ns, min(wanted, calls.ns))
-        least = max(calls.served_ns, min(wanted, calls.ns - calls.calm_ns))
-        beside = min(calls.beside_ns, max(0.0, wanted - usual))
-        _more(
-            found,
-            f"{server}: processor",
-            (least * part, (usual + beside) * part, (calls.ns + calls.beside_ns) * part),
-        )
+        # Threads before and behind the handlers are in no call. That they wanted to run is known,
+        # and so is how much of that falls into the calls if it is spread evenly.
+        one = ran.get(server, Processor())
+        least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
+        evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
+        usual = max(least, evenly)
+        beside = calls.beside_ns * usual / calls.ns if calls.ns else 0.0
+        saved_ns = (least, usual + beside, calls.ns + calls.beside_ns)
+        _more(found, f"{server}: processor", _times(saved_ns, part))
         rest = calls.ns - usual, calls.ns - least
         _more(found, f"{server}: link", (0.0, rest[0] * part, rest[1] * part))
     for client, ns in seen.client_ns.items():
@@ -319,7 +319,7 @@ def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, fl
         ends = sorted((edge.sender, edge.receiver), reverse=True)
         blamed = max(ends, key=lambda end: best.get(end, 0.0))
         # Then the next slowest link of the pipeline may be what is waited for.
-        others = {*ends, *edge.beyond} - {blamed}
+        others = {*ends, *edge.beyond} - {blamed} or {blamed}
         next_ns = edge.bytes * max(best.get(end, 0.0) for end in others)
         point = edge.ns * part
         low = max(0.0, min(point, edge.ns - next_ns))
@@ -381,6 +381,10 @@ def _utilisation(top: Node, ran: Mapping[str, Processor]) -> dict[str, float]:
 
 def _add(sums: dict[str, float], name: str, ns: float) -> None:
     sums[name] = sums.get(name, 0.0) + ns
+
+
+def _times(ns: tuple[float, float, float], part: float) -> tuple[float, float, float]:
+    return ns[0] * part, ns[1] * part, ns[2] * part
 
 
 def _more(

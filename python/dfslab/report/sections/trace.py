@@ -10,7 +10,7 @@ from markupsafe import Markup
 from dfslab.report import repeats
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page import ReportInput
-from dfslab.report.table import folded, note, percent, seconds, share, signed, table
+from dfslab.report.table import folded, note, percent, seconds, share, signed, table, wide
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
 
@@ -25,7 +25,8 @@ GAINED = (
 )
 PARTS = (
     "Each processor, disk and link is made {factor:g} times faster, by what clients waited for "
-    "along their pipelines. Parts are called as the paths call them: by role, or by process."
+    "along their pipelines. Parts are called as the paths call them: by role, or by process. "
+    "Busy is the share of the trace's time; of links nobody knows."
 )
 CLOCKS = (
     "A call between hosts lies inside the call that caused it. Where most such calls contradict a "
@@ -106,7 +107,7 @@ def _signed_seconds(ahead_ns: int) -> str:
 
 def _steps(ranking: list[dict[str, Any]]) -> Markup:
     rows = [
-        [row["path"], f"{row['count']:,}", *_times(row),
+        [wide(row["path"]), f"{row['count']:,}", *_times(row),
          units.text(row["bytes"], "B") if row["bytes"] else ""]
         for row in ranking[:MOST_ROWS]
     ]  # fmt: skip
@@ -131,12 +132,13 @@ def _gains(savings: Mapping[str, Any] | None) -> Markup:
     finishers = any("last_finisher_share" in step for step in savings["steps"])
     rows = []
     for step in savings["steps"][:MOST_ROWS]:
-        bounds = f"{percent(step['low'])} to {percent(step['high'])}"
-        row = [step["step"], share(step["saving"]), bounds, step["verdict"],
-               percent(step["summed_share"])]  # fmt: skip
+        row = [wide(step["step"]), share(step["saving"]), _range(step, "low", "high"),
+               step["verdict"], seconds(step["work_s"]), seconds(step["waited_s"])]  # fmt: skip
+        row += [percent(step["utilisation"])] if finishers else []
+        row += [percent(step["summed_share"])]
         rows.append(row + ([percent(step["last_finisher_share"])] if finishers else []))
-    head = ["step", "time saved", "90 % interval", "verdict", "by sum"]
-    head += ["by last finisher"] if finishers else []
+    head = ["step", "time saved", "90 % interval", "verdict", "works", "waits"]
+    head += ["busy", "by sum", "by last finisher"] if finishers else ["by sum"]
     unexplained = savings.get("unexplained", 0.0)
     rest = (
         note(f"{percent(unexplained)} of the time is in pauses that nothing in the trace ends.")
@@ -154,19 +156,25 @@ def _parts(found: Mapping[str, Any] | None) -> Markup:
     others = [{row["part"]: row["share"] for row in found[key]}
               for key in ("by_sum", "by_last_finisher")]  # fmt: skip
     rows = [
-        [row["part"], share(row["saving"]), f"{percent(row['low'])} to {percent(row['high'])}",
-         row["verdict"], *(percent(other.get(row["part"], 0.0)) for other in others)]
+        [row["part"], share(row["saving"]), _range(row, "least", "most"), row["verdict"],
+         _range(row, "low", "high"), percent(row["utilisation"]),
+         *(percent(other.get(row["part"], 0.0)) for other in others)]
         for row in found["parts"][:MOST_ROWS]
     ]  # fmt: skip
-    head = ["part", "time saved", "interval", "verdict", "by sum", "by last finisher"]
+    head = ["part", "time saved", "the trace allows", "verdict", "90 % of runs show", "busy",
+            "by sum", "by last finisher"]  # fmt: skip
     title = Markup("<h3>What a faster part would gain</h3>")
     return title + note(PARTS.format(factor=found["factor"])) + table(head, rows)
+
+
+def _range(row: Mapping[str, Any], low: str, high: str) -> str:
+    return f"{percent(row[low])} to {percent(row[high])}"
 
 
 def _changes(compared: Mapping[str, Any]) -> Markup:
     """The steps that changed for sure, the largest effect on all time first."""
     rows = [
-        [row["path"], f"{row['count_before']:,}", f"{row['count']:,}",
+        [wide(row["path"]), f"{row['count_before']:,}", f"{row['count']:,}",
          seconds(row["mean_before_s"]), seconds(row["mean_s"]), signed(row["change"]),
          f"{row['p_corrected']:.2g}"]
         for row in compared["rows"][:MOST_ROWS]
