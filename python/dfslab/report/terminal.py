@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dfslab.report import repeats
+from dfslab.report.table import short_path
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.advise import Advice
@@ -19,7 +20,6 @@ from dfslab.studies.compare import Comparison, Row, Score
 from dfslab.studies.design import Plan, labels
 
 WIDE = 180
-MOST_PATH = 100
 # Configurations beside each other, and steps of each, in the tables of traced programs.
 ACROSS, MOST_GAINS = 7, 3
 
@@ -127,7 +127,7 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
         tables.append(parts_table(profile["parts"], most))
     if found := repeats.retries(profile)[:most]:
         tables.append(_plain(repeats.RETRIES, repeats.RETRY_HEAD, [
-            (_short(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
+            (short_path(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
             for path, failed, attempts, time_ns in found]))  # fmt: skip
     if profile.get("compared"):
         tables.append(changes_table(profile["compared"], most))
@@ -187,7 +187,7 @@ def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
     for row in compared["rows"][:most]:
         before, now = (units.text(row[key], "s") for key in ("mean_before_s", "mean_s"))
         shown = (f"{row['change']:+.1%}", f"{row['p_corrected']:.2g}")
-        table.add_row(_short(row["path"]), before, now, *shown)
+        table.add_row(short_path(row["path"]), before, now, *shown)
     return table
 
 
@@ -201,7 +201,7 @@ def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
         if finishers or name != "by last finisher":
             table.add_column(name, justify="left" if name in ("step", "verdict") else "right")
     for step in savings["steps"][:most]:
-        shown = [_short(step["step"]), f"{step['saving']:.1%}",
+        shown = [short_path(step["step"]), f"{step['saving']:.1%}",
                  f"{step['low']:.1%} – {step['high']:.1%}", step["verdict"],
                  f"{step['summed_share']:.1%}"]  # fmt: skip
         table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
@@ -258,7 +258,7 @@ def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name == "step" else "right")
     for row in rows:
         table.add_row(
-            _short(row["path"]), f"{row['count']}", *_times(row),
+            short_path(row["path"]), f"{row['count']}", *_times(row),
             units.text(row["bytes"], "B") if row["bytes"] else "",
         )  # fmt: skip
     return table
@@ -270,15 +270,6 @@ def _times(row: Mapping[str, Any]) -> tuple[str, str, str]:
         return "-", "-", "-"
     mean_s = row["total_s"] / row.get("timed", row["count"])
     return units.text(row["self_s"], "s"), f"{row['share']:.1%}", units.text(mean_s, "s")
-
-
-def _short(path: str) -> str:
-    """A long path without its middle: where it began and where it ended say most."""
-    steps = path.split("/")
-    while len(steps) > 4 and len("/".join(steps)) > MOST_PATH:
-        middle = len(steps) // 2 - 1
-        steps[middle : middle + 2 + (steps[middle] == "…")] = ["…"]
-    return "/".join(steps)
 
 
 def search_tables(found: dict[str, Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from dfslab.report import repeats
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page import ReportInput
-from dfslab.report.table import folded, note, percent, seconds, share, signed, table, wide
+from dfslab.report.table import folded, note, path_cell, percent, seconds, share, signed, table
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
 
@@ -107,7 +107,7 @@ def _signed_seconds(ahead_ns: int) -> str:
 
 def _steps(ranking: list[dict[str, Any]]) -> Markup:
     rows = [
-        [wide(row["path"]), f"{row['count']:,}", *_times(row),
+        [path_cell(row["path"]), f"{row['count']:,}", *_times(row),
          units.text(row["bytes"], "B") if row["bytes"] else ""]
         for row in ranking[:MOST_ROWS]
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def _gains(savings: Mapping[str, Any] | None) -> Markup:
     finishers = any("last_finisher_share" in step for step in savings["steps"])
     rows = []
     for step in savings["steps"][:MOST_ROWS]:
-        row = [wide(step["step"]), share(step["saving"]), _range(step, "low", "high"),
+        row = [path_cell(step["step"]), share(step["saving"]), _range(step, "low", "high"),
                step["verdict"], seconds(step["work_s"]), seconds(step["waited_s"])]  # fmt: skip
         row += [percent(step["utilisation"])] if finishers else []
         row += [percent(step["summed_share"])]
@@ -174,7 +174,7 @@ def _range(row: Mapping[str, Any], low: str, high: str) -> str:
 def _changes(compared: Mapping[str, Any]) -> Markup:
     """The steps that changed for sure, the largest effect on all time first."""
     rows = [
-        [wide(row["path"]), f"{row['count_before']:,}", f"{row['count']:,}",
+        [path_cell(row["path"]), f"{row['count_before']:,}", f"{row['count']:,}",
          seconds(row["mean_before_s"]), seconds(row["mean_s"]), signed(row["change"]),
          f"{row['p_corrected']:.2g}"]
         for row in compared["rows"][:MOST_ROWS]
