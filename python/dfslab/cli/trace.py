@@ -180,6 +180,20 @@ def trace_report(
         list[Path] | None,
         typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
     ] = None,
+    cohorts: Annotated[
+        str,
+        typer.Option(
+            "--cohorts",
+            metavar="hosts|slow",
+            help="Compare each process with the others "
+            "of its role, or the slowest traces with the rest.",
+        ),
+    ] = "",
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", metavar="SCENARIO", help="Steps beside those of its description."),
+    ] = None,
+    sets: Sets = None,
     sampled: Sampled = 1.0,
     form: Format = "",
     keep: Keep = None,
@@ -208,6 +222,13 @@ def trace_report(
         return
     if against:
         profile = traces.against(profile, against, how)
+    if cohorts:
+        if against:
+            raise InputError("--cohorts", cohorts, "or --against, one at a time")
+        profile = traces.with_cohorts(profile, files, cohorts, how)
+    if model:
+        with of(model):
+            profile = traces.modelled(profile, read_scenario(model, sets))
     if page:
         traces.write_trace_page(profile, page)
     shown = terminal.ranking_tables(profile)

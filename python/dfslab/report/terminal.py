@@ -125,6 +125,8 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
         tables.append(savings_table(profile["savings"], most))
     if profile.get("parts") and profile["parts"]["parts"]:
         tables.append(parts_table(profile["parts"], most))
+    if profile.get("modelled"):
+        tables.append(modelled_table(profile["modelled"]))
     if found := repeats.retries(profile)[:most]:
         tables.append(_plain(repeats.RETRIES, repeats.RETRY_HEAD, [
             (short_path(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
@@ -182,12 +184,14 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Tab
 def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
     """Steps whose mean duration changed beyond chance, all comparisons counted."""
     table = Table(title=f"Changed, of {compared['tests']} steps compared (Holm, 5 %)")
-    for name in ("step", "mean before", "now", "change", "p"):
+    one, other = compared["sides"]
+    for name in ("step", f"mean {one}", other, "change", "p"):
         table.add_column(name, justify="left" if name == "step" else "right")
     for row in compared["rows"][:most]:
         before, now = (units.text(row[key], "s") for key in ("mean_before_s", "mean_s"))
         shown = (f"{row['change']:+.1%}", f"{row['p_corrected']:.2g}")
-        table.add_row(short_path(row["path"]), before, now, *shown)
+        of = f"{row['cohort']} " if row["cohort"] else ""
+        table.add_row(of + short_path(row["path"]), before, now, *shown)
     return table
 
 
@@ -206,6 +210,29 @@ def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
                  f"{step['summed_share']:.1%}"]  # fmt: skip
         table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
     return table
+
+
+def modelled_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Traced steps beside the description's; a dash is what one side does not know."""
+    shown = []
+    for row in rows:
+        times = [units.text(value, "s", 3) if value is not None else "-"
+                 for value in (row["traced_s"], row["modelled_s"])]  # fmt: skip
+        error = "-" if row["error"] is None else f"{row['error']:+.0%}"
+        shown.append(
+            (
+                f"{row['operation']}: {row['step']}" if row["step"] else "-",
+                short_path(row["traced"] or "-"),
+                f"{row['count']:,}",
+                *times,
+                error,
+            )
+        )
+    return _plain(
+        "Steps of one operation, traced and modelled",
+        ("step", "as traced", "calls", "traced", "modelled", "error"),
+        shown,
+    )
 
 
 def bottleneck_tables(rows: Sequence[Bottlenecks]) -> list[Table]:

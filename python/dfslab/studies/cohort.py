@@ -17,6 +17,10 @@ from scipy import stats
 
 LEVEL = 0.05
 LEAST_CALLS = 5
+# Of traces of one kind the slowest share is compared with the rest, where there are enough.
+SLOW_SHARE = 0.1
+LEAST_TRACES = 20
+BEFORE_AND_NOW = ("before", "now")
 
 
 @dataclass
@@ -48,9 +52,10 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
 
 def compare_all(
     pairs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]],
+    sides: tuple[str, str] = BEFORE_AND_NOW,
 ) -> dict[str, Any]:
-    """The same of several pairs (what the later one is called, earlier, later), corrected together;
-    colours and steps of one side are those of the last pair."""
+    """The same of several pairs (its name, one side, the other), corrected together; colours and
+    steps of one side only are those of the last pair."""
     rows: list[dict[str, Any]] = []
     changes: dict[str, float] = {}
     old: dict[str, Sums] = {}
@@ -64,10 +69,51 @@ def compare_all(
         row["p_corrected"] = p
     rows.sort(key=lambda row: (-abs(row["own_change_s"]), row["path"]))
     return {
-        "level": LEVEL, "tests": len(rows), "changes": changes,
+        "level": LEVEL, "sides": list(sides), "tests": len(rows), "changes": changes,
         "rows": [row for row in rows if row["p_corrected"] < LEVEL],
         "only_before": sorted(set(old) - set(new)), "only_now": sorted(set(new) - set(old)),
     }  # fmt: skip
+
+
+def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An OTLP document's traces parted: the slowest of each kind of root, and the others of it.
+
+    Kinds with too few traces are in neither.
+    """
+    spans: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for resource in document["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                spans.setdefault(span["traceId"], []).append((str(resource.get("resource")), span))
+    kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for trace, members in spans.items():
+        known = {span["spanId"] for _, span in members}
+        tops = [(_took_ns(span), where, span["name"]) for where, span in members
+                if span.get("parentSpanId", "") not in known]  # fmt: skip
+        if tops:
+            took_ns, *kind = max(tops)
+            kinds.setdefault((kind[0], kind[1]), []).append((took_ns, trace))
+    slow: set[str] = set()
+    fast: set[str] = set()
+    for ranked in (sorted(found) for found in kinds.values() if len(found) >= LEAST_TRACES):
+        many = max(LEAST_CALLS, round(len(ranked) * SLOW_SHARE))
+        slow |= {trace for _, trace in ranked[-many:]}
+        fast |= {trace for _, trace in ranked[:-many]}
+    return _only(document, slow), _only(document, fast)
+
+
+def _took_ns(span: Mapping[str, Any]) -> int:
+    return int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])
+
+
+def _only(document: Mapping[str, Any], traces: set[str]) -> dict[str, Any]:
+    kept = []
+    for resource in document["resourceSpans"]:
+        scopes = [{**scope, "spans": [s for s in scope["spans"] if s["traceId"] in traces]}
+                  for scope in resource["scopeSpans"]]  # fmt: skip
+        if any(scope["spans"] for scope in scopes):
+            kept.append({**resource, "scopeSpans": scopes})
+    return {"resourceSpans": kept}
 
 
 def holm(values: list[float]) -> list[float]:

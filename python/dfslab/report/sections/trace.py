@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -10,7 +10,17 @@ from markupsafe import Markup
 from dfslab.report import repeats
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page import ReportInput
-from dfslab.report.table import folded, note, path_cell, percent, seconds, share, signed, table
+from dfslab.report.table import (
+    DASH,
+    folded,
+    note,
+    path_cell,
+    percent,
+    seconds,
+    share,
+    signed,
+    table,
+)
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
 
@@ -28,6 +38,11 @@ PARTS = (
     "along their pipelines. Parts are called as the paths call them: by role, or by process. "
     "Busy is the share of the trace's time; of links nobody knows."
 )
+MODELLED = (
+    "What one operation spends in each step, as traced and as its description says, with nothing "
+    "fitted; error is modelled / traced - 1. A dash is a step that was not traced."
+)
+ONLY_TRACED = "Steps of clients that the description does not have:"
 CLOCKS = (
     "A call between hosts lies inside the call that caused it. Where most such calls contradict a "
     "clock, its host's spans are shown set back to the middle of what they allow."
@@ -41,8 +56,9 @@ LOOPED = (
     "the repetitions, by the calls that make them."
 )
 DIFFER = (
-    "Red steps became slower, blue ones faster, call for call. The table holds the changes that "
-    "survive Holm's correction for {tests} comparisons at 5 %."
+    "Red steps are slower {now} than {before}, blue ones faster, call for call. The table has what "
+    "survives Holm's correction for {tests} comparisons at 5 %, first what its own time makes most "
+    "of; a step that one process makes at several places is there by process as well."
 )
 
 
@@ -57,9 +73,9 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
         return None
     compared = profile.get("compared")
     parts = [Markup("<p>{}</p>").format(_compression(profile)), _gains(profile.get("savings")),
-             _parts(profile.get("parts"))]  # fmt: skip
+             _parts(profile.get("parts")), _modelled(profile.get("modelled") or ())]  # fmt: skip
     if compared:
-        parts += [Markup("<h3>What changed</h3>"), note(DIFFER.format(tests=compared["tests"])),
+        parts += [Markup("<h3>What changed</h3>"), _differ(compared),
                   flame(profile["roots"], "changed call trees", compared["changes"]),
                   _changes(compared)]  # fmt: skip
     parts += [Markup("<h3>Call trees</h3>"), note(NOTE),
@@ -167,22 +183,55 @@ def _parts(found: Mapping[str, Any] | None) -> Markup:
     return title + note(PARTS.format(factor=found["factor"])) + table(head, rows)
 
 
+def _modelled(rows: Sequence[Mapping[str, Any]]) -> Markup:
+    """Traced steps beside the description's, those of one side only at their end."""
+    if not rows:
+        return Markup("")
+    known = [row for row in rows if row["modelled_s"] is not None]
+    told = [
+        [row["operation"], row["step"], path_cell(row["traced"] or DASH), f"{row['count']:,}",
+         seconds(row["traced_s"]), seconds(row["modelled_s"]), signed(row["error"])]
+        for row in known
+    ]  # fmt: skip
+    head = ["operation", "step", "as traced", "calls", "traced", "modelled", "error"]
+    only = [[path_cell(row["traced"]), f"{row['count']:,}", seconds(row["traced_s"])]
+            for row in rows if row["modelled_s"] is None]  # fmt: skip
+    rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
+    title = Markup("<h3>Steps beside the model</h3>")
+    return title + note(MODELLED) + table(head, told, texts=3) + rest
+
+
 def _range(row: Mapping[str, Any], low: str, high: str) -> str:
     return f"{percent(row[low])} to {percent(row[high])}"
 
 
+def _differ(compared: Mapping[str, Any]) -> Markup:
+    before, now = compared["sides"]
+    return note(DIFFER.format(tests=compared["tests"], before=before, now=now))
+
+
 def _changes(compared: Mapping[str, Any]) -> Markup:
     """The steps that changed for sure, the largest effect on all time first."""
+    several = any(row["cohort"] for row in compared["rows"])
     rows = [
-        [path_cell(row["path"]), f"{row['count_before']:,}", f"{row['count']:,}",
+        [*([row["cohort"]] if several else []), path_cell(row["path"]),
+         f"{row['count_before']:,}", f"{row['count']:,}",
          seconds(row["mean_before_s"]), seconds(row["mean_s"]), signed(row["change"]),
          f"{row['p_corrected']:.2g}"]
         for row in compared["rows"][:MOST_ROWS]
     ]  # fmt: skip
+    one, other = compared["sides"]
+    sides = [
+        note(f"Only {side}: {', '.join(paths[:MOST_ROWS])}"
+             + (f" and {len(paths) - MOST_ROWS} more" if len(paths) > MOST_ROWS else "") + ".")
+        for side, paths in ((one, compared["only_before"]), (other, compared["only_now"])) if paths
+    ]  # fmt: skip
     if not rows:
-        return note("No step's mean duration changed beyond what chance would do.")
-    head = ["step", "calls before", "now", "mean before", "now", "change", "p, corrected"]
-    return table(head, rows)
+        return note("No step's mean duration differs beyond what chance would do.") + Markup(
+            "").join(sides)  # fmt: skip
+    head = [*(["of"] if several else []), "step", f"calls {one}", other, f"mean {one}", other,
+            "change", "p, corrected"]  # fmt: skip
+    return table(head, rows, texts=1 + several) + Markup("").join(sides)
 
 
 def _sampled(profile: Mapping[str, Any]) -> Markup:
