@@ -113,8 +113,13 @@ def _calls(roots: Sequence[Mapping[str, Any]], end: str, whole: bool) -> _Calls:
 
 def _only_traced(roots: Sequence[Mapping[str, Any]], taken: set[str]) -> list[Row]:
     """Steps of clients that have no place in the description and neither hold nor are in one."""
-    rows = []
+    rows: list[Row] = []
+    paths = [path for path, _ in _walk(roots)]
+    serving = {word.partition(":")[0] for path in paths for word in path.split("/")[1:]
+               if ":" in word}  # fmt: skip
     for path, node in _walk(roots):
+        if path.partition(":")[0] in serving:
+            continue
         covered = any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/")
                       for one in taken)  # fmt: skip
         # Below a second process is what a call is made of; below another such step, it is in that.
