@@ -61,6 +61,18 @@ OnNodes = Annotated[
 ]  # fmt: skip
 
 
+Cohorts = Annotated[
+    str,
+    typer.Option("--cohorts", metavar="hosts|slow", help="Compare each process with the others "
+                 "of its role, or the slowest traces with the rest."),
+]  # fmt: skip
+
+Model = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="SCENARIO", help="Steps beside those of its description."),
+]
+
+
 @trace_app.command("record")
 def trace_record(
     words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
@@ -180,19 +192,8 @@ def trace_report(
         list[Path] | None,
         typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
     ] = None,
-    cohorts: Annotated[
-        str,
-        typer.Option(
-            "--cohorts",
-            metavar="hosts|slow",
-            help="Compare each process with the others "
-            "of its role, or the slowest traces with the rest.",
-        ),
-    ] = "",
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", metavar="SCENARIO", help="Steps beside those of its description."),
-    ] = None,
+    cohorts: Cohorts = "",
+    model: Model = None,
     sets: Sets = None,
     sampled: Sampled = 1.0,
     form: Format = "",

@@ -146,7 +146,8 @@ def with_cohorts(
 def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
     """A profile beside what the sequence model says of a scenario's first configuration."""
     point = check(scenario)[0]
-    steps = discover.method(MODEL).run(point).steps
+    model: Any = discover.method(MODEL)
+    steps = model.run(point).steps
     named = discover.file_system(point.scenario.file_system.name).traced
     rows = traced_steps.beside(found["roots"], steps, named)
     if not any(row.traced and row.modelled_s is not None for row in rows):
