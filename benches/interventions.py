@@ -116,9 +116,8 @@ class Lab:
 
 def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> dict[str, Any]:
     """The ranking of parts by one round's profiles."""
-    runnable_ns = {file.instance: file.processor_ns + file.starved_ns for file in files}
     top = callprofile.merge((file.instance, file) for file in files)
-    return parts.ranking(top, runnable_ns, factor)
+    return parts.ranking(top, parts.processors(files), factor)
 
 
 def judged(one: Intervention, slow_s: float, healthy_s: float,
@@ -223,6 +222,7 @@ def main() -> None:
         "named_first": first("named"), "of": len(rows),
         "median_abs_saving_error": statistics.median(row["error"] for row in rows),
         "within_20_percent": sum(row["error"] <= 0.2 for row in rows),
+        "in_interval": sum(row["low"] <= row["measured"] <= row["high"] for row in rows),
         "named_first_by_sum": first("by_sum"),
         "named_first_by_last_finisher": first("by_last_finisher"),
     }))  # fmt: skip

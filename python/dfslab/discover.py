@@ -102,7 +102,8 @@ def _file_system(name: str, folder: Path) -> FileSystem:
         return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
                           folder, tuple(getattr(facts, "MEMORY", ())),
                            getattr(facts, "address", host_and_port),
-                           functions=dict(getattr(facts, "FUNCTIONS", {})))  # fmt: skip
+                           functions=dict(getattr(facts, "FUNCTIONS", {})),
+                           traced=dict(getattr(facts, "TRACED", {})))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 

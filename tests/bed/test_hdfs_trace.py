@@ -225,7 +225,9 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     files.mkdir()
     for number in range(30):
         (files / f"{number:02}").write_bytes(bytes(4096))
-    command = f"hadoop fs -mkdir /small && hadoop fs -put {files}/* /small"
+    back, page = tmp_path / "back", tmp_path / "page.html"
+    command = (f"hadoop fs -mkdir /small && hadoop fs -put {files}/* /small && "
+               f"hadoop fs -ls /small && hadoop fs -get /small/07 {back}")  # fmt: skip
     answer = subprocess.run(
         [sys.executable, "-m", "dfslab.cli.commands", "trace", "record", "--on", "hdfs", "--json",
          "--set", "datanodes=1", "--set", "replication=1", "-o", str(profiles),
@@ -234,7 +236,20 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
         env={**os.environ, "DFSLAB_STATE": str(tmp_path / "state")},
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
+    assert back.read_bytes() == bytes(4096)
     report = json.loads(answer.stdout)
+    roots = {root["name"]: root for root in report["roots"]}
+    assert all(roots[f"client:{word}"]["count"] == 1 for word in ("mkdir", "put", "ls", "get"))
+    written = subprocess.run(
+        [sys.executable, "-m", "dfslab.cli.commands", "trace", "report", str(profiles),
+         "--page", str(page), "--json", "--model", str(ROOT / "scenarios" / "hdfs.toml")],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert written.returncode == 0, written.stderr
+    assert "Steps beside the model" in page.read_text()
+    beside = {row["step"]: row for row in json.loads(written.stdout)["modelled"]}
+    assert beside["close/backoff"]["traced_s"] > 0.1
+    assert beside["create"]["count"] == 30
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
     assert of_client[0]["path"] == "client:put/close/complete_file/complete_back_off"
     assert of_client[0]["self_s"] > 5 * sum(

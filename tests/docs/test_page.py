@@ -128,7 +128,8 @@ def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
              "self_s": 0.75, "children": [], "of": {"client-1": [3, 250_000_000, 0]}}  # fmt: skip
     read = {**TRACE["roots"][0]["children"][0], "kind": "service"}
     root = {**TRACE["roots"][0], "name": HOSTILE, "children": [read, waits]}
-    changed = {"tests": 2, "changes": {f"{HOSTILE}/read": 0.5}, "rows": []}
+    changed = {"tests": 2, "changes": {f"{HOSTILE}/read": 0.5}, "rows": [],
+               "sides": ["before", "now"], "only_before": [HOSTILE], "only_now": []}  # fmt: skip
     profile = {**TRACE, "roots": [root], "compared": changed}
     path.write_text(page.render_trace(profile, "Trace", HOSTILE))
     assert HOSTILE not in path.read_text()

@@ -27,6 +27,10 @@ def rows() -> list[dict[str, Any]]:
     with lzma.open(RECORDED, "rt") as stream:
         for one in json.load(stream):
             files = [callprofile.File.model_validate(file) for file in one["files"]]
+            # Kept with the beginning of each process; what they hold began with the round.
+            files = [file.model_copy(update={
+                "started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9),
+            }) for file in files]  # fmt: skip
             slowed = bench.Intervention(one["host"], one["resource"], one["factor"])
             found.append(bench.judged(slowed, one["slow_s"], one["healthy_s"], files))
     return found
@@ -41,6 +45,12 @@ def test_the_slowed_part_is_named_first():
 def test_the_saving_of_undoing_it_is_seen():
     assert statistics.median(row["error"] for row in rows()) < 0.1
     assert sum(row["error"] <= 0.2 for row in rows()) >= 9
+
+
+def test_intervals_hold_what_was_measured_as_often_as_they_say():
+    assert sum(row["low"] <= row["measured"] <= row["high"] for row in rows()) >= 9
+    # Intervals that hold everything because they say nothing are no better.
+    assert statistics.median(row["high"] - row["low"] for row in rows()) < 0.15
 
 
 @pytest.mark.parametrize("other", ["by_sum", "by_last_finisher"])

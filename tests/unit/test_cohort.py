@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import random
 import statistics
+from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.studies.cohort import compare, holm
+from dfslab.cli import trace_work
+from dfslab.instruments import callprofile
+from dfslab.instruments.reading import Reading
+from dfslab.spec.model import InputError
+from dfslab.studies.cohort import compare, holm, slow_and_fast
+from test_gain import files, step
 
 
 def profile(steps: dict[str, list[float]]) -> dict[str, Any]:
     """One tree whose root has these steps, each with its calls' durations."""
     children = [
         {"name": name, "count": len(took), "total_s": sum(took),
-         "sd_s": statistics.pstdev(took), "children": []}
+         "self_s": sum(took), "sd_s": statistics.pstdev(took), "children": []}
         for name, took in steps.items()
     ]  # fmt: skip
-    root = {"name": "root", "count": 0, "total_s": 0.0, "sd_s": 0.0, "children": children}
+    root = {
+        "name": "root",
+        "count": 0,
+        "total_s": 0.0,
+        "self_s": 0.0,
+        "sd_s": 0.0,
+        "children": children,
+    }
     return {"roots": [root]}
 
 
@@ -46,6 +60,28 @@ def test_a_slower_step_is_found_among_them():
     assert found["tests"] == 200
 
 
+def test_a_change_is_seen_where_no_single_place_has_calls_enough():
+    """A disk that is reached by a few calls each of many ways."""
+
+    def tree(took_s: list[float]) -> dict[str, Any]:
+        leaf = {"name": "sync", "count": 2, "total_s": sum(took_s), "self_s": sum(took_s),
+                "sd_s": statistics.pstdev(took_s), "children": []}  # fmt: skip
+        return {"name": "node-2:write", "count": 2, "total_s": sum(took_s), "self_s": 0.0,
+                "sd_s": 0.0, "children": [leaf]}  # fmt: skip
+
+    def profile_of(factor: float) -> dict[str, Any]:
+        ways = [{"name": f"client:by_{number}", "count": 0, "total_s": 0.0, "self_s": 0.0,
+                 "children": [tree([factor, factor * 1.1])]} for number in range(5)]  # fmt: skip
+        return {"roots": ways}
+
+    found = compare(profile_of(1.0), profile_of(6.0))
+    assert [row["path"] for row in found["rows"]][0] == "node-2: sync"
+    assert found["rows"][0]["count"] == 10
+    assert found["rows"][0]["change"] == pytest.approx(5.0)
+    assert found["rows"][0]["own_change_s"] == pytest.approx(52.5)
+    assert not compare(profile_of(1.0), profile_of(1.0))["rows"]
+
+
 def test_steps_of_one_cohort_only_are_named_and_not_tested():
     found = compare(profile({"a": [1.0] * 9, "gone": [1.0] * 9}), profile({"a": [1.0] * 9}))
     assert found["only_before"] == ["root/gone"]
@@ -55,3 +91,65 @@ def test_steps_of_one_cohort_only_are_named_and_not_tested():
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
+
+
+def document(slow: int) -> dict[str, Any]:
+    """Forty traces of one kind; in the last `slow` the step "disk" takes ten times as long."""
+    spans: list[dict[str, Any]] = []
+    for number in range(40):
+        disk_ns = 1_000_000 + 1000 * number * (10 if number >= 40 - slow else 1)
+        disk_ns *= 10 if number >= 40 - slow else 1
+        ends = {"": disk_ns + 2_000_000, "disk": disk_ns, "copy": 500_000 + 7919 * number % 1000}
+        for place, (name, took_ns) in enumerate(ends.items()):
+            above = {"parentSpanId": f"{number:012x}0000"} if place else {}
+            spans.append({"traceId": f"{number + 1:032x}", "spanId": f"{number:012x}{place:04x}",
+                          **above, "name": name or "read", "startTimeUnixNano": str(10**9),
+                          "endTimeUnixNano": str(10**9 + took_ns)})  # fmt: skip
+    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+
+
+def test_what_slow_traces_do_longer_is_found(tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(document(slow=5)))
+    found = trace_work.with_cohorts(trace_work.profile([path]), [path], "slow", Reading())
+    changed = [row["path"] for row in found["compared"]["rows"]]
+    assert changed[0] == "read/disk"
+    assert "read/copy" not in changed
+    assert found["compared"]["sides"] == ["fast", "slow"]
+
+
+def test_every_trace_is_slow_or_fast_and_few_are_neither():
+    slow, fast = slow_and_fast(document(slow=5))
+    sizes = [len(part["resourceSpans"][0]["scopeSpans"][0]["spans"]) for part in (slow, fast)]
+    assert sizes == [3 * 5, 3 * 35]
+    few = document(slow=5)
+    few["resourceSpans"][0]["scopeSpans"][0]["spans"] = few["resourceSpans"][0]["scopeSpans"][0][
+        "spans"
+    ][:30]
+    assert [part["resourceSpans"] for part in slow_and_fast(few)] == [[], []]
+
+
+def hosts(folder: Path, *sums: int) -> list[Path]:
+    """Profiles of DataNodes whose disks take so many milliseconds for ten calls."""
+    paths = []
+    for number, total in enumerate(sums, 1):
+        rows = [{"above": -1, "under": "client:write", "remote": True}, step(0, "disk", total)]
+        ((_, file),) = files([(f"datanode-{number}", rows)])
+        paths.append(folder / f"{number}.profile.json")
+        paths[-1].write_text(callprofile.written(file))
+    return paths
+
+
+def test_the_host_that_differs_is_named(tmp_path):
+    paths = hosts(tmp_path, 100, 900, 100)
+    found = trace_work.with_cohorts(trace_work.profile(paths), paths, "hosts", Reading())
+    rows = {row["cohort"]: row for row in found["compared"]["rows"]}
+    assert rows["datanode-2"]["path"] == "client:write/datanode:disk"
+    assert rows["datanode-2"]["change"] == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize(("kind", "said"), [("hosts", "two traced"), ("best", "must be one of")])
+def test_cohorts_that_are_not_there_are_one_line(tmp_path, kind, said):
+    paths = hosts(tmp_path, 100)
+    with pytest.raises(InputError, match=said):
+        trace_work.with_cohorts(trace_work.profile(paths), paths, kind, Reading())

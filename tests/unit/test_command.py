@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -225,3 +228,20 @@ def test_every_word_of_the_shipped_scenarios_is_filled():
             named = [word for word in words if word.startswith(str(folder)) and ".venv" not in word]
             assert named, name
             assert all(os.path.exists(word) for word in named)
+
+
+def test_an_interrupted_command_may_still_write_its_end(tmp_path):
+    """As Ctrl-C does it to `trace record`: a traced program writes its profile when it ends."""
+    ended, began = tmp_path / "ended", tmp_path / "began"
+    inner = f"trap 'sleep 0.5; echo whole > {ended}; exit 3' INT; echo > {began}; sleep 60 & wait"
+    outer = f"""import os
+from dfslab.instruments.command import to_end
+to_end(["sh", "-c", {inner!r}], os.environ)"""
+    waiting = subprocess.Popen([sys.executable, "-c", outer], stderr=subprocess.PIPE, text=True)
+    while not began.exists():
+        assert waiting.poll() is None
+        time.sleep(0.02)
+    waiting.send_signal(signal.SIGINT)
+    _, said = waiting.communicate(timeout=30)
+    assert "KeyboardInterrupt" in said
+    assert ended.read_text() == "whole\n"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from dfslab.instruments.callprofile import File, merge, since
-from dfslab.studies.parts import ranking
+from dfslab.studies.gain import RUNS_DIFFER, Z90
+from dfslab.studies.parts import processors, ranking
 
 MS = 1_000_000
 BYTES = 8 << 20
@@ -23,8 +24,9 @@ def step(above: int, name: str, total: int, below: int = 0, kind: str = "service
 def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
     return File.model_validate({
         "format": "dfslab-profile/1", "service": service, "instance": service, "pid": 1,
-        "started_unix_ns": 1, "written_unix_ns": 2, "last": True, "trees": 1, "open_calls": 0,
-        "points": [], "losses": {}, "nodes": rows, "processor_ns": runnable_ms * MS,
+        "started_unix_ns": 1, "written_unix_ns": 1 + 1000 * MS, "last": True, "trees": 1,
+        "open_calls": 0, "points": [], "losses": {}, "nodes": rows,
+        "processor_ns": runnable_ms * MS,
     })  # fmt: skip
 
 
@@ -40,9 +42,11 @@ def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
 
 
 def found(waits: tuple[int, int], disks: tuple[int, int], rpc: int = 100, served: int = 20,
-          runnable: int = 30, factor: float = 2.0) -> dict[str, Any]:  # fmt: skip
-    """A client writes through one and two; waits and disks are theirs, in milliseconds."""
-    whole = max(waits) + max(disks) + rpc
+          runnable: int = 30, factor: float = 2.0, unexplained: int = 0,
+          asked: int = 0) -> dict[str, Any]:  # fmt: skip
+    """A client writes through one and two; waits and disks are theirs, in milliseconds; while it
+    streams it asks the server once more."""
+    whole = max(waits) + max(disks) + rpc + unexplained
     files = [
         profile("client", [
             step(-1, "write", whole, whole),
@@ -51,15 +55,17 @@ def found(waits: tuple[int, int], disks: tuple[int, int], rpc: int = 100, served
             {"above": -1, "under": "client:write", "remote": False},
             step(3, "stream", 20, 20),
             step(4, "connect", 20, kind="blocked"),
+            step(4, "call", asked, kind="blocked"),
         ]),
         profile("one", lane("client:write/stream/connect", waits[0], disks[0], 5)),
         profile("two", lane("client:write/stream/connect/one:block", waits[1], disks[1])),
         profile("names", [
             {"above": -1, "under": "client:write/call", "remote": True}, step(0, "serve", served),
+            {"above": -1, "under": "client:write/stream/call", "remote": True},
+            step(2, "serve", asked // 4),
         ], runnable),
     ]  # fmt: skip
-    tell = {file.instance: file.processor_ns for file in files}
-    return ranking(merge((file.instance, file) for file in files), tell, factor)
+    return ranking(merge((file.instance, file) for file in files), processors(files), factor)
 
 
 def of(report: dict[str, Any], part: str) -> dict[str, Any]:
@@ -103,9 +109,53 @@ def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
 def test_a_processor_that_threads_wait_for_is_told_from_the_network():
     starved = found((200, 205), (50, 60), rpc=1000, served=100, runnable=950)
     assert starved["parts"][0]["part"] == "names: processor"
+    # All calls are as slow, so it may be the network as well that makes them so.
+    assert starved["parts"][0]["verdict"] == "cannot tell"
     assert starved["parts"][0]["saving"] == pytest.approx(475 / 1265)
     idle = found((200, 205), (50, 60), rpc=1000, served=100, runnable=110)
     assert idle["parts"][0]["part"] == "names: link"
+
+
+def test_a_link_no_worse_than_the_next_may_gain_nothing():
+    report = found((900, 905), (50, 60))
+    slow = report["parts"][0]
+    # Ends whose best exchanges are alike: whichever is faster, the other is waited for.
+    assert slow["part"].endswith(": link")
+    assert slow["least"] == 0
+    assert slow["verdict"] == "cannot tell"
+
+
+def test_waits_that_no_pipeline_explains_may_be_for_any_part():
+    def high(unexplained: int) -> float:
+        disk = of(found((200, 205), (900, 100), unexplained=unexplained), "one: disk")
+        return disk["most"] * (1205 + unexplained)
+
+    assert high(0) == pytest.approx(450)
+    # The blocks' own work of 40 ms has its place in the wait already.
+    assert high(200) == pytest.approx(450 + (200 - 40) / 2)
+
+
+def test_another_run_shows_it_by_as_much_as_runs_differ():
+    disk = of(found((200, 205), (900, 100)), "one: disk")
+    half = Z90 * RUNS_DIFFER * (1205 - 450) / 1205
+    assert disk["high"] == pytest.approx(disk["most"] + half)
+    assert disk["low"] == pytest.approx(disk["least"] - half)
+
+
+def test_calls_beside_are_the_server_s_as_well():
+    alone, both = (found((200, 205), (900, 100), runnable=400, served=20, asked=asked)
+                   for asked in (0, 300))  # fmt: skip
+    before, after = (of(report, "names: processor") for report in (alone, both))
+    assert after["saving"] - before["saving"] == pytest.approx(0.4 * 150 / 1205)
+    # Whoever streams may have waited for something else meanwhile.
+    assert after["least"] == pytest.approx(before["least"])
+
+
+def test_utilisation_is_busy_time_over_life():
+    report = found((200, 205), (900, 100))
+    assert of(report, "one: disk")["utilisation"] == pytest.approx(0.9)
+    assert of(report, "names: processor")["utilisation"] == pytest.approx(0.03)
+    assert of(report, "one: link")["utilisation"] is None
 
 
 def test_other_rankings_stand_beside_ours():

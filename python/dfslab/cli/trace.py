@@ -61,6 +61,18 @@ OnNodes = Annotated[
 ]  # fmt: skip
 
 
+Cohorts = Annotated[
+    str,
+    typer.Option("--cohorts", metavar="hosts|slow", help="Compare each process with the others "
+                 "of its role, or the slowest traces with the rest."),
+]  # fmt: skip
+
+Model = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="SCENARIO", help="Steps beside those of its description."),
+]
+
+
 @trace_app.command("record")
 def trace_record(
     words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
@@ -180,6 +192,9 @@ def trace_report(
         list[Path] | None,
         typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
     ] = None,
+    cohorts: Cohorts = "",
+    model: Model = None,
+    sets: Sets = None,
     sampled: Sampled = 1.0,
     form: Format = "",
     keep: Keep = None,
@@ -208,6 +223,13 @@ def trace_report(
         return
     if against:
         profile = traces.against(profile, against, how)
+    if cohorts:
+        if against:
+            raise InputError("--cohorts", cohorts, "or --against, one at a time")
+        profile = traces.with_cohorts(profile, files, cohorts, how)
+    if model:
+        with of(model):
+            profile = traces.modelled(profile, read_scenario(model, sets))
     if page:
         traces.write_trace_page(profile, page)
     shown = terminal.ranking_tables(profile)

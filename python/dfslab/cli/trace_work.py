@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Group
 from rich.live import Live
 
+from dfslab import discover
+from dfslab.cli import trace_cohorts
 from dfslab.cli.bed_work import bed_module
 from dfslab.instruments import access, callprofile, counters, whole_calls
+from dfslab.instruments import command as programs
 from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.reading import Reading
@@ -27,13 +28,15 @@ from dfslab.report import terminal, trace_export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import cohort, gain, parts, store, trace_store
+from dfslab.studies import cohort, gain, parts, store, trace_store, traced_steps
 
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")
 INSTRUMENTS = ("measure", "trace")
 WHOLE_FILES_FROM_BYTES = 1_000_000
 RECEIVED = "received.json"
+# Whose steps stand beside traced ones: the reader of the descriptions that needs no measurement.
+MODEL = "sequence"
 SPAN_FORMS = ("pprof", "otlp")
 
 
@@ -68,15 +71,17 @@ def record_command(
         # Where clients are hosts, the file system is mounted in one of them.
         words = bed.client_command(command) if hasattr(bed, "client_command") else command
         try:
-            # Standard output is for the profile.
-            done = subprocess.run(words, env=bed.client_environment(), stdout=sys.stderr)
+            status = programs.to_end(words, programs.client_environment(bed))
         except OSError as error:
             raise InputError("COMMAND", command[0], str(error.strerror)) from error
+        except KeyboardInterrupt:
+            notify(f"interrupted; what was traced until then is in {folder}")
+            raise
         if words is not command:
             # The processes of a host end with it, and write nothing then.
             callprofile.await_written(folder)
-    if done.returncode:
-        raise RunFailed(f"{shlex.join(command)} ended with {done.returncode}; traced in {folder}")
+    if status:
+        raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
     return profile([folder])
 
 
@@ -117,11 +122,8 @@ def profile(
     if all(file.counted for _, file in read):
         # Sums of servers do not say who waited for whom.
         return merged
-    runnable_ns: dict[str, int] = defaultdict(int)
-    for _, file in read:
-        # As paths name it: a role, or one process of several.
-        runnable_ns[file.service] += file.processor_ns + file.starved_ns
-    return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, runnable_ns),
+    ran = parts.processors(file for _, file in read)
+    return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, ran),
             "timelines": whole_calls.whole_calls(whole_calls.beside(found))}  # fmt: skip
 
 
@@ -130,6 +132,28 @@ def against(
 ) -> dict[str, Any]:
     """A profile beside an earlier one, read alike: which steps changed for sure."""
     return {**found, "compared": cohort.compare(profile(files, reading), found)}
+
+
+def with_cohorts(
+    found: dict[str, Any], files: Sequence[Path], kind: str, reading: Reading
+) -> dict[str, Any]:  # fmt: skip
+    """A profile with how the cohorts of its own files differ."""
+    here = _existing(files)
+    of_jvms = not reading.format and _of_jvms(here)
+    return {**found, "compared": trace_cohorts.compared(here, of_jvms, kind, reading)}
+
+
+def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
+    """A profile beside what the sequence model says of a scenario's first configuration."""
+    point = check(scenario)[0]
+    model: Any = discover.method(MODEL)
+    steps = model.run(point).steps
+    named = discover.file_system(point.scenario.file_system.name).traced
+    rows = traced_steps.beside(found["roots"], steps, named)
+    if not any(row.traced and row.modelled_s is not None for row in rows):
+        operations = ", ".join(sorted({step.operation for step in steps}))
+        raise InputError("--model", scenario.name, f"describes {operations}: not what was traced")
+    return {**found, "modelled": [{**asdict(row), "error": row.error} for row in rows]}
 
 
 def write_trace_page(found: dict[str, Any], path: Path) -> None:

@@ -266,7 +266,8 @@ def since(earlier: File, later: File) -> File:
             "durations": [pair for pair in counts.items() if pair[1] > 0],
         }))  # fmt: skip
     return later.model_copy(update={
-        "nodes": rows, "processor_ns": later.processor_ns - earlier.processor_ns,
+        "nodes": rows, "started_unix_ns": earlier.written_unix_ns,
+        "processor_ns": later.processor_ns - earlier.processor_ns,
         "starved_ns": later.starved_ns - earlier.starved_ns,
     })  # fmt: skip
 

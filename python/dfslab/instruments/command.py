@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -31,6 +32,8 @@ OPERATION = "command"
 READY, GO = b"ready", b"go\n"
 LOG = "command.log"
 POLL_S = 0.05
+# How long a command that is interrupted may take to end.
+INTERRUPTED_S = 10.0
 
 
 def is_command(point: Point) -> bool:
@@ -116,7 +119,7 @@ def _run(
     }  # fmt: skip
     assert set(told) == set(TOLD)
     words = workload.argv(own, told)
-    environment = _environment(bed)
+    environment = client_environment(bed)
     _there(words[0], environment, own.install)
     # Where clients are hosts, a program is in the first of them.
     host = next(iter(bed.clients), None) if bed is not None else None
@@ -129,7 +132,26 @@ def _run(
         raise RunFailed(f"{where(point)}: {Path(words[0]).name} {error}: {said}") from error
 
 
-def _environment(bed: Any) -> dict[str, str]:
+def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """A user's own command beside this terminal, its output on stderr; its status.
+
+    Who is interrupted waits a little for the command, which is interrupted too and has something to
+    write at its end. OSError where it is no program.
+    """
+    # Standard output is for the profile.
+    with subprocess.Popen(words, env=dict(environment), stdout=sys.stderr) as child:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)
+            try:
+                child.wait(INTERRUPTED_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+            raise
+
+
+def client_environment(bed: Any) -> dict[str, str]:
     """A client's environment, marked as the bed's, so that nothing of it outlives the bed."""
     if bed is None:
         return dict(os.environ)

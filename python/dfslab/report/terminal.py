@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dfslab.report import repeats
+from dfslab.report.table import short_path
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.advise import Advice
@@ -19,7 +20,6 @@ from dfslab.studies.compare import Comparison, Row, Score
 from dfslab.studies.design import Plan, labels
 
 WIDE = 180
-MOST_PATH = 100
 # Configurations beside each other, and steps of each, in the tables of traced programs.
 ACROSS, MOST_GAINS = 7, 3
 
@@ -125,9 +125,11 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
         tables.append(savings_table(profile["savings"], most))
     if profile.get("parts") and profile["parts"]["parts"]:
         tables.append(parts_table(profile["parts"], most))
+    if profile.get("modelled"):
+        tables.append(modelled_table(profile["modelled"]))
     if found := repeats.retries(profile)[:most]:
         tables.append(_plain(repeats.RETRIES, repeats.RETRY_HEAD, [
-            (_short(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
+            (short_path(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
             for path, failed, attempts, time_ns in found]))  # fmt: skip
     if profile.get("compared"):
         tables.append(changes_table(profile["compared"], most))
@@ -182,12 +184,14 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Tab
 def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
     """Steps whose mean duration changed beyond chance, all comparisons counted."""
     table = Table(title=f"Changed, of {compared['tests']} steps compared (Holm, 5 %)")
-    for name in ("step", "mean before", "now", "change", "p"):
+    one, other = compared["sides"]
+    for name in ("step", f"mean {one}", other, "change", "p"):
         table.add_column(name, justify="left" if name == "step" else "right")
     for row in compared["rows"][:most]:
         before, now = (units.text(row[key], "s") for key in ("mean_before_s", "mean_s"))
         shown = (f"{row['change']:+.1%}", f"{row['p_corrected']:.2g}")
-        table.add_row(_short(row["path"]), before, now, *shown)
+        of = f"{row['cohort']} " if row["cohort"] else ""
+        table.add_row(of + short_path(row["path"]), before, now, *shown)
     return table
 
 
@@ -201,11 +205,34 @@ def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
         if finishers or name != "by last finisher":
             table.add_column(name, justify="left" if name in ("step", "verdict") else "right")
     for step in savings["steps"][:most]:
-        shown = [_short(step["step"]), f"{step['saving']:.1%}",
+        shown = [short_path(step["step"]), f"{step['saving']:.1%}",
                  f"{step['low']:.1%} – {step['high']:.1%}", step["verdict"],
                  f"{step['summed_share']:.1%}"]  # fmt: skip
         table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
     return table
+
+
+def modelled_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Traced steps beside the description's; a dash is what one side does not know."""
+    shown = []
+    for row in rows:
+        times = [units.text(value, "s", 3) if value is not None else "-"
+                 for value in (row["traced_s"], row["modelled_s"])]  # fmt: skip
+        error = "-" if row["error"] is None else f"{row['error']:+.0%}"
+        shown.append(
+            (
+                f"{row['operation']}: {row['step']}" if row["step"] else "-",
+                short_path(row["traced"] or "-"),
+                f"{row['count']:,}",
+                *times,
+                error,
+            )
+        )
+    return _plain(
+        "Steps of one operation, traced and modelled",
+        ("step", "as traced", "calls", "traced", "modelled", "error"),
+        shown,
+    )
 
 
 def bottleneck_tables(rows: Sequence[Bottlenecks]) -> list[Table]:
@@ -238,14 +265,17 @@ def parts_table(parts: dict[str, Any], most: int = 20) -> Table:
     """What each processor, disk and link would gain, beside the rankings that do not ask that."""
     title = f"End-to-end time saved if a part were {parts['factor']:g} times faster"
     table = Table(title=title)
-    for name in ("part", "saving", "interval", "verdict", "by sum", "by last finisher"):
+    for name in ("part", "saving", "the trace allows", "verdict", "90 % of runs show", "busy",
+                 "by sum", "by last finisher"):  # fmt: skip
         table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
     others = [{row["part"]: row["share"] for row in parts[key]}
               for key in ("by_sum", "by_last_finisher")]  # fmt: skip
     for row in parts["parts"][:most]:
         shares = [f"{other.get(row['part'], 0.0):.1%}" for other in others]
-        table.add_row(row["part"], f"{row['saving']:.1%}", f"{row['low']:.1%} – {row['high']:.1%}",
-                      row["verdict"], *shares)  # fmt: skip
+        busy = "-" if row["utilisation"] is None else f"{row['utilisation']:.0%}"
+        table.add_row(row["part"], f"{row['saving']:.1%}",
+                      f"{row['least']:.1%} – {row['most']:.1%}", row["verdict"],
+                      f"{row['low']:.1%} – {row['high']:.1%}", busy, *shares)  # fmt: skip
     return table
 
 
@@ -255,7 +285,7 @@ def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name == "step" else "right")
     for row in rows:
         table.add_row(
-            _short(row["path"]), f"{row['count']}", *_times(row),
+            short_path(row["path"]), f"{row['count']}", *_times(row),
             units.text(row["bytes"], "B") if row["bytes"] else "",
         )  # fmt: skip
     return table
@@ -267,15 +297,6 @@ def _times(row: Mapping[str, Any]) -> tuple[str, str, str]:
         return "-", "-", "-"
     mean_s = row["total_s"] / row.get("timed", row["count"])
     return units.text(row["self_s"], "s"), f"{row['share']:.1%}", units.text(mean_s, "s")
-
-
-def _short(path: str) -> str:
-    """A long path without its middle: where it began and where it ended say most."""
-    steps = path.split("/")
-    while len(steps) > 4 and len("/".join(steps)) > MOST_PATH:
-        middle = len(steps) // 2 - 1
-        steps[middle : middle + 2 + (steps[middle] == "…")] = ["…"]
-    return "/".join(steps)
 
 
 def search_tables(found: dict[str, Any]) -> list[Any]:

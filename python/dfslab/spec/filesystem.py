@@ -45,7 +45,8 @@ class FileSystem:
     `target(access, parameters)` gives the load generator's target table. `memory`: what files cost
     the metadata server, the figure to reckon with first. `address(uri)`: who has to answer at an
     address, None where nobody is asked; ValueError where it is none. `functions`: what papers call
-    steps of its traces, each by the ends of their paths.
+    steps of its traces, each by the ends of their paths; `traced`: how its traces name steps of its
+    operations, one or several together, by the end of a path.
     """
 
     name: str
@@ -62,6 +63,7 @@ class FileSystem:
     address: Callable[[str], tuple[str, int] | None] = host_and_port
     text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unknown = set(self.operations) - set(OPERATIONS)

@@ -83,12 +83,8 @@ def _of(result: Result, folder: Path) -> Bottlenecks:
     files = [(str(path), callprofile.read(path)) for path in callprofile.expand([folder])]
     top = callprofile.merge(files)
     saved = gain.savings(top)
-    runnable_ns: dict[str, int] = {}
-    for _, file in files:
-        ns = file.processor_ns + file.starved_ns
-        runnable_ns[file.service] = runnable_ns.get(file.service, 0) + ns
     steps = _by_name(saved["steps"])
-    ranked = sorted(parts.ranking(top, runnable_ns)["parts"], key=lambda row: -row["saving"])
+    ranked = parts.ranking(top, parts.processors(file for _, file in files))["parts"]
     system = discover.file_system(result.point.scenario.file_system.name)
     return Bottlenecks(
         point_id=result.point_id, labels=dict(result.labels), took_s=result.detail["took_s"],

@@ -1,42 +1,119 @@
 """Two cohorts of traces compared step by step: before and after, slow and fast, host and host.
 
-Each step's mean duration is tested by Welch's t, and the p values of all steps together are
-corrected by Holm's method: hundreds of comparisons give a false alarm in one report of twenty at
-most. Calls are taken as independent, so slow drifts within a cohort still look like changes.
+Each step's mean duration is tested by Welch's t, at every place where it is called and, where a
+process has several such places, at all of them together. The p values of all tests are corrected by
+Holm's method: hundreds of comparisons give a false alarm in one report of twenty at most. Calls are
+taken as independent, so slow drifts within a cohort still look like changes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from scipy import stats
 
 LEVEL = 0.05
 LEAST_CALLS = 5
+# Of traces of one kind the slowest share is compared with the rest, where there are enough.
+SLOW_SHARE = 0.1
+LEAST_TRACES = 20
+BEFORE_AND_NOW = ("before", "now")
+
+
+@dataclass
+class Sums:
+    """The calls of a step: how many, their time, its squares, and what is their own of it."""
+
+    count: int = 0
+    total_s: float = 0.0
+    squares: float = 0.0
+    self_s: float = 0.0
+    paths: set[str] = field(default_factory=set)
+
+    @property
+    def mean_s(self) -> float:
+        """Seconds of a call."""
+        return self.total_s / self.count
+
+    @property
+    def sd_s(self) -> float:
+        """Standard deviation of the durations."""
+        variance = max(0.0, self.squares / self.count - self.mean_s**2)
+        return math.sqrt(variance * self.count / max(1, self.count - 1))
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The steps that changed, by their effect on summed time; changes of all, for colouring."""
-    old, new = dict(_steps(before["roots"])), dict(_steps(after["roots"]))
-    rows = []
+    """The steps that changed, by what their own time did; changes of all, for colouring."""
+    return compare_all([("", before, after)])
+
+
+def compare_all(
+    pairs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]],
+    sides: tuple[str, str] = BEFORE_AND_NOW,
+) -> dict[str, Any]:
+    """The same of several pairs (its name, one side, the other), corrected together; colours and
+    steps of one side only are those of the last pair."""
+    rows: list[dict[str, Any]] = []
     changes: dict[str, float] = {}
-    for path in sorted(set(old) & set(new)):
-        one, other = old[path], new[path]
-        if one["mean_s"] > 0:
-            changes[path] = other["mean_s"] / one["mean_s"] - 1
-        if min(one["count"], other["count"]) >= LEAST_CALLS:
-            rows.append(_row(path, one, other))
-    corrected = holm([row["p"] for row in rows])
-    for row, p in zip(rows, corrected, strict=True):
+    old: dict[str, Sums] = {}
+    new: dict[str, Sums] = {}
+    for name, before, after in pairs:
+        old, new = _steps(before["roots"]), _steps(after["roots"])
+        changes = {path: new[path].mean_s / old[path].mean_s - 1
+                   for path in sorted(set(old) & set(new)) if old[path].mean_s > 0}  # fmt: skip
+        rows += _rows(name, old, new) + _rows(name, _by_process(old), _by_process(new))
+    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p_corrected"] = p
-    rows.sort(key=lambda row: -abs(row["mean_s"] - row["mean_before_s"]) * row["count"])
+    rows.sort(key=lambda row: (-abs(row["own_change_s"]), row["path"]))
     return {
-        "level": LEVEL, "tests": len(rows), "changes": changes,
+        "level": LEVEL, "sides": list(sides), "tests": len(rows), "changes": changes,
         "rows": [row for row in rows if row["p_corrected"] < LEVEL],
         "only_before": sorted(set(old) - set(new)), "only_now": sorted(set(new) - set(old)),
     }  # fmt: skip
+
+
+def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An OTLP document's traces parted: the slowest of each kind of root, and the others of it.
+
+    Kinds with too few traces are in neither.
+    """
+    spans: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for resource in document["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                spans.setdefault(span["traceId"], []).append((str(resource.get("resource")), span))
+    kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for trace, members in spans.items():
+        known = {span["spanId"] for _, span in members}
+        tops = [(_took_ns(span), where, span["name"]) for where, span in members
+                if span.get("parentSpanId", "") not in known]  # fmt: skip
+        if tops:
+            took_ns, *kind = max(tops)
+            kinds.setdefault((kind[0], kind[1]), []).append((took_ns, trace))
+    slow: set[str] = set()
+    fast: set[str] = set()
+    for ranked in (sorted(found) for found in kinds.values() if len(found) >= LEAST_TRACES):
+        many = max(LEAST_CALLS, round(len(ranked) * SLOW_SHARE))
+        slow |= {trace for _, trace in ranked[-many:]}
+        fast |= {trace for _, trace in ranked[:-many]}
+    return _only(document, slow), _only(document, fast)
+
+
+def _took_ns(span: Mapping[str, Any]) -> int:
+    return int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])
+
+
+def _only(document: Mapping[str, Any], traces: set[str]) -> dict[str, Any]:
+    kept = []
+    for resource in document["resourceSpans"]:
+        scopes = [{**scope, "spans": [s for s in scope["spans"] if s["traceId"] in traces]}
+                  for scope in resource["scopeSpans"]]  # fmt: skip
+        if any(scope["spans"] for scope in scopes):
+            kept.append({**resource, "scopeSpans": scopes})
+    return {"resourceSpans": kept}
 
 
 def holm(values: list[float]) -> list[float]:
@@ -49,38 +126,62 @@ def holm(values: list[float]) -> list[float]:
     return corrected
 
 
-def _steps(roots: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each path with count, mean and standard deviation; shapes of one path are put together."""
-    sums: dict[str, list[float]] = {}
+def _steps(roots: Sequence[Mapping[str, Any]]) -> dict[str, Sums]:
+    """Each path's calls; shapes of one path are put together."""
+    found: dict[str, Sums] = {}
     open_nodes = [(node, node["name"]) for node in roots]
     while open_nodes:
         node, path = open_nodes.pop()
         count, total_s, sd_s = node["count"], node["total_s"], node.get("sd_s", 0.0)
         # Of a server's own counts nobody knows the spread, so they cannot be tested.
         if count and sd_s is not None:
-            mean = total_s / count
-            held = sums.setdefault(path, [0.0, 0.0, 0.0])
-            held[0] += count
-            held[1] += total_s
-            held[2] += count * (sd_s**2 + mean**2)
+            sums = found.setdefault(path, Sums(paths={path}))
+            sums.count += count
+            sums.total_s += total_s
+            sums.squares += count * (sd_s**2 + (total_s / count) ** 2)
+            sums.self_s += node["self_s"]
         open_nodes += [(child, f"{path}/{child['name']}") for child in node["children"]]
-    for path, (calls, total_s, squares) in sums.items():
-        mean = total_s / calls
-        variance = max(0.0, squares / calls - mean**2) * calls / max(1.0, calls - 1)
-        yield path, {"count": int(calls), "mean_s": mean, "sd_s": math.sqrt(variance)}
+    return found
 
 
-def _row(path: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    spread = one["sd_s"] + other["sd_s"]
-    if spread > 0:
+def _by_process(steps: Mapping[str, Sums]) -> dict[str, Sums]:
+    """The same by process and step, wherever it was called."""
+    found: dict[str, Sums] = {}
+    for path, one in steps.items():
+        process = path.rpartition(":")[0].rpartition("/")[2]
+        if not process:
+            continue
+        step = path.rpartition("/")[2].rpartition(":")[2]
+        sums = found.setdefault(f"{process}: {step}", Sums())
+        for name in ("count", "total_s", "squares", "self_s"):
+            setattr(sums, name, getattr(sums, name) + getattr(one, name))
+        sums.paths.add(path)
+    return found
+
+
+def _rows(cohort: str, old: Mapping[str, Sums], new: Mapping[str, Sums]) -> list[dict[str, Any]]:
+    """The steps of both sides that were called often enough; one place is not told twice."""
+    found = []
+    for path in sorted(set(old) & set(new)):
+        one, other = old[path], new[path]
+        places = one.paths | other.paths
+        if min(one.count, other.count) >= LEAST_CALLS and (path in places or len(places) > 1):
+            found.append(_row(cohort, path, one, other))
+    return found
+
+
+def _row(cohort: str, path: str, one: Sums, other: Sums) -> dict[str, Any]:
+    if one.sd_s + other.sd_s > 0:
         p = float(stats.ttest_ind_from_stats(
-            one["mean_s"], one["sd_s"], one["count"],
-            other["mean_s"], other["sd_s"], other["count"], equal_var=False,
+            one.mean_s, one.sd_s, one.count, other.mean_s, other.sd_s, other.count,
+            equal_var=False,
         ).pvalue)  # fmt: skip
     else:
-        p = 1.0 if one["mean_s"] == other["mean_s"] else 0.0
-    change = other["mean_s"] / one["mean_s"] - 1 if one["mean_s"] else math.inf
+        p = 1.0 if one.mean_s == other.mean_s else 0.0
+    own_s = other.self_s / other.count - one.self_s / one.count
     return {
-        "path": path, "count_before": one["count"], "count": other["count"],
-        "mean_before_s": one["mean_s"], "mean_s": other["mean_s"], "change": change, "p": p,
+        "cohort": cohort, "path": path, "count_before": one.count, "count": other.count,
+        "mean_before_s": one.mean_s, "mean_s": other.mean_s,
+        "own_change_s": own_s * other.count,
+        "change": other.mean_s / one.mean_s - 1 if one.mean_s else math.inf, "p": p,
     }  # fmt: skip

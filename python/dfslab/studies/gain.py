@@ -21,6 +21,12 @@ MOST_STEPS = 200
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
+# Standard deviation of one run's time over its mean, for what all of its calls have in common: 5 %
+# between healthy rounds of ten seconds (docs/liu.md), a median of 2 to 20 % between repetitions
+# of what scenarios/data holds.
+RUNS_DIFFER = 0.05
+# Of fewer calls nobody knows how far they differ: a first one is slow each time.
+LEAST_CALLS = 5
 
 
 @dataclass
@@ -156,10 +162,11 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
 def _step(
     place: Place, root: Node, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> dict[str, Any]:
-    """A row of the ranking; the interval also holds what calls differ among themselves."""
+    """A row of the ranking; the interval also holds how far calls differ, and runs."""
     node = place.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
-    spread = Z90 * relative_error(node)
+    calls = relative_error(node) if node.count >= LEAST_CALLS else 0.0
+    spread = Z90 * math.hypot(calls, RUNS_DIFFER)
     low, high = max(0.0, low * (1 - spread)), min(1.0, high * (1 + spread))
     return {
         "step": place.path, "operation": root.name, "kind": node.kind or "service",

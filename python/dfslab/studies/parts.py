@@ -3,23 +3,54 @@
 Read off call profiles whose paths name processes. A client's own lane says how long it waited;
 the lanes that it waited for say for what. Along a pipeline a receiver that waits although its
 sender has something to send waits for the link between them; a disk's time is shortened until the
-next slowest disk of the same pipeline is what is waited for. Sums hold no times of day, so what
-overlapped inside a lane is not known: intervals reach from nothing else left to wait for (high) to
-all other work of the pipeline being in the way (low).
+next slowest disk of the same pipeline is what is waited for.
+
+Sums hold no times of day, so what overlapped inside a lane is not known: `least` and `most` are
+what sums allow, with what the clients waited and no pipeline explains; the verdict goes by them.
+`low` and `high` should hold what nine of ten other runs show. They are wider by how far runs
+differ: calls of one kind as seen, and by `gain.RUNS_DIFFER` what all calls of a run have in common,
+which is not in its trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dfslab.instruments.callprofile import WAITS, Node
+from dfslab.instruments.callprofile import WAITS, File, Node, walk
 from dfslab.studies import gain
 
 FACTOR = 2.0
 # A step that is taken more often than this in each call of its lane goes along with the stream.
 STREAMED = 2.0
+
+
+@dataclass
+class Processor:
+    """How long the threads of a process, or of all of one role, ran, could have run, and lived."""
+
+    ran_ns: int = 0
+    starved_ns: int = 0
+    lived_ns: int = 0
+
+    @property
+    def wanted_ns(self) -> int:
+        """The time that they ran or could have run."""
+        return self.ran_ns + self.starved_ns
+
+
+def processors(files: Iterable[File]) -> dict[str, Processor]:
+    """Of every process as paths name it: a role, or one process of several."""
+    found: dict[str, Processor] = {}
+    for file in files:
+        one = found.setdefault(file.service, Processor())
+        one.ran_ns += file.processor_ns
+        one.starved_ns += file.starved_ns
+        one.lived_ns += max(0, file.written_unix_ns - file.started_unix_ns)
+    return found
 
 
 @dataclass
@@ -44,6 +75,8 @@ class Edge:
     """The time for which a link between two processes was waited for.
 
     `most_ns` also holds what the sender waited for itself: the link's own time is no longer.
+    `hidden_ns` is what the receiver did between its waits, when data may have come in as well;
+    `beyond` are those to whom the same data goes on.
     """
 
     sender: str
@@ -51,7 +84,30 @@ class Edge:
     ns: float
     most_ns: float
     bytes: int
-    spread: float = 0.0
+    hidden_ns: float = 0.0
+    beyond: tuple[str, ...] = ()
+
+
+@dataclass
+class Calls:
+    """What clients waited for one server's answers, in their own lanes and in others beside.
+
+    `calm_ns` is as many of the median call: what lies beyond is no latency of a network, which all
+    calls have alike.
+    """
+
+    ns: float = 0.0
+    served_ns: float = 0.0
+    calm_ns: float = 0.0
+    beside_ns: float = 0.0
+    squares: float = 0.0  # of the sum's standard error
+
+    def add(self, node: Node) -> None:
+        """The calls of one place in a client's own lane."""
+        self.ns += node.self_ns
+        self.served_ns += node.served_ns
+        self.calm_ns += min(node.self_ns, node.count * node.quantile_ns(0.5))
+        self.squares += (gain.relative_error(node) * node.self_ns) ** 2
 
 
 @dataclass
@@ -62,25 +118,24 @@ class Parts:
     waited_ns: float = 0.0  # for lanes beside
     client_ns: dict[str, float] = field(default_factory=dict)
     sleeps_ns: dict[str, float] = field(default_factory=dict)
-    calls_ns: dict[str, float] = field(default_factory=dict)  # by server
-    served_ns: dict[str, float] = field(default_factory=dict)
+    calls: dict[str, Calls] = field(default_factory=dict)  # by server
+    streams: list[tuple[int, float]] = field(default_factory=list)  # count, deviation over mean
     chains: list[list[tuple[Work, float]]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
 
 def ranking(
-    top: Node, runnable_ns: Mapping[str, int], factor: float = FACTOR
+    top: Node, ran: Mapping[str, Processor], factor: float = FACTOR
 ) -> dict[str, Any]:  # fmt: skip
-    """The parts by falling saving if each were `factor` times faster, beside other rankings.
-
-    `runnable_ns` is how long each process's threads ran or could have run.
-    """
+    """The parts by falling saving if each were `factor` times faster, beside other rankings."""
     assert factor > 1
     seen = _collect(top)
+    busy = _utilisation(top, ran)
     parts = sorted(
-        (_row(name, ns, seen) for name, ns in _savings(seen, runnable_ns, factor).items()),
+        ({**_row(name, ns, seen), "utilisation": busy.get(name)}
+         for name, ns in _savings(seen, ran, factor).items()),
         key=lambda row: (-row["saving"], row["part"]),
-    )
+    )  # fmt: skip
     return {
         "factor": factor, "end_to_end_s": seen.whole_ns / 1e9, "parts": parts,
         "by_sum": _shares(_summed(top)), "by_last_finisher": _shares(_last_finishers(top)),
@@ -88,9 +143,13 @@ def ranking(
 
 
 def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[str, Any]:
-    low, point, high = (ns / seen.whole_ns if seen.whole_ns else 0.0 for ns in saved_ns)
-    return {"part": part, "saving": point, "low": low, "high": high,
-            "verdict": gain.verdict(low, high)}  # fmt: skip
+    whole_ns = seen.whole_ns or 1.0
+    least, point, most = (ns / whole_ns for ns in saved_ns)
+    # What other parts do differs with and without the gain: that puts no more than it in doubt.
+    half = min(most, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
+    return {"part": part, "saving": point, "least": least, "most": most,
+            "low": max(0.0, least - half), "high": min(1.0, most + half),
+            "verdict": gain.verdict(least, most)}  # fmt: skip
 
 
 def _collect(top: Node) -> Parts:
@@ -104,20 +163,28 @@ def _collect(top: Node) -> Parts:
             if place.path.count(":") == 1:
                 _own_time(place, seen)
         for lane in others:
+            for place in lane.places:
+                if place.path.count(":") == 1 and (server := _asked(place.node)):
+                    seen.calls.setdefault(server, Calls()).beside_ns += place.node.self_ns
             first = lane.places[0] if lane.places else None
             if first and ":" in first.node.name and first.path.count(":") == 2:
                 _stream(_work(first.node), root.name.partition(":")[0], seen)
     return seen
 
 
+def _asked(node: Node) -> str:
+    """The server whose answers a step waited for; empty where it is no call."""
+    servers = [name.partition(":")[0] for name in node.children if ":" in name]
+    called = node.kind == "blocked" and servers and node.served_ns <= node.self_ns
+    return servers[0] if called else ""
+
+
 def _own_time(place: gain.Place, seen: Parts) -> None:
     node = place.node
-    servers = [name.partition(":")[0] for name in node.children if ":" in name]
     if node.kind == "sleep":
         _add(seen.sleeps_ns, f"{place.path.partition(':')[0]}: {node.name}", node.self_ns)
-    elif node.kind == "blocked" and servers and node.served_ns <= node.self_ns:
-        _add(seen.calls_ns, servers[0], node.self_ns)
-        _add(seen.served_ns, servers[0], node.served_ns)
+    elif server := _asked(node):
+        seen.calls.setdefault(server, Calls()).add(node)
     elif node.kind in WAITS:
         seen.waited_ns += node.self_ns
     else:
@@ -127,12 +194,18 @@ def _own_time(place: gain.Place, seen: Parts) -> None:
 def _stream(first: Work, client: str, seen: Parts) -> None:
     """Notes a lane that a client waited for: its pipelines, and its edges."""
     seen.chains += _chains(first)
+    seen.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:
         ns = first.send_ns + first.receive_ns
-        seen.edges.append(Edge(first.process, client, ns, ns, first.bytes, first.spread))
+        hidden_ns = first.streamed_disk_ns + first.processor_ns
+        seen.edges.append(Edge(first.process, client, ns, ns, first.bytes, hidden_ns))
         return
+    beyond = tuple(sorted({work.process for work in _all_below(first)}))
+    hidden_ns = first.streamed_disk_ns + first.processor_ns + first.send_ns
     waited_ns = first.receive_ns
-    seen.edges.append(Edge(client, first.process, waited_ns, waited_ns, first.bytes, first.spread))
+    seen.edges.append(
+        Edge(client, first.process, waited_ns, waited_ns, first.bytes, hidden_ns, beyond)
+    )
     open_works = [first]
     while open_works:
         above = open_works.pop()
@@ -141,9 +214,15 @@ def _stream(first: Work, client: str, seen: Parts) -> None:
             excess_ns = max(0.0, below.receive_ns - busy_ns)
             seen.edges.append(Edge(
                 above.process, below.process, excess_ns, below.receive_ns, below.bytes,
-                below.spread,
+                busy_ns + below.streamed_disk_ns + below.processor_ns,
             ))  # fmt: skip
         open_works += above.below
+
+
+def _all_below(work: Work) -> Iterator[Work]:
+    for below in work.below:
+        yield below
+        yield from _all_below(below)
 
 
 def _chains(work: Work, part: float = 1.0) -> list[list[tuple[Work, float]]]:
@@ -188,42 +267,35 @@ def _work(node: Node) -> Work:
 
 
 def _savings(
-    seen: Parts, runnable_ns: Mapping[str, int], factor: float
+    seen: Parts, ran: Mapping[str, Processor], factor: float
 ) -> dict[str, tuple[float, float, float]]:
     """(low, point, high) of each part, in nanoseconds of the clients' time."""
     part = 1 - 1 / factor
-    streamed: dict[str, list[float]] = {}
-
-    def note(name: str, low: float, point: float, high: float, spread: float) -> None:
-        sums = streamed.setdefault(name, [0.0, 0.0, 0.0, 0.0])
-        for place, ns in enumerate((low, point, high, (high * spread) ** 2)):
-            sums[place] += ns
-
-    for chain in seen.chains:
-        disks = [work.disk_ns * share for work, share in chain]
-        for number, (work, share) in enumerate(chain):
-            other = max((ns for at, ns in enumerate(disks) if at != number), default=0.0)
-            cut = disks[number] * part
-            left = min(cut, max(0.0, disks[number] - other))
-            note(f"{work.process}: disk", left, left, cut, work.spread)
-            ran = work.processor_ns * share * part
-            note(f"{work.process}: processor", 0.0, ran, ran, work.spread)
-    for edge, name in zip(seen.edges, _blamed(seen.edges), strict=True):
-        note(f"{name}: link", edge.ns * part / 2, edge.ns * part, edge.ns * part, edge.spread)
+    found: dict[str, tuple[float, float, float]] = {}
+    for name, saved_ns in _of_streams(seen, part):
+        _more(found, name, saved_ns)
+    # Waits that no pipeline explains may be for any part of one; what is explained twice, not.
+    more_ns = _unexplained_ns(seen)
     found = {
         name: (
-            max(0.0, min(low, seen.waited_ns) - gain.Z90 * squares**0.5),
+            max(0.0, min(low, seen.waited_ns) + min(0.0, more_ns)),
             min(point, seen.waited_ns),
-            min(high + gain.Z90 * squares**0.5, seen.waited_ns),
+            min(high + max(0.0, more_ns) * part, seen.waited_ns) if high else 0.0,
         )
-        for name, (low, point, high, squares) in streamed.items()
+        for name, (low, point, high) in found.items()
     }
-    for server, ns in seen.calls_ns.items():
-        served = seen.served_ns[server]
-        # Threads before and behind the handlers are in no call; that they wanted to run is known.
-        ran = min(ns, max(served, runnable_ns.get(server, 0)))
-        _more(found, f"{server}: processor", (served * part, ran * part, ns * part))
-        _more(found, f"{server}: link", (0.0, (ns - ran) * part, (ns - served) * part))
+    for server, calls in seen.calls.items():
+        # Threads before and behind the handlers are in no call. That they wanted to run is known,
+        # and so is how much of that falls into the calls if it is spread evenly.
+        one = ran.get(server, Processor())
+        least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
+        evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
+        usual = max(least, evenly)
+        beside = calls.beside_ns * usual / calls.ns if calls.ns else 0.0
+        saved_ns = (least, usual + beside, calls.ns + calls.beside_ns)
+        _more(found, f"{server}: processor", _times(saved_ns, part))
+        rest = calls.ns - usual, calls.ns - least
+        _more(found, f"{server}: link", (0.0, rest[0] * part, rest[1] * part))
     for client, ns in seen.client_ns.items():
         _more(found, f"{client}: processor", (0.0, ns * part, ns * part))
     for name, ns in seen.sleeps_ns.items():
@@ -231,19 +303,88 @@ def _savings(
     return found
 
 
-def _blamed(edges: list[Edge]) -> list[str]:
-    """The end of each edge whose link is the slower by its best exchange with anybody."""
+def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, float, float]]]:
+    """What each place of each pipeline would save of the waits for it."""
+    for chain in seen.chains:
+        disks = [work.disk_ns * share for work, share in chain]
+        for number, (work, share) in enumerate(chain):
+            other = max((ns for at, ns in enumerate(disks) if at != number), default=0.0)
+            cut = disks[number] * part
+            left = min(cut, max(0.0, disks[number] - other))
+            yield f"{work.process}: disk", (left, left, cut)
+            ran = work.processor_ns * share * part
+            yield f"{work.process}: processor", (0.0, ran, ran)
+    best = _best(seen.edges)
+    for edge in seen.edges:
+        ends = sorted((edge.sender, edge.receiver), reverse=True)
+        blamed = max(ends, key=lambda end: best.get(end, 0.0))
+        # Then the next slowest link of the pipeline may be what is waited for.
+        others = {*ends, *edge.beyond} - {blamed} or {blamed}
+        next_ns = edge.bytes * max(best.get(end, 0.0) for end in others)
+        point = edge.ns * part
+        low = max(0.0, min(point, edge.ns - next_ns))
+        yield f"{blamed}: link", (low, point, min(edge.ns, point + edge.hidden_ns * part))
+
+
+def _best(edges: list[Edge]) -> dict[str, float]:
+    """Each process's link by its best exchange with anybody, in nanoseconds a byte at most."""
     best: dict[str, float] = {}
     for edge in edges:
         for end in (edge.sender, edge.receiver):
             if edge.bytes:
                 best[end] = min(best.get(end, float("inf")), edge.most_ns / edge.bytes)
-    return [max(sorted((edge.sender, edge.receiver), reverse=True), key=lambda e: best.get(e, 0.0))
-            for edge in edges]  # fmt: skip
+    return best
+
+
+def _unexplained_ns(seen: Parts) -> float:
+    """What clients waited beyond what pipelines and calls beside took; less than zero if less."""
+    taken = sum(max(work.disk_ns * share for work, share in chain)
+                + sum(work.processor_ns * share for work, share in chain)
+                for chain in seen.chains)  # fmt: skip
+    taken += sum(edge.ns for edge in seen.edges)
+    return seen.waited_ns - taken - sum(calls.beside_ns for calls in seen.calls.values())
+
+
+def _among_runs_ns(name: str, point_ns: float, seen: Parts) -> float:
+    """Half of the 90 % interval of what is left after a gain, from run to run.
+
+    Streams differ as the typical kind of them does: in a kind of which some were slow and some not,
+    most of the difference is the slowness itself, which is gone then.
+    """
+    count = sum(count for count, _ in seen.streams)
+    spreads = [spread for count, spread in seen.streams if count > 1]
+    streamed_ns = max(0.0, seen.waited_ns - point_ns)
+    squares = (gain.RUNS_DIFFER * (seen.whole_ns - point_ns)) ** 2
+    squares += (statistics.median(spreads) * streamed_ns) ** 2 / count if spreads else 0.0
+    for server, calls in seen.calls.items():
+        gone = point_ns / calls.ns if name == f"{server}: processor" and calls.ns else 0.0
+        squares += calls.squares * max(0.0, 1 - gone) ** 2
+    return gain.Z90 * math.sqrt(squares)
+
+
+def _utilisation(top: Node, ran: Mapping[str, Processor]) -> dict[str, float]:
+    """The share of its life that a part was busy, whoever it worked for; of links nothing is known.
+
+    More than 1 is several threads at once: on several processors, or waiting for one disk.
+    """
+    busy_ns = {f"{name}: processor": float(one.ran_ns) for name, one in ran.items()}
+    for path, node in walk(top):
+        if node.kind == "disk":
+            _add(busy_ns, _part(path, node), max(0, node.self_ns))
+    found = {}
+    for part, ns in busy_ns.items():
+        lived_ns = ran.get(part.rpartition(": ")[0], Processor()).lived_ns
+        if lived_ns:
+            found[part] = ns / lived_ns
+    return found
 
 
 def _add(sums: dict[str, float], name: str, ns: float) -> None:
     sums[name] = sums.get(name, 0.0) + ns
+
+
+def _times(ns: tuple[float, float, float], part: float) -> tuple[float, float, float]:
+    return ns[0] * part, ns[1] * part, ns[2] * part
 
 
 def _more(

@@ -101,6 +101,33 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }  # fmt: skip
 
+# Steps of operations.py, one or several together, as points.txt names them for a client.
+TRACED = {
+    ("create",): "create",
+    ("create/create",): "create/rpc_create",
+    ("write",): "write",
+    ("write/addBlock",): "rpc_addBlock",
+    ("write/connect", "write/openReplica"): "connect_pipeline",
+    ("close",): "close",
+    ("close/writeRequest", "close/lastAck", "close/ack"): "close/wait_for_acks",
+    ("close/complete",): "complete_file/rpc_complete",
+    ("close/backoff",): "complete_back_off",
+    ("open",): "open",
+    ("open/getBlockLocations",): "open/get_block_locations/rpc_getBlockLocations",
+    ("read",): "read",
+    ("read/connect",): "connect_block",
+    ("stat",): "get_file_info",
+    ("stat/getFileInfo",): "get_file_info/rpc_getFileInfo",
+    ("list",): "list",
+    ("list/getListing",): "list/rpc_getListing",
+    ("rename",): "rename",
+    ("rename/rename",): "rename/rpc_rename",
+    ("delete",): "delete",
+    ("delete/delete",): "delete/rpc_delete",
+    ("append",): "append",
+    ("append/append",): "append/rpc_append",
+}
+
 NAMENODE_PORT = 8020
 ACCESS_KEYS = ("bed", "uri", "directory", "client", "shared_client")
 

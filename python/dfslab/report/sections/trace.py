@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -10,7 +10,17 @@ from markupsafe import Markup
 from dfslab.report import repeats
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page import ReportInput
-from dfslab.report.table import folded, note, percent, seconds, share, signed, table
+from dfslab.report.table import (
+    DASH,
+    folded,
+    note,
+    path_cell,
+    percent,
+    seconds,
+    share,
+    signed,
+    table,
+)
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
 
@@ -25,8 +35,14 @@ GAINED = (
 )
 PARTS = (
     "Each processor, disk and link is made {factor:g} times faster, by what clients waited for "
-    "along their pipelines. Parts are called as the paths call them: by role, or by process."
+    "along their pipelines. Parts are called as the paths call them: by role, or by process. "
+    "Busy is the share of the trace's time; of links nobody knows."
 )
+MODELLED = (
+    "What one operation spends in each step, as traced and as its description says, with nothing "
+    "fitted; error is modelled / traced - 1. A dash is a step that was not traced."
+)
+ONLY_TRACED = "Steps of clients that the description does not have:"
 CLOCKS = (
     "A call between hosts lies inside the call that caused it. Where most such calls contradict a "
     "clock, its host's spans are shown set back to the middle of what they allow."
@@ -40,8 +56,9 @@ LOOPED = (
     "the repetitions, by the calls that make them."
 )
 DIFFER = (
-    "Red steps became slower, blue ones faster, call for call. The table holds the changes that "
-    "survive Holm's correction for {tests} comparisons at 5 %."
+    "Red steps are slower {now} than {before}, blue ones faster, call for call. The table has what "
+    "survives Holm's correction for {tests} comparisons at 5 %, first what its own time makes most "
+    "of; a step that one process makes at several places is there by process as well."
 )
 
 
@@ -56,9 +73,9 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
         return None
     compared = profile.get("compared")
     parts = [Markup("<p>{}</p>").format(_compression(profile)), _gains(profile.get("savings")),
-             _parts(profile.get("parts"))]  # fmt: skip
+             _parts(profile.get("parts")), _modelled(profile.get("modelled") or ())]  # fmt: skip
     if compared:
-        parts += [Markup("<h3>What changed</h3>"), note(DIFFER.format(tests=compared["tests"])),
+        parts += [Markup("<h3>What changed</h3>"), _differ(compared),
                   flame(profile["roots"], "changed call trees", compared["changes"]),
                   _changes(compared)]  # fmt: skip
     parts += [Markup("<h3>Call trees</h3>"), note(NOTE),
@@ -106,7 +123,7 @@ def _signed_seconds(ahead_ns: int) -> str:
 
 def _steps(ranking: list[dict[str, Any]]) -> Markup:
     rows = [
-        [row["path"], f"{row['count']:,}", *_times(row),
+        [path_cell(row["path"]), f"{row['count']:,}", *_times(row),
          units.text(row["bytes"], "B") if row["bytes"] else ""]
         for row in ranking[:MOST_ROWS]
     ]  # fmt: skip
@@ -131,12 +148,13 @@ def _gains(savings: Mapping[str, Any] | None) -> Markup:
     finishers = any("last_finisher_share" in step for step in savings["steps"])
     rows = []
     for step in savings["steps"][:MOST_ROWS]:
-        bounds = f"{percent(step['low'])} to {percent(step['high'])}"
-        row = [step["step"], share(step["saving"]), bounds, step["verdict"],
-               percent(step["summed_share"])]  # fmt: skip
+        row = [path_cell(step["step"]), share(step["saving"]), _range(step, "low", "high"),
+               step["verdict"], seconds(step["work_s"]), seconds(step["waited_s"])]  # fmt: skip
+        row += [percent(step["utilisation"])] if finishers else []
+        row += [percent(step["summed_share"])]
         rows.append(row + ([percent(step["last_finisher_share"])] if finishers else []))
-    head = ["step", "time saved", "90 % interval", "verdict", "by sum"]
-    head += ["by last finisher"] if finishers else []
+    head = ["step", "time saved", "90 % interval", "verdict", "works", "waits"]
+    head += ["busy", "by sum", "by last finisher"] if finishers else ["by sum"]
     unexplained = savings.get("unexplained", 0.0)
     rest = (
         note(f"{percent(unexplained)} of the time is in pauses that nothing in the trace ends.")
@@ -154,27 +172,66 @@ def _parts(found: Mapping[str, Any] | None) -> Markup:
     others = [{row["part"]: row["share"] for row in found[key]}
               for key in ("by_sum", "by_last_finisher")]  # fmt: skip
     rows = [
-        [row["part"], share(row["saving"]), f"{percent(row['low'])} to {percent(row['high'])}",
-         row["verdict"], *(percent(other.get(row["part"], 0.0)) for other in others)]
+        [row["part"], share(row["saving"]), _range(row, "least", "most"), row["verdict"],
+         _range(row, "low", "high"), percent(row["utilisation"]),
+         *(percent(other.get(row["part"], 0.0)) for other in others)]
         for row in found["parts"][:MOST_ROWS]
     ]  # fmt: skip
-    head = ["part", "time saved", "interval", "verdict", "by sum", "by last finisher"]
+    head = ["part", "time saved", "the trace allows", "verdict", "90 % of runs show", "busy",
+            "by sum", "by last finisher"]  # fmt: skip
     title = Markup("<h3>What a faster part would gain</h3>")
     return title + note(PARTS.format(factor=found["factor"])) + table(head, rows)
 
 
+def _modelled(rows: Sequence[Mapping[str, Any]]) -> Markup:
+    """Traced steps beside the description's, those of one side only at their end."""
+    if not rows:
+        return Markup("")
+    known = [row for row in rows if row["modelled_s"] is not None]
+    told = [
+        [row["operation"], row["step"], path_cell(row["traced"] or DASH), f"{row['count']:,}",
+         seconds(row["traced_s"]), seconds(row["modelled_s"]), signed(row["error"])]
+        for row in known
+    ]  # fmt: skip
+    head = ["operation", "step", "as traced", "calls", "traced", "modelled", "error"]
+    only = [[path_cell(row["traced"]), f"{row['count']:,}", seconds(row["traced_s"])]
+            for row in rows if row["modelled_s"] is None]  # fmt: skip
+    rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
+    title = Markup("<h3>Steps beside the model</h3>")
+    return title + note(MODELLED) + table(head, told, texts=3) + rest
+
+
+def _range(row: Mapping[str, Any], low: str, high: str) -> str:
+    return f"{percent(row[low])} to {percent(row[high])}"
+
+
+def _differ(compared: Mapping[str, Any]) -> Markup:
+    before, now = compared["sides"]
+    return note(DIFFER.format(tests=compared["tests"], before=before, now=now))
+
+
 def _changes(compared: Mapping[str, Any]) -> Markup:
     """The steps that changed for sure, the largest effect on all time first."""
+    several = any(row["cohort"] for row in compared["rows"])
     rows = [
-        [row["path"], f"{row['count_before']:,}", f"{row['count']:,}",
+        [*([row["cohort"]] if several else []), path_cell(row["path"]),
+         f"{row['count_before']:,}", f"{row['count']:,}",
          seconds(row["mean_before_s"]), seconds(row["mean_s"]), signed(row["change"]),
          f"{row['p_corrected']:.2g}"]
         for row in compared["rows"][:MOST_ROWS]
     ]  # fmt: skip
+    one, other = compared["sides"]
+    sides = [
+        note(f"Only {side}: {', '.join(paths[:MOST_ROWS])}"
+             + (f" and {len(paths) - MOST_ROWS} more" if len(paths) > MOST_ROWS else "") + ".")
+        for side, paths in ((one, compared["only_before"]), (other, compared["only_now"])) if paths
+    ]  # fmt: skip
     if not rows:
-        return note("No step's mean duration changed beyond what chance would do.")
-    head = ["step", "calls before", "now", "mean before", "now", "change", "p, corrected"]
-    return table(head, rows)
+        return note("No step's mean duration differs beyond what chance would do.") + Markup(
+            "").join(sides)  # fmt: skip
+    head = [*(["of"] if several else []), "step", f"calls {one}", other, f"mean {one}", other,
+            "change", "p, corrected"]  # fmt: skip
+    return table(head, rows, texts=1 + several) + Markup("").join(sides)
 
 
 def _sampled(profile: Mapping[str, Any]) -> Markup:

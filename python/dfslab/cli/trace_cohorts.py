@@ -1,0 +1,82 @@
+"""Cohorts inside one trace: each process beside the others of its role, slow traces beside fast."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dfslab.instruments import callprofile, whole_calls
+from dfslab.instruments import trace as tracing
+from dfslab.instruments.reading import Reading
+from dfslab.report import trace_export
+from dfslab.spec.model import InputError
+from dfslab.studies import cohort
+
+KINDS = ("hosts", "slow")
+NUMBER = re.compile(r"-[0-9]+(?=:)")
+
+
+def compared(files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading) -> dict[str, Any]:
+    """The steps that differ between the cohorts of a trace, as `cohort.compare_all` tells them."""
+    if kind not in KINDS:
+        raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
+    if kind == "slow":
+        whole = list(whole_calls.beside(files)) if of_jvms else list(files)
+        return cohort.compare_all([_slow(whole, Reading() if of_jvms else reading)],
+                                  ("fast", "slow"))  # fmt: skip
+    if not of_jvms:
+        allowed = "is for JVMs' profiles; of spans, --keep host=NAME shows one host"
+        raise InputError("--cohorts", kind, allowed)
+    pairs = _hosts([callprofile.read(path) for path in files])
+    if not pairs:
+        raise InputError("--cohorts", kind, "needs two traced processes of one role")
+    return cohort.compare_all(pairs, ("the others", "this one"))
+
+
+def _hosts(
+    files: Sequence[callprofile.File],
+) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """(process, the others of its role, itself), with the roles in paths and not the processes."""
+    roles: dict[str, dict[str, list[callprofile.File]]] = {}
+    for file in map(_by_role, files):
+        roles.setdefault(file.service, {}).setdefault(file.instance, []).append(file)
+    pairs = []
+    for processes in roles.values():
+        for instance, own in processes.items() if len(processes) > 1 else ():
+            others = [f for name, group in processes.items() if name != instance for f in group]
+            pairs.append((instance, _profile(others), _profile(own)))
+    return pairs
+
+
+def _profile(files: Sequence[callprofile.File]) -> dict[str, Any]:
+    named = [(file.instance, file) for file in files]
+    return callprofile.summary(named, callprofile.merge(named))
+
+
+def _by_role(file: callprofile.File) -> callprofile.File:
+    rows = [row.model_copy(update={"under": NUMBER.sub("", row.under)}) if row.under else row
+            for row in file.nodes]  # fmt: skip
+    role = NUMBER.sub("", f"{file.service}:")[:-1]
+    return file.model_copy(update={"service": role, "nodes": rows})
+
+
+def _slow(files: Sequence[Path], reading: Reading) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Whole traces by lot, the slowest of each kind beside the rest."""
+    if not files:
+        raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
+    text, _ = tracing.otlp(files, reading.options(), trace_export.MOST_EVENTS)
+    parts = cohort.slow_and_fast(json.loads(text))
+    if not all(part["resourceSpans"] for part in parts):
+        least = f"needs {cohort.LEAST_TRACES} whole traces of one kind"
+        raise InputError("--cohorts", "slow", least)
+    with tempfile.TemporaryDirectory(prefix="dfslab-cohorts-") as folder:
+        profiles = []
+        for name, part in zip(("slow", "fast"), parts, strict=True):
+            path = Path(folder) / f"{name}.json"
+            path.write_text(json.dumps(part), encoding="utf-8")
+            profiles.append(tracing.profile([path]))
+    return "", profiles[1], profiles[0]

@@ -1,0 +1,62 @@
+"""Traced steps beside a description's: one operation's time, what only one side has, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dfslab import discover
+from dfslab.result import Step
+from dfslab.studies.traced_steps import beside
+
+
+def node(name: str, count: int, total_s: float, *children: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "count": count, "total_s": total_s, "children": list(children)}
+
+
+def step(name: str, time_s: float, operation: str = "write") -> Step:
+    return Step(operation=operation, step=name, time_s_mean=time_s)
+
+
+NAMED = {("create",): "create", ("close",): "close", ("close/ask", "close/wait"): "finish/rpc_ask"}
+ROOTS = [
+    node("client:create", 4, 0.4, node("rpc_create", 4, 0.1, node("server:create", 4, 0.05))),
+    node("client:close", 4, 2.0, node("finish", 8, 1.6, node("rpc_ask", 8, 0.8))),
+    node("client:list", 2, 0.2, node("rpc_list", 2, 0.1)),
+]
+
+
+def test_each_step_is_told_for_one_operation():
+    modelled = [step("create", 0.2), step("close", 0.4), step("close/ask", 0.1),
+                step("close/wait", 0.06), step("write", 0.3)]  # fmt: skip
+    rows = {(row.step, row.traced): row for row in beside(ROOTS, modelled, NAMED)}
+    # What serves a call is in it, and not a second one.
+    assert rows["create", "create"].count == 4
+    assert rows["create", "create"].traced_s == pytest.approx(0.1)
+    assert rows["create", "create"].error == pytest.approx(1.0)
+    # Two calls of an operation are its time together, as two steps of the description are.
+    both = rows["close/ask + close/wait", "finish/rpc_ask"]
+    assert both.traced_s == pytest.approx(0.2)
+    assert both.modelled_s == pytest.approx(0.16)
+    assert both.error == pytest.approx(-0.2)
+    assert rows["write", ""].traced_s is None
+    assert rows["write", ""].error is None
+    assert rows["", "client:list"].count == 2
+    assert ("", "client:close/finish") not in rows
+
+
+def test_spans_of_the_load_are_named_as_the_description_s():
+    roots = [node("write", 10, 5.0, node("create", 10, 1.0), node("flush", 10, 0.5))]
+    rows = {row.step or row.traced: row for row in beside(roots, [step("create", 0.05)], NAMED)}
+    assert rows["create"].traced_s == pytest.approx(0.1)
+    assert rows["create"].error == pytest.approx(-0.5)
+    assert rows["write/flush"].modelled_s is None
+
+
+def test_what_the_points_of_a_description_are_called_is_in_it():
+    system = discover.file_system("hdfs")
+    points = (system.folder / "points.txt").read_text()
+    known = set(points.split())
+    for end in system.traced.values():
+        for word in end.split("/"):
+            assert word in known or word.startswith("rpc_"), end
