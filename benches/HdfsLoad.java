@@ -25,8 +25,14 @@ public final class HdfsLoad {
     }
   }
 
-  /** A file written and read back. */
-  static void data(FileSystem system, int mebibytes) throws IOException {
+  /** A file written and read back, so many times. */
+  static void data(FileSystem system, int mebibytes, int times) throws IOException {
+    for (int i = 0; i < times; i++) {
+      data(system, mebibytes);
+    }
+  }
+
+  private static void data(FileSystem system, int mebibytes) throws IOException {
     Path file = new Path("/bench/data");
     try (FSDataOutputStream out = system.create(file, true)) {
       for (int i = 0; i < mebibytes * 16; i++) {
@@ -40,7 +46,7 @@ public final class HdfsLoad {
     }
   }
 
-  /** Lines like "metadata 100" or "data 64" in, seconds out. */
+  /** Lines like "metadata 100" or "data 64 8" in, seconds out. */
   public static void main(String[] words) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     system.mkdirs(new Path("/bench"));
@@ -49,9 +55,9 @@ public final class HdfsLoad {
       String[] round = line.split(" ");
       long start = System.nanoTime();
       if (round[0].equals("metadata")) {
-        metadata(system, Integer.parseInt(round[1]));
+        metadata(system, Integer.parseInt(round[1]), Integer.parseInt(round[2]));
       } else {
-        data(system, Integer.parseInt(round[1]));
+        data(system, Integer.parseInt(round[1]), Integer.parseInt(round[2]));
       }
       System.out.println((System.nanoTime() - start) / 1e9);
     }
