@@ -41,20 +41,17 @@ SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
 
 @dataclass(frozen=True)
 class Load:
-    """A round's line, how long everybody warms up by it, and the rounds that count."""
+    """What is done, how long everybody warms up by it, and for how many rounds it counts."""
 
     name: str
-    line: str
     warm_up_s: float
     rounds: int
     peer_warm_up_s: float
     peer_rounds: int
 
 
-LOADS = (
-    Load("metadata", "metadata 800", 50, 13, 20, 6),
-    Load("data", "data 64 8", 30, 11, 15, 5),
-)
+ROUND_S = 1.0
+LOADS = (Load("metadata", 80, 12, 60, 6), Load("data", 30, 10, 20, 5))
 # Whether a close comes before the DataNode's report is a lottery: what is lost is kept small.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
@@ -114,15 +111,15 @@ class Contender:
                                        text=True)  # fmt: skip
         self.pids = [*(one["pid"] for one in bed.daemon_states()), self.client.pid]
 
-    def round(self, line: str) -> tuple[float, float]:
-        """(seconds, processor seconds of client and daemons)."""
+    def round(self, load: str) -> tuple[float, float]:
+        """(seconds, processor seconds of client and daemons) of a file, over a round."""
         assert self.client.stdin
         assert self.client.stdout
         before = cpu_s(self.pids)
-        self.client.stdin.write(line + "\n")
+        self.client.stdin.write(f"{load} {ROUND_S}\n")
         self.client.stdin.flush()
-        took_s = float(self.client.stdout.readline())
-        return took_s, cpu_s(self.pids) - before
+        took_s, files = map(float, self.client.stdout.readline().split())
+        return took_s / files, (cpu_s(self.pids) - before) / files
 
     def close(self) -> None:
         """The client ends with its input."""
@@ -140,23 +137,23 @@ def raise_bed(stack: ExitStack, kind: type[Bed], told: Mapping[str, object],
     return contender
 
 
-def warm_up(teams: Mapping[str, Contender], line: str, limit_s: float) -> None:
+def warm_up(teams: Mapping[str, Contender], load: str, limit_s: float) -> None:
     """Everybody at once, which compiles on every core; rounds begin while there is time."""
     end = time.monotonic() + limit_s * SCALE
 
     def rounds(name: str) -> list[float]:
-        took = [teams[name].round(line)[0]]
+        took = [teams[name].round(load)[0]]
         while time.monotonic() < end:
-            took.append(teams[name].round(line)[0])
+            took.append(teams[name].round(load)[0])
         return took
 
     with ThreadPoolExecutor(len(teams)) as pool:
         for name, took in zip(teams, pool.map(rounds, teams), strict=True):
-            print(f"{line}, warm-up, {name}: {len(took)} rounds, first {took[0]:.2f} s, "
-                  f"last {took[-1]:.2f} s", flush=True)  # fmt: skip
+            print(f"{load}, warm-up, {name}: {len(took)} rounds, first {took[0] * 1e3:.2f} ms, "
+                  f"last {took[-1] * 1e3:.2f} ms a file", flush=True)  # fmt: skip
 
 
-def turns(teams: Mapping[str, Contender], line: str,
+def turns(teams: Mapping[str, Contender], load: str,
           rounds: int) -> list[dict[str, tuple[float, float]]]:  # fmt: skip
     """The counted rounds, each a time and a processor time of every team.
 
@@ -164,10 +161,10 @@ def turns(teams: Mapping[str, Contender], line: str,
     """
     told = []
     for order in orders(list(teams), 1 + max(2, round(rounds * SCALE))):
-        took = {team: teams[team].round(line) for team in order}
+        took = {team: teams[team].round(load) for team in order}
         told.append(took)
-        print(f"{line}: " + ", ".join(
-            f"{team} {took[team][0]:.2f} s, cpu {took[team][1]:.2f} s" for team in teams
+        print(f"{load}, ms a file: " + ", ".join(
+            f"{team} {took[team][0] * 1e3:.2f}, cpu {took[team][1] * 1e3:.2f}" for team in teams
         ), flush=True)  # fmt: skip
     return told[1:]
 
@@ -187,8 +184,8 @@ PLAIN, TRACED = ("plain 1", "plain 2"), ("traced 1", "traced 2")
 
 def own_figures(load: Load, teams: Mapping[str, Contender]) -> dict[str, object]:
     """Traced beside untraced, and each kind beside itself."""
-    warm_up(teams, load.line, load.warm_up_s)
-    told = turns(teams, load.line, load.rounds)
+    warm_up(teams, load.name, load.warm_up_s)
+    told = turns(teams, load.name, load.rounds)
     wall, processor = compared(told, TRACED, PLAIN)
     same = [compared(told, pair[:1], pair[1:]) for pair in (PLAIN, TRACED)]
     return {
@@ -202,8 +199,8 @@ def own_figures(load: Load, teams: Mapping[str, Contender]) -> dict[str, object]
 
 def peer_figures(load: Load, teams: Mapping[str, Contender]) -> dict[str, object]:
     """The peer beside the first untraced bed."""
-    warm_up(teams, load.line, load.peer_warm_up_s)
-    wall, processor = compared(turns(teams, load.line, load.peer_rounds), ["otel"], PLAIN[:1])
+    warm_up(teams, load.name, load.peer_warm_up_s)
+    wall, processor = compared(turns(teams, load.name, load.peer_rounds), ["otel"], PLAIN[:1])
     return {
         f"otel_{load.name}_slowdown": wall.value,
         f"otel_{load.name}_slowdown_90": [wall.low, wall.high],
