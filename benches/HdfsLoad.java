@@ -7,29 +7,28 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-/** A Java client that does rounds as it is told on its input, and answers with their seconds. */
+/** A Java client that does rounds as it is told on its input, and answers what they took. */
 public final class HdfsLoad {
   private static final byte[] BUFFER = new byte[64 * 1024];
+  private static final int MEBIBYTES = 64;
 
-  /** Files made, looked at, renamed and deleted. */
-  static void metadata(FileSystem system, int files) throws IOException {
-    for (int i = 0; i < files; i++) {
-      Path file = new Path("/bench/" + i);
-      Path other = new Path("/bench/other-" + i);
-      system.create(file).close();
-      for (int look = 0; look < 4; look++) {
-        system.getFileStatus(file);
-      }
-      system.rename(file, other);
-      system.delete(other, false);
+  /** A file made, looked at, renamed and deleted. */
+  static void metadata(FileSystem system, int number) throws IOException {
+    Path file = new Path("/bench/" + number % 100);
+    Path other = new Path("/bench/other-" + number % 100);
+    system.create(file).close();
+    for (int look = 0; look < 4; look++) {
+      system.getFileStatus(file);
     }
+    system.rename(file, other);
+    system.delete(other, false);
   }
 
   /** A file written and read back. */
-  static void data(FileSystem system, int mebibytes) throws IOException {
+  static void data(FileSystem system) throws IOException {
     Path file = new Path("/bench/data");
     try (FSDataOutputStream out = system.create(file, true)) {
-      for (int i = 0; i < mebibytes * 16; i++) {
+      for (int i = 0; i < MEBIBYTES * 16; i++) {
         out.write(BUFFER);
       }
     }
@@ -40,7 +39,7 @@ public final class HdfsLoad {
     }
   }
 
-  /** Lines like "metadata 100" or "data 64" in, seconds out. */
+  /** Lines like "metadata 1.5" (for so many seconds) in; seconds, and the files they were for. */
   public static void main(String[] words) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     system.mkdirs(new Path("/bench"));
@@ -48,12 +47,17 @@ public final class HdfsLoad {
     for (String line = told.readLine(); line != null; line = told.readLine()) {
       String[] round = line.split(" ");
       long start = System.nanoTime();
-      if (round[0].equals("metadata")) {
-        metadata(system, Integer.parseInt(round[1]));
-      } else {
-        data(system, Integer.parseInt(round[1]));
-      }
-      System.out.println((System.nanoTime() - start) / 1e9);
+      long end = start + (long) (Double.parseDouble(round[1]) * 1e9);
+      int files = 0;
+      do {
+        if (round[0].equals("metadata")) {
+          metadata(system, files);
+        } else {
+          data(system);
+        }
+        files++;
+      } while (System.nanoTime() < end);
+      System.out.println((System.nanoTime() - start) / 1e9 + " " + files);
     }
   }
 }

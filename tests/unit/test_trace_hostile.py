@@ -41,6 +41,10 @@ REFUSED = {
     "gzip": (b"\x1f\x8b\x08\x00", "compressed with gzip"),
     "half a document": (document(span(1))[:99], "line 1 column 99: EOF"),
     "chrome": ('{"traceEvents": []}', "holds no spans"),
+    "impossible times": (
+        '{"traceEvents": [{"name": "a", "ph": "X", "ts": 1e300, "dur": 1, "pid": 1, "tid": 1}]}',
+        "1 dropped for times that cannot be",
+    ),
     "no spans": (document(), "holds no spans"),
     "null list": ('{"resourceSpans": null}', "holds no spans"),
     "number": ('{"resourceSpans": 3}', "invalid type: integer `3`"),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
-    assign_trace_ids, folded, otlp_text, pprof, savings_of_sample, sharing, summarise_files,
-    timelines, together, write_file, ErrorKind, Options, OutputFormat, Part, Profile, Reading,
-    Report, Span, SpanStore, Stream, Summary, TraceError, Window,
+    assign_trace_ids, folded, otlp_text, pprof, profile_files, savings_of_sample, sharing,
+    summarise_files, timelines, together, write_file, ErrorKind, Options, OutputFormat, Part,
+    Profile, Reading, Report, Span, SpanStore, Stream, Summary, TraceError, Window,
 };
 use pyo3::prelude::*;
 
@@ -106,7 +106,8 @@ fn reading_of(options: &Options) -> PyResult<Reading> {
 }
 
 fn kept(summary: Summary) -> PyResult<Summary> {
-    summary.some_kept().map_err(InputError::new_err)
+    let profile = summary.profile.some_kept().map_err(InputError::new_err)?;
+    Ok(Summary { profile, ..summary })
 }
 
 fn part_of(bytes: &[u8]) -> PyResult<Part> {
@@ -178,8 +179,8 @@ fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyRe
 }
 
 fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<Profile> {
-    let summary = summarise_files(paths, Window::default(), reading).map_err(to_python)?;
-    Ok(kept(summary)?.profile)
+    let profile = profile_files(paths, reading).map_err(to_python)?;
+    profile.some_kept().map_err(InputError::new_err)
 }
 
 /// Reads trace files together and returns their profile in the format of pprof, not compressed.

@@ -84,6 +84,7 @@ impl Histogram {
     }
 
     /// The number of the bucket that counts this value; larger values have no smaller numbers.
+    #[inline]
     pub fn bucket_number(value_ns: u64) -> usize {
         index_of(value_ns)
     }

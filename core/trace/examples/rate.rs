@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use dfslab_trace::{
-    read_bytes, write_file, Forest, Options, OutputFormat, Profile, Report, SpanStore, Stream,
-    Window,
+    profile_files, read_bytes, write_file, Forest, Options, OutputFormat, Profile, Reading, Report,
+    SpanStore, Stream, Window,
 };
 
 const ROUNDS: usize = 5;
@@ -26,12 +26,10 @@ fn best_of<T>(spans: usize, what: &str, mut work: impl FnMut() -> T) -> T {
     outcome.expect("at least one round")
 }
 
-/// One file through the stream, for a profiler to look at.
+/// One file made a profile, for a profiler to look at.
 fn one_file(path: &Path) {
     let start = Instant::now();
-    let mut stream = Stream::new(Window::default());
-    stream.read_files(&[path]).expect("a sound trace");
-    let profile = stream.finish().profile;
+    let profile = profile_files(&[path], &Reading::default()).expect("a sound trace");
     let rate = profile.spans as f64 / start.elapsed().as_secs_f64() / 1e6;
     println!("{} spans, {rate:.2} Mspan/s", profile.spans);
 }

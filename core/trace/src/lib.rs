@@ -53,8 +53,15 @@ pub use write::{otlp_text, write_file, OutputFormat};
 use std::path::Path;
 
 /// Reads trace files, which may share traces, and compresses what they hold together.
-pub fn profile_files<P: AsRef<Path>>(paths: &[P]) -> Result<Profile> {
-    Ok(summarise_files(paths, Window::default(), &Reading::default())?.profile)
+pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<Profile> {
+    if can_be_read_again(paths) {
+        let stream = stream_of(Window::default(), reading).without_sample();
+        let stream = read_through(stream, paths)?;
+        if !stream.misses_sample() {
+            return Ok(stream.into_profile());
+        }
+    }
+    Ok(summarise_files(paths, Window::default(), reading)?.profile)
 }
 
 /// The same, with a sample of the call trees themselves; memory is bounded by the window. Where the
@@ -64,32 +71,37 @@ pub fn summarise_files<P: AsRef<Path>>(
     window: Window,
     reading: &Reading,
 ) -> Result<Summary> {
-    if paths.is_empty() {
-        let nothing = Path::new("(no file given)");
-        return Err(TraceError::input(
-            nothing,
-            Place::Whole,
-            "at least one file is needed",
-        ));
-    }
-    let stream = || {
-        let mut stream = Stream::new(window);
-        stream.assume_sampled(reading.sampled);
-        stream.assume_format(reading.format);
-        stream.select(reading.selection.clone());
-        stream
-    };
-    let mut first = stream();
-    first.read_files(paths)?;
-    let mut summary = first.finish();
+    let mut summary = read_through(stream_of(window, reading), paths)?.finish();
     let clocks = clocks(&summary.sample);
-    let again = paths.iter().all(|path| path.as_ref().is_file());
-    if again && clocks.iter().any(|clock| clock.ahead_ns != 0) {
-        let mut second = stream();
+    if can_be_read_again(paths) && clocks.iter().any(|clock| clock.ahead_ns != 0) {
+        let mut second = stream_of(window, reading);
         second.align(&clocks);
-        second.read_files(paths)?;
-        summary = second.finish();
+        summary = read_through(second, paths)?.finish();
     }
     summary.clocks = clocks;
     Ok(summary)
+}
+
+fn can_be_read_again<P: AsRef<Path>>(paths: &[P]) -> bool {
+    paths.iter().all(|path| path.as_ref().is_file())
+}
+
+fn stream_of(window: Window, reading: &Reading) -> Stream {
+    let mut stream = Stream::new(window);
+    stream.assume_sampled(reading.sampled);
+    stream.assume_format(reading.format);
+    stream.select(reading.selection.clone());
+    stream
+}
+
+/// The stream behind all that the files hold.
+fn read_through<P: AsRef<Path>>(mut stream: Stream, paths: &[P]) -> Result<Stream> {
+    if paths.is_empty() {
+        let nothing = Path::new("(no file given)");
+        let reason = "at least one file is needed";
+        return Err(TraceError::input(nothing, Place::Whole, reason));
+    }
+    stream.read_files(paths)?;
+    stream.merge_all();
+    Ok(stream)
 }

@@ -186,6 +186,18 @@ impl Profile {
         self.texts = texts;
     }
 
+    /// The profile, if a user's choice leaves any call in it.
+    ///
+    /// # Errors
+    /// One line that says how many were left out.
+    pub fn some_kept(self) -> std::result::Result<Self, String> {
+        if self.spans > 0 || self.left_out.is_empty() {
+            return Ok(self);
+        }
+        let calls: u64 = self.left_out.values().map(|one| one.calls).sum();
+        Err(format!("no call is kept: all {calls} are left out"))
+    }
+
     /// Adds another profile; any order and grouping of merges gives the same profile.
     pub fn merge(&mut self, other: &Profile) {
         self.spans += other.spans;

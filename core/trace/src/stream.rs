@@ -39,7 +39,7 @@ impl Default for Window {
 }
 
 /// Whole traces are recovered together in portions of about so many spans, which fit a cache.
-const PORTION_SPANS: usize = 1 << 13;
+const PORTION_SPANS: usize = 1 << 11;
 
 /// Identities of merged traces are remembered for this many to twice as many traces.
 const REMEMBERED: usize = 1 << 18;
@@ -49,8 +49,12 @@ const REMEMBERED: usize = 1 << 18;
 pub struct Stream {
     window: Window,
     store: SpanStore,
+    /// Which trace each span in the store belongs to, as far as they have been looked at.
+    traces: Traces,
     profile: Profile,
-    sample: Sample,
+    /// None where only the profile is asked for; then no clock is set either.
+    sample: Option<Sample>,
+    hosts: Hosts,
     merged: Merged,
     /// Where portions are recovered, one after the other in the same memory.
     forest: Forest,
@@ -76,20 +80,6 @@ pub struct Summary {
     pub clocks: Vec<Clock>,
 }
 
-impl Summary {
-    /// The summary, if a user's choice leaves any call in it.
-    ///
-    /// # Errors
-    /// One line that says how many were left out.
-    pub fn some_kept(self) -> std::result::Result<Self, String> {
-        if self.profile.spans > 0 || self.profile.left_out.is_empty() {
-            return Ok(self);
-        }
-        let calls: u64 = self.profile.left_out.values().map(|one| one.calls).sum();
-        Err(format!("no call is kept: all {calls} are left out"))
-    }
-}
-
 impl Stream {
     /// An empty stream.
     ///
@@ -102,11 +92,25 @@ impl Stream {
         );
         Stream {
             window,
+            sample: Some(Sample::default()),
             ..Stream::default()
         }
     }
 
-    /// Reads files that may share traces, always going on with the one that is furthest behind.
+    /// From now on no calls are kept for questions beyond the profile.
+    pub(crate) fn without_sample(mut self) -> Self {
+        self.sample = None;
+        self
+    }
+
+    /// Whether a profile without a sample is another one than with it: only calls between hosts
+    /// tell of clocks that are wrong.
+    pub(crate) fn misses_sample(&self) -> bool {
+        self.sample.is_none() && matches!(self.hosts, Hosts::Several)
+    }
+
+    /// Reads files that may share traces, always going on with the one that is furthest behind; no
+    /// further than to where it misses its sample.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -125,6 +129,9 @@ impl Stream {
                 .max();
             readers[at].0 = readers[at].0.max(latest.unwrap_or(0));
             self.make_room();
+            if self.misses_sample() {
+                break;
+            }
             if !more {
                 drop(readers.swap_remove(at));
             }
@@ -171,14 +178,22 @@ impl Stream {
         self.merge(0);
     }
 
-    /// Ends the stream.
-    pub fn finish(mut self) -> Summary {
+    /// Ends the stream where only its profile is asked for.
+    pub fn into_profile(mut self) -> Profile {
         self.merge_all();
-        let sample = self.sample.forest(&self.store.texts);
         let mut profile = self.profile;
         profile.losses.merge(&self.store.losses);
         profile.know(self.store.texts);
+        profile
+    }
+
+    /// Ends the stream.
+    pub fn finish(mut self) -> Summary {
+        self.merge_all();
+        let sample = self.sample.take().unwrap_or_default();
+        let sample = sample.forest(&self.store.texts);
         let replayed = self.selection.trees_of(&sample);
+        let profile = self.into_profile();
         let trees_left_out = profile.trees.saturating_sub(replayed);
         Summary {
             profile,
@@ -224,47 +239,42 @@ impl Stream {
 
     /// Merges the traces that none of the latest `quiet` spans belongs to.
     fn merge(&mut self, quiet: usize) {
-        let mut spans = std::mem::take(&mut self.store.spans);
-        let mut traces = Traces::of(&spans);
-        traces.choose(
-            quiet,
-            spans.len(),
-            self.window.spans / 2,
-            &mut self.store.losses.cut_traces,
-        );
-        let starts = traces.starts();
-        let mut free = starts.clone();
-        let mut order = vec![0u32; *starts.last().expect("an end")];
-        for (index, &slot) in (0u32..).zip(&traces.slots) {
-            let slot = slot as usize;
-            if traces.whole[slot] {
-                order[free[slot]] = index;
-                free[slot] += 1;
-            }
-        }
-        for slot in 0..traces.whole.len() {
-            let members = &order[starts[slot]..starts[slot + 1]];
-            if members.is_empty() {
-                continue;
-            }
-            let portion = &mut self.forest.spans;
-            let first = portion.len();
-            portion.extend(members.iter().map(|&index| spans[index as usize]));
-            set_back(&mut portion[first..], &self.ahead_ns);
-            self.selection
-                .rename(&mut portion[first..], &mut self.store);
-            if self.merged.knows(portion[first].trace_id) {
-                self.store.losses.late_spans += members.len() as u64;
-            }
-            self.sample.offer(&portion[first..]);
-            if portion.len() >= PORTION_SPANS {
-                self.recover();
-            }
+        let spans = std::mem::take(&mut self.store.spans);
+        let mut traces = std::mem::take(&mut self.traces);
+        traces.note(&spans[traces.spans..]);
+        let stay_max = self.window.spans / 2;
+        self.store.losses.cut_traces += traces.choose(quiet, stay_max);
+        for trace in traces
+            .whole_runs()
+            .chunk_by(|left, right| left.slot == right.slot)
+        {
+            self.take_whole(&spans, trace);
         }
         self.recover();
-        let mut slots = traces.slots.iter();
-        spans.retain(|_| !traces.whole[*slots.next().expect("a slot each") as usize]);
         self.store.spans = spans;
+        self.traces = traces.drop_whole(&mut self.store.spans);
+    }
+
+    /// Takes a whole trace into the portion, which is merged when it is large enough.
+    fn take_whole(&mut self, spans: &[Span], runs: &[Run]) {
+        let portion = &mut self.forest.spans;
+        let first = portion.len();
+        for run in runs {
+            portion.extend_from_slice(&spans[run.first..run.first + run.spans]);
+        }
+        let trace = &mut portion[first..];
+        set_back(trace, &self.ahead_ns);
+        self.selection.rename(trace, &mut self.store);
+        if self.merged.knows(trace[0].trace_id) {
+            self.store.losses.late_spans += trace.len() as u64;
+        }
+        match &mut self.sample {
+            Some(sample) => sample.offer(trace),
+            None => self.hosts.meet(trace),
+        }
+        if portion.len() >= PORTION_SPANS {
+            self.recover();
+        }
     }
 
     /// Merges the portion that lies in the forest, which is empty again afterwards.
@@ -293,75 +303,142 @@ fn set_back(spans: &mut [Span], ahead_ns: &[(TextId, i64)]) {
     }
 }
 
-/// Which trace each span in the window belongs to, and which traces are whole.
+/// The hosts of spans without a sample.
+#[derive(Default)]
+enum Hosts {
+    #[default]
+    None,
+    One(TextId),
+    Several,
+}
+
+impl Hosts {
+    fn meet(&mut self, spans: &[Span]) {
+        if let Hosts::None = self {
+            *self = Hosts::One(spans[0].host);
+        }
+        if let Hosts::One(host) = *self {
+            if spans.iter().any(|span| span.host != host) {
+                *self = Hosts::Several;
+            }
+        }
+    }
+}
+
+/// Spans of one trace that follow one another in the window.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    slot: u32,
+    first: usize,
+    spans: usize,
+}
+
+/// A trace in the window.
+struct Held {
+    trace_id: u128,
+    spans: usize,
+    runs: usize,
+    /// The place of its latest span.
+    latest: usize,
+    whole: bool,
+}
+
+/// Which trace each span in the window belongs to: most come in rows.
+#[derive(Default)]
 struct Traces {
-    /// Each span's trace, numbered in the order of arrival.
-    slots: Vec<u32>,
-    /// Each trace's spans, and its latest.
-    sizes: Vec<(u32, u32)>,
-    whole: Vec<bool>,
+    /// Each trace's number, in the order of arrival.
+    slots: HashMap<u128, u32, Mixing>,
+    held: Vec<Held>,
+    runs: Vec<Run>,
+    /// Spans in all runs.
+    spans: usize,
 }
 
 impl Traces {
-    fn of(spans: &[Span]) -> Self {
-        let mut known: HashMap<u128, u32, Mixing> = HashMap::default();
-        let mut slots = Vec::with_capacity(spans.len());
-        let mut sizes: Vec<(u32, u32)> = Vec::new();
-        let mut latest = (0, 0);
-        for (index, span) in (0u32..).zip(spans) {
-            if span.trace_id != latest.0 {
-                let next = sizes.len() as u32;
-                let slot = *known.entry(span.trace_id).or_insert(next);
-                if slot == next {
-                    sizes.push((0, 0));
-                }
-                latest = (span.trace_id, slot);
-            }
-            let size = &mut sizes[latest.1 as usize];
-            *size = (size.0 + 1, index);
-            slots.push(latest.1);
-        }
-        let whole = vec![false; sizes.len()];
-        Traces {
-            slots,
-            sizes,
-            whole,
+    /// Looks at spans that came behind those known.
+    fn note(&mut self, spans: &[Span]) {
+        for run in spans.chunk_by(|left, right| left.trace_id == right.trace_id) {
+            self.add(run[0].trace_id, run.len());
         }
     }
 
-    /// Marks the quiet traces as whole, and the largest others if too much would stay.
-    fn choose(&mut self, quiet: usize, spans: usize, stay_max: usize, cut: &mut u64) {
+    fn add(&mut self, trace_id: u128, spans: usize) {
+        let next = self.held.len() as u32;
+        let slot = *self.slots.entry(trace_id).or_insert(next);
+        if slot == next {
+            self.held.push(Held {
+                trace_id,
+                spans: 0,
+                runs: 0,
+                latest: 0,
+                whole: false,
+            });
+        }
+        let first = self.spans;
+        self.spans += spans;
+        let held = &mut self.held[slot as usize];
+        held.spans += spans;
+        held.runs += 1;
+        held.latest = self.spans - 1;
+        self.runs.push(Run { slot, first, spans });
+    }
+
+    /// Marks the quiet traces as whole, and the largest others if too much would stay; how many
+    /// those are.
+    fn choose(&mut self, quiet: usize, stay_max: usize) -> u64 {
         let mut stay = 0;
-        for (whole, &(size, latest)) in self.whole.iter_mut().zip(&self.sizes) {
-            *whole = (latest as usize).saturating_add(quiet) < spans;
-            stay += if *whole { 0 } else { size as usize };
+        for held in &mut self.held {
+            held.whole = held.latest.saturating_add(quiet) < self.spans;
+            stay += if held.whole { 0 } else { held.spans };
         }
         if stay <= stay_max {
-            return;
+            return 0;
         }
-        let mut left: Vec<usize> = (0..self.whole.len())
-            .filter(|&slot| !self.whole[slot])
-            .collect();
-        left.sort_by_key(|&slot| (u32::MAX - self.sizes[slot].0, slot));
-        for slot in left {
+        let mut left: Vec<&mut Held> = self.held.iter_mut().filter(|held| !held.whole).collect();
+        left.sort_by_key(|held| usize::MAX - held.spans);
+        let mut cut = 0;
+        for held in left {
             if stay <= stay_max {
                 break;
             }
-            self.whole[slot] = true;
-            stay -= self.sizes[slot].0 as usize;
-            *cut += 1;
+            held.whole = true;
+            stay -= held.spans;
+            cut += 1;
         }
+        cut
     }
 
-    /// Where each whole trace's spans begin in the order of traces.
-    fn starts(&self) -> Vec<usize> {
-        let mut starts = vec![0];
+    /// The runs of whole traces, one trace after the other.
+    fn whole_runs(&self) -> Vec<Run> {
+        let mut free = Vec::with_capacity(self.held.len());
         let mut end = 0;
-        for (whole, &(size, _)) in self.whole.iter().zip(&self.sizes) {
-            end += if *whole { size as usize } else { 0 };
-            starts.push(end);
+        for held in &self.held {
+            free.push(end);
+            end += if held.whole { held.runs } else { 0 };
         }
-        starts
+        let mut found = vec![Run::default(); end];
+        for run in &self.runs {
+            if self.held[run.slot as usize].whole {
+                let place = &mut free[run.slot as usize];
+                found[*place] = *run;
+                *place += 1;
+            }
+        }
+        found
+    }
+
+    /// Removes the spans of whole traces; what is known of the others.
+    fn drop_whole(self, spans: &mut Vec<Span>) -> Traces {
+        let mut left = Traces::default();
+        for run in &self.runs {
+            let held = &self.held[run.slot as usize];
+            if !held.whole {
+                spans.copy_within(run.first..run.first + run.spans, left.spans);
+                left.add(held.trace_id, run.spans);
+            }
+        }
+        spans.truncate(left.spans);
+        left
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dfslab_trace::{folded, profile_files, write_file, ErrorKind, OutputFormat};
+use dfslab_trace::{folded, profile_files, write_file, ErrorKind, OutputFormat, Reading};
 use support::{random_forest, report_of, temporary, Random};
 
 const TURNS: u64 = 250;
@@ -14,7 +14,7 @@ const SEED: u64 = 20_181_015;
 
 /// What came of a file: what is in it and what was lost, or one line that refuses it.
 fn outcome(path: &Path) -> Result<(u64, String), String> {
-    match profile_files(&[path]) {
+    match profile_files(&[path], &Reading::default()) {
         Ok(profile) => {
             let counted: u64 = profile
                 .nodes()

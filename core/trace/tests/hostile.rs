@@ -5,7 +5,8 @@ mod support;
 use std::path::Path;
 
 use dfslab_trace::{
-    profile_files, read_bytes, ErrorKind, Losses, OutputFormat, Place, SpanStore, NAME_BYTES_MAX,
+    profile_files, read_bytes, ErrorKind, Losses, OutputFormat, Place, Reading, SpanStore,
+    NAME_BYTES_MAX,
 };
 use proptest::prelude::*;
 use support::{profile_of, random_forest, report_of, temporary, Random};
@@ -135,7 +136,7 @@ fn every_truncation_of_a_protobuf_is_refused_with_its_offset() {
 fn salvaged(bytes: &[u8], name: &str) -> Result<(u64, Losses), String> {
     let path = temporary(name);
     std::fs::write(&path, bytes).expect("a writable folder");
-    let found = profile_files(&[&path]);
+    let found = profile_files(&[&path], &Reading::default());
     std::fs::remove_file(&path).expect("a file just written");
     match found {
         Ok(profile) => Ok((profile.spans, profile.losses)),
@@ -266,7 +267,7 @@ fn extreme_times_add_up_without_overflow() {
 #[test]
 fn a_file_that_is_not_there_and_a_folder_are_the_callers_mistake() {
     for path in [temporary("absent"), std::env::temp_dir()] {
-        let error = profile_files(&[&path]).expect_err("nothing to read");
+        let error = profile_files(&[&path], &Reading::default()).expect_err("nothing to read");
         assert_eq!(
             (error.kind, error.place),
             (ErrorKind::Input, Place::Whole),

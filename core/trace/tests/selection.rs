@@ -122,7 +122,9 @@ fn wrong_rules_are_named() {
         let told = Selection::of(&choice(&[], &[rule])).expect_err(rule);
         assert!(told.contains(named) && told.contains(rule), "{told}");
     }
-    let nothing = summary(&hdfs_like(2, 1), &choice(&["no such step"], &[])).some_kept();
+    let nothing = summary(&hdfs_like(2, 1), &choice(&["no such step"], &[]))
+        .profile
+        .some_kept();
     let told = nothing.err().expect("nothing is kept");
     assert!(told.starts_with("no call is kept: all "), "{told}");
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from dfslab.method import RunFailed
 from dfslab.spec.model import InputError, Model
 
 FORMAT = "dfslab-profile/1"
+BEGINNING = re.compile(rb'\s*\{\s*"format"\s*:\s*"dfslab-profile/')
 SUFFIX = ".profile.json"
 TRACE_SUFFIX = ".trace"
 SUB_BUCKETS = 64
@@ -185,7 +187,7 @@ class Node:
 def is_profile(path: Path) -> bool:
     """Whether a file is such a profile, by its first bytes."""
     with path.open("rb") as file:
-        return file.read(64).lstrip().startswith(b'{"format":"dfslab-profile/')
+        return BEGINNING.match(file.read(64)) is not None
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:

@@ -90,9 +90,9 @@ pub struct Reader<'r> {
     form: FormReader,
     /// Whether what a truncated file holds whole is kept, and the rest counted.
     salvages: bool,
-    /// Spans kept, and ids refused, so far.
+    /// Spans kept, and what was dropped of each kind, so far.
     spans: u64,
-    refused: u64,
+    dropped: [u64; DROPPED.len()],
 }
 
 /// The reader for the file's format.
@@ -152,13 +152,13 @@ impl<'r> Reader<'r> {
             form,
             salvages: false,
             spans: 0,
-            refused: 0,
+            dropped: [0; DROPPED.len()],
         })
     }
 
     /// Reads until the store holds `room` spans; false at the end of the file.
     pub fn advance(&mut self, store: &mut SpanStore, room: usize) -> Result<bool> {
-        let (spans, refused) = (store.spans.len(), without_ids(&store.losses));
+        let (spans, before) = (store.spans.len(), dropped(&store.losses));
         let source = &mut self.source;
         let outcome = match &mut self.form {
             FormReader::Json(reader) => reader.advance(source, store, room),
@@ -179,23 +179,49 @@ impl<'r> Reader<'r> {
             outcome => outcome.map_err(|failure| to_error(&self.path, failure))?,
         };
         self.spans += (store.spans.len() - spans) as u64;
-        self.refused += without_ids(&store.losses) - refused;
+        let now = dropped(&store.losses);
+        for (sum, (now, before)) in self.dropped.iter_mut().zip(now.iter().zip(before)) {
+            *sum += now - before;
+        }
         if !more && self.spans == 0 {
-            let reason = match self.refused {
-                0 => "the file holds no spans".to_owned(),
-                some => format!("no usable span: {some} dropped for zero or malformed ids"),
-            };
-            return Err(TraceError::input(&self.path, Place::Whole, reason));
+            return Err(TraceError::input(
+                &self.path,
+                Place::Whole,
+                self.nothing_in_words(),
+            ));
         }
         Ok(more)
+    }
+
+    /// Why there is no span.
+    fn nothing_in_words(&self) -> String {
+        let told = self
+            .dropped
+            .iter()
+            .zip(DROPPED)
+            .filter(|(&count, _)| count > 0);
+        let told: Vec<String> = told.map(|(count, how)| format!("{count} {how}")).collect();
+        if told.is_empty() {
+            return "the file holds no spans".to_owned();
+        }
+        format!("no usable span: {}", told.join(", "))
     }
 }
 
 /// A format shows in so many bytes.
 const HEAD_BYTES: usize = 1 << 18;
 
-fn without_ids(losses: &Losses) -> u64 {
-    losses.zero_ids + losses.bad_ids
+/// What is dropped of a file that might have been a span, and how that is told.
+const DROPPED: [&str; 4] = [
+    "dropped for zero or malformed ids",
+    "dropped for times that cannot be",
+    "dropped without their beginning or end",
+    "passed over: lines that are no finished call",
+];
+
+fn dropped(losses: &Losses) -> [u64; DROPPED.len()] {
+    let ids = losses.zero_ids + losses.bad_ids;
+    [ids, losses.bad_times, losses.unpaired, losses.other_lines]
 }
 
 fn to_error(path: &Path, failure: Failure) -> TraceError {

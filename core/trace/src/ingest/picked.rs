@@ -71,6 +71,7 @@ impl Scalar<'_> {
     }
 
     /// The value as a size, or nothing when it cannot be one.
+    #[inline]
     fn size_bytes(&self) -> Option<u64> {
         match self {
             Scalar::Integer(value) => u64::try_from(*value).ok(),
@@ -90,16 +91,24 @@ pub fn whole(value: f64) -> Option<u64> {
 /// What was found among the attributes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked<'a> {
-    size: Option<(u8, Scalar<'a>)>,
+    /// The rank of the key, and the size unless it cannot be one.
+    size: Option<(u8, Option<u64>)>,
     thread: u64,
     wait: bool,
-    service: Option<Cow<'a, [u8]>>,
-    host: Option<Cow<'a, [u8]>>,
     /// Zero where nothing tells.
     weight: u64,
     /// Whether Jaeger's parameter is a probability, and what it is.
     probabilistic: bool,
     parameter: f64,
+    /// Boxed, since only resources have one and there are many more spans.
+    origin: Option<Box<Origin<'a>>>,
+}
+
+/// Where a resource's spans come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Origin<'a> {
+    service: Cow<'a, [u8]>,
+    host: Cow<'a, [u8]>,
 }
 
 impl<'a> Picked<'a> {
@@ -107,17 +116,15 @@ impl<'a> Picked<'a> {
     #[inline(always)]
     pub fn offer(&mut self, key: Key, value: Scalar<'a>) {
         match (key, value) {
-            (Key::Size(rank), value)
-                if self.size.as_ref().is_none_or(|(taken, _)| rank < *taken) =>
-            {
-                self.size = Some((rank, value));
+            (Key::Size(rank), value) if self.size.is_none_or(|(taken, _)| rank < taken) => {
+                self.size = Some((rank, value.size_bytes()));
             }
             (Key::Thread, Scalar::Integer(thread)) => self.thread = thread as u64,
             (Key::Kind, Scalar::Text(kind)) => {
                 self.wait = matches!(&*kind, b"queue" | b"lock" | b"blocked");
             }
-            (Key::Service, Scalar::Text(text)) => self.service = Some(text),
-            (Key::Host, Scalar::Text(text)) => self.host = Some(text),
+            (Key::Service, Scalar::Text(text)) => self.origin().service = text,
+            (Key::Host, Scalar::Text(text)) => self.origin().host = text,
             (Key::Probability, value) => {
                 self.weight = value.number().and_then(weight_of).unwrap_or(self.weight);
             }
@@ -129,15 +136,22 @@ impl<'a> Picked<'a> {
         }
     }
 
+    #[cold]
+    fn origin(&mut self) -> &mut Origin<'a> {
+        self.origin.get_or_insert_default()
+    }
+
     /// The call's bytes; a size that cannot be one is counted and taken as zero.
+    #[inline(always)]
     pub fn bytes(&self, store: &mut SpanStore) -> u64 {
-        let Some((_, value)) = &self.size else {
-            return 0;
-        };
-        value.size_bytes().unwrap_or_else(|| {
-            store.losses.bad_sizes += 1;
-            0
-        })
+        match self.size {
+            None => 0,
+            Some((_, Some(size))) => size,
+            Some((_, None)) => {
+                store.losses.bad_sizes += 1;
+                0
+            }
+        }
     }
 
     /// Takes the span's trace state, whose weight goes before what attributes say.
@@ -173,8 +187,11 @@ impl<'a> Picked<'a> {
 
     /// The resource's service and host, interned; empty texts when they are not given.
     pub fn place(&self, store: &mut SpanStore) -> (u32, u32) {
-        let service = store.intern_bytes(self.service.as_deref().unwrap_or_default());
-        let host = store.intern_bytes(self.host.as_deref().unwrap_or_default());
-        (service, host)
+        let Some(origin) = &self.origin else {
+            let nothing = store.intern_bytes(b"");
+            return (nothing, nothing);
+        };
+        let service = store.intern_bytes(&origin.service);
+        (service, store.intern_bytes(&origin.host))
     }
 }

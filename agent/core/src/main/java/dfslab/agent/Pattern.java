@@ -3,10 +3,15 @@ package dfslab.agent;
 /** Text in which "*" stands for any text and "?" for any one character. */
 final class Pattern {
   private final String text;
+
+  /** What stands before the first wildcard: most names differ from it, which takes no regex. */
+  private final String beginning;
+
   private final java.util.regex.Pattern compiled;
 
   Pattern(String text) {
     this.text = text;
+    beginning = text.split("[*?]", 2)[0];
     StringBuilder regex = new StringBuilder();
     for (char letter : text.toCharArray()) {
       switch (letter) {
@@ -23,11 +28,14 @@ final class Pattern {
   }
 
   boolean matches(String name) {
-    return compiled.matcher(name).matches();
+    return name.startsWith(beginning) && compiled.matcher(name).matches();
   }
 
   /** A template whose "*" is what the last "*" here stood for; null if the name does not match. */
   String fill(String name, String template) {
+    if (!name.startsWith(beginning)) {
+      return null;
+    }
     java.util.regex.Matcher found = compiled.matcher(name);
     if (!found.matches()) {
       return null;
