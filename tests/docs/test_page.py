@@ -113,7 +113,11 @@ def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
         for section in page.sections(study):
             box = tab.locator(f"#{section.name}").bounding_box()
             assert box is not None
-            assert box["height"] > 60, section.name
+            assert (box["height"] > 60) is bool(section.body), section.name
+            linked = tab.locator(f'nav a[href="#{section.name}"]').count()
+            assert linked == bool(section.body)
+            told = tab.locator("#empty").get_by_text(section.empty, exact=True).count()
+            assert told == (not section.body)
         charts = tab.locator(".chart").count()
         assert charts >= 8
         assert tab.locator(".chart svg.main-svg").count() >= charts

@@ -186,6 +186,11 @@ def test_a_form_goes_to_a_new_file_only(finished, tmp_path):
     with pytest.raises(InputError, match="is no run folder"):
         laboratory.export(tmp_path, "csv", None)
     assert command("report", str(finished.folder), "--as", "csv").stdout.startswith("method,")
+    page = tmp_path / "page.html"
+    assert f"page: {page}" in command("report", str(finished.folder), "-o", str(page)).stdout
+    assert page.read_text().startswith("<!doctype html>")
+    refused = command("report", str(finished.folder), "-o", str(page))
+    assert (refused.returncode, "exists already" in refused.stderr) == (2, True)
 
 
 def test_mdtest_runs_and_prints_its_summary(tmp_path):

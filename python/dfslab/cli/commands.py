@@ -282,7 +282,12 @@ def report(
         str, typer.Option("--as", help="page, csv, parquet, prometheus, fio (JSON)")
     ] = "page",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A new file; else standard output.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A new file; else the page is the run's own, and others go to standard output.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -295,7 +300,7 @@ def report(
             tell(as_json, {"file": str(output)}, f"file: {output}")
         return
     done = laboratory.reopen(run_folder)
-    page = laboratory.write_page(done)
+    page = laboratory.write_page(done, output)
     tell(as_json, {"page": str(page)}, f"page: {page}")
 
 

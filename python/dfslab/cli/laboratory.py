@@ -247,8 +247,9 @@ def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Repo
     traces = sorted((folder / "traces").glob("*.otlp"))
     if traces:
         done.trace = tracing.profile(traces)
-    places = {point.id: place for place, point in enumerate(scenario.points())}
-    in_order = sorted(results, key=lambda result: places.get(result.point_id, len(places)))
+    # By what was varied: a run of an earlier version has other ids.
+    places = {str(point.labels): place for place, point in enumerate(scenario.points())}
+    in_order = sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
     done.bottlenecks = bottlenecks.bottlenecks(in_order, folder / "traces")
     if done.bottlenecks:
         done.trace = trace_work.profile(bottlenecks.profiles(results, folder / "traces"))
@@ -383,8 +384,10 @@ def _part(path: Path) -> dict[str, Any]:
     return found
 
 
-def write_page(done: Done) -> Path:
-    """The page of a run."""
+def write_page(done: Done, path: Path | None = None) -> Path:
+    """The page of a run, in its folder or as a new file."""
+    if path is not None and path.exists():
+        raise InputError("--output", str(path), "exists already; dfslab does not overwrite it")
     study = pages.ReportInput(
         scenario=done.scenario,
         results=done.results,
@@ -399,8 +402,8 @@ def write_page(done: Done) -> Path:
         server_law=done.server_law,
         bottlenecks=done.bottlenecks,
     )
-    pages.write(study, done.page)
-    return done.page
+    pages.write(study, path or done.page)
+    return path or done.page
 
 
 def advice(done: Done) -> list[Advice]:

@@ -23,19 +23,26 @@ def table(
 
     Cells that are Markup stay as they are, with their own `<td` or without.
     """
+    rows = list(rows)
     body = [
         f'<tr{" class=held" if index < len(held) and held[index] else ""}>'
         + "".join(_cell(cell, place < texts) for place, cell in enumerate(row)) + "</tr>\n"
         for index, row in enumerate(rows)
     ]  # fmt: skip
+    first = rows[0] if rows else ()
+    words = {place for place, cell in enumerate(first) if _is_wide(cell)} | set(range(texts))
     heads = "".join(
-        f"<th scope=col{' class=text' if place < texts else ''}>{escape(name)}</th>"
+        f"<th scope=col{' class=text' if place in words else ''}>{escape(name)}</th>"
         for place, name in enumerate(head)
     )
     return Markup(
         f'<div class="table"><table><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def _is_wide(cell: Any) -> bool:
+    return isinstance(cell, Markup) and cell.startswith('<td class="wide"')
 
 
 def _cell(cell: Any, words: bool) -> str:

@@ -64,7 +64,7 @@ def _ranked(study: ReportInput, rows: Sequence[Bottlenecks]) -> Markup:
             first = (study.name(row.labels), row.by_sum) if not place else ("", "")
             told.append([first[0], wide(one.name), share(one.saving), *_sure(one),
                          wide(part.name if part else ""),
-                         percent(part.saving) if part else "", first[1]])  # fmt: skip
+                         percent(part.saving) if part else "", wide(first[1])])  # fmt: skip
     head = ["configuration", "step", "time saved", "90 % interval", "verdict", "part",
             "time saved", "first by sum"]  # fmt: skip
     return table(head, told)
