@@ -233,7 +233,8 @@ def test_every_word_of_the_shipped_scenarios_is_filled():
 def test_an_interrupted_command_may_still_write_its_end(tmp_path):
     """As Ctrl-C does it to `trace record`: a traced program writes its profile when it ends."""
     ended, began = tmp_path / "ended", tmp_path / "began"
-    inner = f"trap 'sleep 0.5; echo whole > {ended}; exit 3' INT; echo > {began}; sleep 60 & wait"
+    written = f"kill $!; sleep 0.5; echo whole > {ended}; exit 3"
+    inner = f"sleep 60 & trap '{written}' INT; echo > {began}; wait"
     outer = f"""import os
 from dfslab.instruments.command import to_end
 to_end(["sh", "-c", {inner!r}], os.environ)"""
