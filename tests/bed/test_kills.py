@@ -28,11 +28,13 @@ run = { methods = ["measure"] }
 name = "server"
 count = 2
 roles = { brick = 1 }
+adapter = { bandwidth = "1 Gbit/s" }
 disk = { write_rate = "60 MiB/s", capacity = "2 GiB" }
 
 [[deployment.node]]
 name = "client"
 roles = { client = 1 }
+adapter = { bandwidth = "1 Gbit/s" }
 """
 
 
