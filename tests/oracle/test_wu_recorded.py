@@ -160,11 +160,14 @@ def test_constant_files_at_two_shares_go_as_the_scores_too():
     """1024 files in all, 4 to 128 clients, on a slower machine: rates beside scores, by clients."""
     found = {curve.share: curve for curve in server_law_curves("wu-namenode-constant")}
     less, more = found[0.15], found[0.3]
-    assert less.clients == more.clients == [4, 8, 16, 64, 128]
+    assert less.clients == more.clients == [4, 8, 16, 32, 64, 128]
     ratios = [b / a for a, b in zip(less.rates, more.rates, strict=True)]
     assert statistics.median(ratios) == pytest.approx(more.score / less.score, rel=0.15)
     for curve in (less, more):
         assert curve.rates[-1] > 1.2 * curve.rates[0], "no fall with clients, as x ln x has it"
+        # Four points are not held out: a law of two numbers has no AICc left.
+        assert [fit.law for fit in curve.fits] == ["x ln x"]
+        assert curve.fits[0].r2 < 0.8, "and it fits badly"
 
 
 def test_bursts_above_the_capacity_go_as_the_score_says_within_a_factor():
