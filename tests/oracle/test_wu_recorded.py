@@ -18,9 +18,13 @@ from dfslab.studies.server_law import server_law
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 RECORDED = ("wu-write", "wu-read")
-# Each recording alone, and both of the writes as eight repetitions.
-JUDGED = (("wu-write", "wu-write"), ("wu-write", "wu-write-again"),
-          ("wu-write", "wu-write+wu-write-again"), ("wu-read", "wu-read"))  # fmt: skip
+# Each recording of one machine alone.
+JUDGED = (("wu-write", "wu-write"), ("wu-write", "wu-write-again"), ("wu-read", "wu-read"))
+# A slower, busier machine's own runs, recorded after everything was chosen.
+SLOWER = (("wu-write", "wu-write-slower"), ("wu-read", "wu-read-slower"))
+# All recordings together: up to twelve repetitions.
+TOGETHER = (("wu-write", "wu-write+wu-write-again+wu-write-slower"),
+            ("wu-read", "wu-read+wu-read-slower"))  # fmt: skip
 # Errors and coverage that are asked for.
 MOST_ERROR, LEAST_COVERAGE = 0.15, 0.80
 STEPS = {"wu-write": ("create", "write", "close", "create/create", "write/addBlock",
@@ -40,7 +44,7 @@ def recorded(name: str, data: str = "") -> tuple[Result, ...]:
     )
 
 
-@lru_cache(maxsize=len(JUDGED))
+@lru_cache(maxsize=len(JUDGED + SLOWER + TOGETHER))
 def judged(name: str, data: str) -> Operations:
     """The operations as seen, and as functions and the method `sequence` tell them."""
     results = recorded(name, data)
@@ -62,7 +66,7 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
         assert calls <= {step.step for step in result.steps}
 
 
-@pytest.mark.parametrize(("name", "data"), JUDGED)
+@pytest.mark.parametrize(("name", "data"), JUDGED + TOGETHER)
 def test_held_out_sizes_and_deployment_are_predicted(name, data):
     """Whole operations above the noise floor: within the goal, far better than the baselines."""
     found = judged(name, data)
@@ -79,6 +83,17 @@ def test_held_out_sizes_and_deployment_are_predicted(name, data):
         assert call.median_abs_error <= MOST_ERROR, step
         assert call.coverage_90 >= LEAST_COVERAGE, step
         assert found.floors[f"{operation}: {step}"].judged == call.n
+
+
+@pytest.mark.parametrize(("name", "data"), SLOWER)
+def test_whole_operations_of_a_slower_machine_are_predicted(name, data):
+    """Its floor leaves single calls one to eight points, of which nothing is asked."""
+    scores = judged(name, data).held_out[f"{name.removeprefix('wu-')}: whole"]
+    assert scores["fitted"].n >= 4
+    assert scores["fitted"].median_abs_error <= MOST_ERROR
+    assert scores["fitted"].coverage_90 >= LEAST_COVERAGE
+    assert scores["fitted"].median_abs_error < 0.5 * scores["serial"].median_abs_error
+    assert scores["fitted"].median_abs_error < 0.5 * scores["mean"].median_abs_error
 
 
 @pytest.mark.parametrize(("name", "data"), JUDGED)
