@@ -119,6 +119,9 @@ class Cost:
             (self.visits, other.visits),
             (self.limited, other.limited),
         ):
+            if not mine:
+                mine.update(theirs)
+                continue
             for station, demand in theirs.items():
                 mine[station] = mine.get(station, 0.0) + demand
         for name, step in other.steps.items():
@@ -189,6 +192,7 @@ class Reader:
         self._operations = operations
         self._crowd = 1.0
         self._known: dict[tuple[sympy.Expr, str], Any] = {}
+        self._messages: dict[tuple[str, str, float], Cost] = {}
         self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
         self._ahead_s: dict[Station, float] = {}
 
@@ -307,8 +311,17 @@ class Reader:
         total.busy_s = total.latency_s
         return total
 
-    def _transfer(self, sender: str, receiver: str, size_bytes: float) -> Cost:
-        """One message: propagation, and the adapters at both ends held for its length."""
+    def _transfer(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+        """One message, which nobody changes: every like one is the same."""
+        if isinstance(size_bytes, np.ndarray):
+            return self._message(sender, receiver, size_bytes)
+        key = sender, receiver, size_bytes
+        if key not in self._messages:
+            self._messages[key] = self._message(*key)
+        return self._messages[key]
+
+    def _message(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+        """Propagation, and the adapters at both ends held for the message's length."""
         same = self._placement.same_node(sender, receiver)
         inside = self._environment["loopback_latency"]
         if same == 1.0:
@@ -333,7 +346,10 @@ class Reader:
     def _seq(self, node: Seq, role: str) -> Cost:
         total = Cost()
         for step in node.steps:
-            total = total.then(self._visit(step, role))
+            cost = self._visit(step, role)
+            total.latency_s = total.latency_s + cost.latency_s
+            total.busy_s = total.busy_s + cost.busy_s
+            total.absorb(cost)
         return total
 
     def _is_limit(self, station: Station) -> bool:
