@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 SERVERS = 3
-LINK, DISK, DELAY = "1 Gbit/s", "60 MiB/s", "0.5 ms"
+# What a small, busy machine can give, so that a refusal tells of a bed and not of its neighbours.
+LINK, DISK, DELAY = "200 Mbit/s", "60 MiB/s", "1 ms"
 NODE = {"adapter": {"bandwidth": LINK}, "disk": {"read_rate": DISK, "write_rate": DISK}}
 COUNTS = {"metadata": 1, "data": SERVERS, "client": 2}
 
