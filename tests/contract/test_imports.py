@@ -67,3 +67,14 @@ def test_the_import_check_can_fail():
     assert _imports_core("from dfslab import _core")
     assert _imports_core("import dfslab._core as c")
     assert not _imports_core("from dfslab import discover")
+
+
+def test_asking_for_help_loads_nothing_heavy():
+    """Half of what a command's start would take; `in` sees what a lazy library has not read yet."""
+    program = (
+        "import sys, dfslab.cli.commands\n"
+        "print([name for name in sys.modules if name.split('.')[0] in\n"
+        "       ('mpmath', 'numpy', 'scipy', 'dask', 'plotly') or name == 'sympy.core'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr

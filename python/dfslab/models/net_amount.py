@@ -16,7 +16,8 @@ from dfslab.spec.parameters import symbol
 MOST_UNITS = 64
 FILE_SIZE = symbol("file_size")
 # Symbols that a token can say for itself, and the field that says it.
-OF_TOKENS = {FILE_SIZE: "a.size", symbol("scattered"): "a.scattered", UNFORCED: "a.unforced"}
+OF_TOKENS = {FILE_SIZE: "a.size", symbol("scattered"): "a.scattered",
+             symbol(UNFORCED): "a.unforced"}  # fmt: skip
 _FUNCTIONS = {sympy.Max: "max", sympy.Min: "min"}
 _ROUNDED = {sympy.ceiling: "ceil", sympy.floor: "floor"}
 

@@ -22,7 +22,7 @@ from dfslab.spec.parameters import symbol
 TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
-UNFORCED = symbol("unforced")
+UNFORCED = "unforced"
 # What a call is taken for that no description has: the first of these that it does have.
 STAND_INS = {
     "overwrite": ("append", "write"),
@@ -50,7 +50,8 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
         if forced is not None:
             found["fsync"] = forced
         if "close" in found:
-            found["close"] = choice((UNFORCED, seq(*after)), (1 - UNFORCED, found["close"]))
+            unforced = symbol(UNFORCED)
+            found["close"] = choice((unforced, seq(*after)), (1 - unforced, found["close"]))
     return found
 
 

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import sympy
-
+from dfslab.spec.lazily import lazily
 from dfslab.spec.parameters import symbol
 
-Expression: TypeAlias = sympy.Expr | int | float
+if TYPE_CHECKING:
+    import sympy
+else:
+    sympy = lazily("sympy")
+
+Expression: TypeAlias = "sympy.Expr | int | float"
 RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
+REFERENCE_FREQUENCY_HZ = 2_500_000_000
 
 
 @dataclass(frozen=True)
@@ -184,9 +189,6 @@ def cpu(role: str, seconds: Expression, name: str = "") -> Use:
     """Processor time at `role`, given at 2.5 GHz."""
     speed = symbol(f"{role}.frequency") / REFERENCE_FREQUENCY_HZ
     return Use(name, Resource(role, "cpu"), _expression(seconds) / speed)
-
-
-REFERENCE_FREQUENCY_HZ = sympy.Integer(2_500_000_000)
 
 
 def disk_read(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:

@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import sympy
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    sympy = lazily("sympy")
+
 
 ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 

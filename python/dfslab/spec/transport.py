@@ -7,10 +7,16 @@ window covers what the way holds (rate times round trip), it waits for the rest 
 
 from __future__ import annotations
 
-import sympy
+from typing import TYPE_CHECKING
 
+from dfslab.spec.lazily import lazily
 from dfslab.spec.operation import Expression, Node, repeat, send
 from dfslab.spec.parameters import symbol
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    sympy = lazily("sympy")
 
 _WINDOW = symbol("initial_window")
 

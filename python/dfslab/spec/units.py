@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pint
 from pydantic import BeforeValidator, Field, PlainSerializer
+
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import pint
+else:
+    pint = lazily("pint")
 
 _EXAMPLES = {
     "B": '"64 MiB" or "4 kB"',
