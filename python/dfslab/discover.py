@@ -36,9 +36,24 @@ def roots() -> list[Path]:
 
 def members(room: str, folders: bool = False) -> dict[str, Path]:
     """Name -> file (or folder) of every member of `room`, sorted; later roots may not shadow."""
+    places = tuple((root / room, _changed(root / room)) for root in roots())
+    return dict(_listed(room, folders, places))
+
+
+def _changed(folder: Path) -> int:
+    """When something last came into a folder or left it, ns; 0 when there is none."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _listed(room: str, folders: bool, places: tuple[tuple[Path, int], ...]) -> dict[str, Path]:
+    """The members in these folders, which have not changed since."""
     found: dict[str, Path] = {}
-    for root in roots():
-        for path in sorted((root / room).glob("*")):
+    for place, _ in places:
+        for path in sorted(place.glob("*")):
             is_member = (path / "facts.py").exists() if folders else path.suffix == ".py"
             if not is_member or path.name.startswith("_"):
                 continue
