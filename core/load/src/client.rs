@@ -6,9 +6,9 @@ use bytes::Bytes;
 use dfslab_workload::{prepared_files, OperationKind, Prepare};
 
 use crate::clock::Clock;
+use crate::ended::Done;
 use crate::generations::Generations;
 use crate::plan::Verify;
-use crate::record::Done;
 use crate::setup::Setup;
 use crate::step::Step;
 use crate::target::{Call, File, Target};
@@ -108,29 +108,39 @@ impl<'a> Client<'a> {
             .filter(|made| made.there)
     }
 
+    #[inline]
     pub(crate) fn set_made(&mut self, file: u64, made: Made) {
-        let place = file as usize;
-        if place >= self.files.len() {
-            self.files.resize(place + 1, Made::default());
+        match self.files.get_mut(file as usize) {
+            Some(known) => *known = made,
+            None => self.add_made(file, made),
         }
-        self.files[place] = made;
+    }
+
+    #[inline(never)]
+    fn add_made(&mut self, file: u64, made: Made) {
+        self.files.resize(file as usize, Made::default());
+        self.files.push(made);
     }
 
     /// Set `self.path` to where a file of `owner` is.
     #[inline]
     pub(crate) fn go_to(&mut self, owner: u32, file: u64) {
-        if owner == self.number {
-            let renamed = self.made(file).is_some_and(|made| made.renamed);
-            self.go_to_name(file, renamed);
-        } else {
-            self.leads_to = None;
-            let prefix = self.setup.prefix(owner);
-            let renamed = self.renamed_by_others.contains(&(owner, file));
-            let letter = if renamed { 'r' } else { 'f' };
-            self.setup.file_path(&mut self.path, &prefix, letter, file);
+        if owner != self.number {
+            return self.go_to_others(owner, file);
         }
+        let renamed = self.made(file).is_some_and(|made| made.renamed);
+        self.go_to_name(file, renamed);
     }
 
+    fn go_to_others(&mut self, owner: u32, file: u64) {
+        self.leads_to = None;
+        let prefix = self.setup.prefix(owner);
+        let renamed = self.renamed_by_others.contains(&(owner, file));
+        let letter = if renamed { 'r' } else { 'f' };
+        self.setup.file_path(&mut self.path, &prefix, letter, file);
+    }
+
+    #[inline]
     pub(crate) fn go_to_name(&mut self, file: u64, renamed: bool) {
         if self.leads_to == Some((file, renamed)) {
             return;
@@ -346,28 +356,37 @@ impl<'a> Client<'a> {
         content.slice(self.number, (file, 0), offset, length as usize)
     }
 
-    pub(crate) fn write_file(&mut self, file: u64, bytes: u64, fsync: bool) -> Result<()> {
+    /// Go to a file that is about to be made; what it is then, while it is empty. It is known as
+    /// ours before it is made, so that a failure half way is cleaned up, too.
+    #[inline]
+    pub(crate) fn expect_made(&mut self, file: u64) -> Made {
         self.go_to_name(file, false);
-        self.generations.remove(&file);
-        // Known as ours before it is made, so that a failure half way is cleaned up, too.
+        if !self.generations.is_empty() {
+            self.generations.remove(&file);
+        }
+        let (there, doubtful) = (true, true);
         let made = Made {
-            there: true,
+            there,
             ..Made::default()
         };
-        self.set_made(
-            file,
-            Made {
-                doubtful: true,
-                ..made
-            },
-        );
-        let created = self.timed(Step::Create, 0, |target, path| target.create(path));
-        let filled = created.and_then(|open| self.fill(open, file, made, bytes, fsync));
-        // Stores tell only in the end that somebody else made it: it is not ours to remove.
-        if (filled.as_ref()).is_err_and(|error| error.kind == ErrorKind::Exists) {
+        self.set_made(file, Made { doubtful, ..made });
+        made
+    }
+
+    /// Making a file failed. Stores tell only in the end that somebody else made it: then it is not
+    /// ours to remove.
+    #[cold]
+    pub(crate) fn disown(&mut self, file: u64, error: &Error) {
+        if error.kind == ErrorKind::Exists {
             self.set_made(file, Made::default());
         }
-        filled
+    }
+
+    pub(crate) fn write_file(&mut self, file: u64, bytes: u64, fsync: bool) -> Result<()> {
+        let made = self.expect_made(file);
+        let created = self.timed(Step::Create, 0, |target, path| target.create(path));
+        let filled = created.and_then(|open| self.fill(open, file, made, bytes, fsync));
+        filled.inspect_err(|error| self.disown(file, error))
     }
 
     /// Write `bytes` more to an open file that was `made`, and close it.

@@ -6,6 +6,7 @@ use dfslab_workload::Stream;
 
 use crate::client::Client;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::ended::TOGETHER;
 use crate::record::Record;
 use crate::report::GeneratorReport;
 use crate::setup::Setup;
@@ -39,17 +40,21 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let before = thread_cpu_ns();
     let mut done = 0;
     let mut operations = Stream::new(stream, number);
-    while done < MOST_OPERATIONS && operations.is_in(0) {
-        // The clock is looked at now and then: it would be a large part of what is measured.
-        if done % 64 == 63 && Instant::now() >= until {
+    let mut ahead = Vec::with_capacity(TOGETHER);
+    // The clock is looked at now and then: it would be a large part of what is measured.
+    while done < MOST_OPERATIONS && Instant::now() < until {
+        ahead.clear();
+        operations.ahead(0, TOGETHER, &mut ahead);
+        if ahead.is_empty() {
             break;
         }
-        let Some(operation) = operations.next() else {
-            break;
-        };
-        client.execute(&operation, None, &mut record);
-        done += 1;
+        for operation in &ahead {
+            client.execute(operation, None, &mut record);
+        }
+        done += ahead.len() as u64;
     }
+    // What still waits to be counted is its work, too.
+    record.part();
     let spent = thread_cpu_ns() - before;
     report.own_ns_per_op = spent as f64 / done.max(1) as f64;
     report

@@ -7,7 +7,8 @@ use dfslab_workload::{draw, Operation, Schedule, Start, Stream};
 
 use crate::client::Client;
 use crate::clock::monotonic_ns;
-use crate::record::{Record, TOGETHER};
+use crate::ended::TOGETHER;
+use crate::record::Record;
 use crate::runner::Together;
 use crate::schedule::Begun;
 use crate::series::Second;
@@ -118,18 +119,20 @@ impl<'a> Pace<'a> {
     }
 }
 
-/// Operations of one phase that were worked out ahead, many at once, where nobody waits between
-/// them.
+/// Operations of one phase that were worked out ahead, many at once.
 struct Ahead {
     operations: Vec<Operation>,
     next: usize,
+    most: usize,
 }
 
 impl Ahead {
-    fn new() -> Self {
+    /// At most so many ahead.
+    fn new(most: usize) -> Self {
         Ahead {
-            operations: Vec::with_capacity(TOGETHER),
+            operations: Vec::with_capacity(most),
             next: 0,
+            most,
         }
     }
 
@@ -139,22 +142,20 @@ impl Ahead {
 
     /// The next one.
     #[inline]
-    fn take(&mut self, stream: &mut Stream, phase: usize) -> Option<Operation> {
+    fn take(&mut self, stream: &mut Stream, phase: usize) -> Option<&Operation> {
         if self.is_empty() {
             self.fill(stream, phase);
         }
         let operation = self.operations.get(self.next)?;
         self.next += 1;
-        Some(*operation)
+        Some(operation)
     }
 
     #[inline(never)]
     fn fill(&mut self, stream: &mut Stream, phase: usize) {
         self.next = 0;
         self.operations.clear();
-        while self.operations.len() < TOGETHER && stream.is_in(phase) {
-            self.operations.extend(stream.next());
-        }
+        stream.ahead(phase, self.most, &mut self.operations);
     }
 }
 
@@ -188,7 +189,8 @@ pub fn timed_phase(
     }
     client.now = monotonic_ns().max(pace.zero);
     let (mut failed, mut told, mut before) = (record.failures, client.now, Second::default());
-    let mut ahead = Ahead::new();
+    // An operation's own pause is asked of the stream before it is taken.
+    let mut ahead = Ahead::new(if pace.own_pauses { 1 } else { TOGETHER });
     while !ahead.is_empty() || stream.is_in(phase) {
         let Some(due) = pace.due(stream, client.now) else {
             break;
@@ -201,20 +203,16 @@ pub fn timed_phase(
             together.cut.store(true, Ordering::Release);
             break;
         }
-        let next = match pace.unpaced {
-            true => ahead.take(stream, phase),
-            false => stream.next(),
-        };
-        let Some(operation) = next else {
+        let Some(operation) = ahead.take(stream, phase) else {
             break;
         };
         if pace.open {
             pace.begin(due, client.now);
         }
         if plan.record {
-            record.executed.push(operation);
+            record.executed.push(*operation);
         }
-        if !client.execute(&operation, pace.open.then_some(due), record) {
+        if !client.execute(operation, pace.open.then_some(due), record) {
             let now = record.failures;
             together.errors.fetch_add(now - failed, Ordering::Relaxed);
             failed = now;

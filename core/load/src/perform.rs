@@ -26,6 +26,9 @@ impl<'a> Client<'a> {
         let done = match operation.kind {
             OperationKind::Pread => self.read_at_once(operation, intended, record),
             OperationKind::Pwrite => self.write_at_once(operation, intended, record),
+            OperationKind::Create => self.create_at_once(operation, intended, record),
+            OperationKind::Stat => self.stat_at_once(operation, intended, record),
+            OperationKind::Delete => self.delete_at_once(operation, intended, record),
             _ => None,
         };
         match done {
@@ -34,7 +37,6 @@ impl<'a> Client<'a> {
         }
     }
 
-    #[inline]
     fn execute_step_by_step(
         &mut self,
         operation: &Operation,
@@ -161,7 +163,8 @@ impl<'a> Client<'a> {
     }
 
     /// Keep a file open, or no longer; what was kept before.
-    fn hold(
+    #[inline]
+    pub(crate) fn hold(
         &mut self,
         owner: u32,
         file: u64,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dfslab_stats::Histogram;
 use dfslab_workload::{Operation, OperationKind};
 
+use crate::ended::{Done, Ended, Waiting};
 use crate::report::{AuditReport, Counted, SpanRecord};
 use crate::schedule::Begun;
 use crate::series::{Second, Series};
@@ -12,15 +13,6 @@ use crate::step::Step;
 use crate::Error;
 
 const KINDS: usize = OperationKind::ALL.len();
-
-/// A step that was done: when (ns of the monotonic clock), how much.
-#[derive(Clone, Copy)]
-pub struct Done {
-    pub step: Step,
-    pub start: u64,
-    pub end: u64,
-    pub bytes: u64,
-}
 
 type Steps = [Option<Box<Counted>>; Step::ALL.len()];
 type Errors = BTreeMap<(String, ErrorKindName), (u64, String)>;
@@ -71,9 +63,7 @@ pub struct Record {
     zero: u64,
     zero_unix_ns: u64,
     pub parts: Vec<Part>,
-    /// What succeeded and is still to be counted, and the steps of it all in one row.
-    ended: Vec<Ended>,
-    ended_steps: Vec<Done>,
+    waiting: Waiting,
     spans: Vec<Kept>,
     span_limit: usize,
     pub spans_dropped: u64,
@@ -83,21 +73,6 @@ pub struct Record {
     pub audit: Option<AuditReport>,
     pub failures: u64,
 }
-
-/// An operation that succeeded and is still to be counted.
-struct Ended {
-    kind: OperationKind,
-    bytes: u64,
-    intended: Option<u64>,
-    start: u64,
-    end: u64,
-    /// How many of the steps that wait with it are its own.
-    steps: usize,
-}
-
-/// So many operations are counted together: behind a call the processor's caches are full of what
-/// the kernel did, and what is done there once for many costs each a fraction.
-pub const TOGETHER: usize = 64;
 
 /// A span as it is kept while the clock runs: no text, no allocation of its own.
 struct Kept {
@@ -151,14 +126,23 @@ impl Part {
         self.longest = 0;
     }
 
-    /// An operation was counted; what it was beside its kind.
+    /// Count an operation that succeeded, and its steps.
     #[inline(always)]
-    fn ended(&mut self, kind: OperationKind, intended: Option<u64>, (start, end): (u64, u64)) {
+    fn count_in(&mut self, one: &Ended, done: &[Done]) {
+        let (start, end) = (one.start, one.end);
+        if end >= self.turn_at {
+            self.turn(start, end);
+        }
+        let kind = of_kind(&mut self.kinds[one.kind as usize]);
+        let moved = match one.kind.moves_data() {
+            true => one.bytes,
+            false => 0,
+        };
+        kind.succeeded(moved, (start, end), done);
         let mut latency = end - start;
-        if let Some(intended) = intended {
+        if let Some(intended) = one.intended {
             latency = end.saturating_sub(intended);
-            let response = &mut self.kind(kind).response;
-            response.get_or_insert_default().record(latency);
+            of_responses(&mut kind.response).record(latency);
             let could = intended.max(self.free_at);
             self.late.record(start.saturating_sub(could));
         }
@@ -208,10 +192,30 @@ impl Part {
             .iter()
             .filter_map(|kind| Some((*kind, self.kinds[*kind as usize].as_deref()?)))
     }
+}
 
-    #[inline]
-    fn kind(&mut self, kind: OperationKind) -> &mut Kind {
-        self.kinds[kind as usize].get_or_insert_default()
+/// What was seen of one kind. Making it is rare and lies out of the way, as below.
+#[inline(always)]
+fn of_kind(seen: &mut Option<Box<Kind>>) -> &mut Kind {
+    #[cold]
+    fn new() -> Box<Kind> {
+        Box::default()
+    }
+    match seen {
+        Some(kind) => kind,
+        none => none.insert(new()),
+    }
+}
+
+#[inline(always)]
+fn of_responses(seen: &mut Option<Box<Histogram>>) -> &mut Histogram {
+    #[cold]
+    fn new() -> Box<Histogram> {
+        Box::default()
+    }
+    match seen {
+        Some(histogram) => histogram,
+        none => none.insert(new()),
     }
 }
 
@@ -289,8 +293,7 @@ impl Record {
             zero,
             zero_unix_ns,
             parts: Vec::new(),
-            ended: Vec::with_capacity(TOGETHER),
-            ended_steps: Vec::with_capacity(2 * TOGETHER),
+            waiting: Waiting::new(),
             spans: Vec::new(),
             span_limit,
             spans_dropped: 0,
@@ -319,17 +322,16 @@ impl Record {
     /// Count what ended since this was done last.
     #[inline(never)]
     fn settle(&mut self) {
-        let mut ended = std::mem::take(&mut self.ended);
-        let mut steps = std::mem::take(&mut self.ended_steps);
-        let mut rest = &steps[..];
-        for one in &ended {
-            let (its, others) = rest.split_at(one.steps);
-            rest = others;
-            self.count_in(one, its);
-        }
-        ended.clear();
-        steps.clear();
-        (self.ended, self.ended_steps) = (ended, steps);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.count(|one, done| {
+            let part = self.parts.last_mut();
+            let part = part.expect("begun before anything is recorded");
+            part.count_in(one, done);
+            if self.span_limit > 0 {
+                self.keep_spans(one, done);
+            }
+        });
+        self.waiting = waiting;
     }
 
     /// One successful operation and its steps, to be counted.
@@ -338,71 +340,26 @@ impl Record {
         &mut self,
         operation: &Operation,
         intended: Option<u64>,
-        (start, end): (u64, u64),
+        when: (u64, u64),
         done: &[Done],
     ) {
-        self.ended.push(Ended {
-            kind: operation.kind,
-            bytes: operation.size_bytes,
-            intended,
-            start,
-            end,
-            steps: done.len(),
-        });
-        self.ended_steps.extend_from_slice(done);
-        if self.ended.len() >= TOGETHER {
+        if self.waiting.put(operation, intended, when, done) {
             self.settle();
         }
     }
 
-    #[inline]
-    fn count_in(&mut self, one: &Ended, done: &[Done]) {
-        let (part, when) = (self.parts.last_mut(), (one.start, one.end));
-        let part = part.expect("begun before anything is recorded");
-        if one.end >= part.turn_at {
-            part.turn(one.start, one.end);
-        }
-        let moved = match one.kind.moves_data() {
-            true => one.bytes,
-            false => 0,
-        };
-        part.kind(one.kind).succeeded(moved, when, done);
-        part.ended(one.kind, one.intended, when);
-        if self.span_limit > 0 {
-            self.keep_spans(one, done);
-        }
-    }
-
-    /// Count one that was a single call and nothing else.
+    /// One that was a single call and nothing else.
     #[inline]
     pub fn succeeded_at_once(
         &mut self,
         operation: &Operation,
         intended: Option<u64>,
-        (start, end): (u64, u64),
+        when: (u64, u64),
         step: Step,
     ) {
-        if !self.ended.is_empty() {
+        if self.waiting.put_single(operation, intended, when, step) {
             self.settle();
         }
-        let (part, bytes) = (self.parts.last_mut(), operation.size_bytes);
-        let part = part.expect("begun before anything is recorded");
-        if end >= part.turn_at {
-            part.turn(start, end);
-        }
-        let kind = part.kind(operation.kind);
-        if self.span_limit > 0 || kind.single != Some(step) {
-            let done = Done {
-                step,
-                start,
-                end,
-                bytes,
-            };
-            return self.succeeded(operation, intended, (start, end), &[done]);
-        }
-        kind.singles.histogram.record(end - start);
-        kind.singles.bytes += bytes;
-        part.ended(operation.kind, intended, (start, end));
     }
 
     /// Count one failed operation.
@@ -412,7 +369,7 @@ impl Record {
         if at >= part.series.end_ns() {
             part.turn_second(at);
         }
-        part.kind(operation.kind).all.errors += 1;
+        of_kind(&mut part.kinds[operation.kind as usize]).all.errors += 1;
         part.errors += 1;
         part.free_at = at;
         self.failures += 1;
@@ -431,7 +388,7 @@ impl Record {
 
     /// Operations that succeeded.
     pub fn count(&self) -> u64 {
-        debug_assert!(self.ended.is_empty(), "a part's end settles all");
+        debug_assert!(self.waiting.is_empty(), "a part's end settles all");
         self.parts.iter().map(Part::count).sum()
     }
 

@@ -1,7 +1,7 @@
 //! Phases of nothing but single transfers at random places, worked out in few steps.
 
-use super::{Purpose, Stream};
-use crate::random::unit;
+use super::{Live, Purpose, Stream};
+use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Share};
 use crate::{Access, Operation, OperationKind, Order};
 
@@ -85,23 +85,58 @@ impl Singles {
 }
 
 impl Stream<'_> {
-    /// The next operation of a phase of single transfers: None in any other. Called, it would go by
-    /// way of memory, where a copy that is wider than what was written last waits for it.
+    /// Put up to `most` of what is left of a phase of single transfers behind `operations`; nothing
+    /// in any other phase.
+    pub(super) fn singles_ahead(&mut self, most: usize, operations: &mut Vec<Operation>) {
+        let Some(singles) = self.singles.as_ref() else {
+            return;
+        };
+        let count = self.left.min(most as u64);
+        let (keyed, client, phase) = (self.keyed, self.client, self.phase as u32);
+        let transfer_size_bytes = self.spec.transfer_size_bytes;
+        let (own, mut turn) = (self.own.make_contiguous(), self.turn);
+        // Each is written where it stays: a copy that is wider than what was written last waits.
+        operations.extend((self.index..self.index + count).map(|index| {
+            let (kind, live, (offset_bytes, size_bytes)) =
+                singles.operation(keyed.at(index), own, &mut turn);
+            Operation {
+                client,
+                index,
+                kind,
+                file: live.file,
+                size_bytes,
+                transfer_size_bytes,
+                offset_bytes,
+                owner: client,
+                phase,
+            }
+        }));
+        self.turn = turn;
+        self.index += count;
+        self.left -= count;
+    }
+}
+
+impl Singles {
+    /// What is drawn with these numbers: the operation, its file, and where in it.
     #[inline(always)]
-    pub(super) fn next_single(&mut self) -> Option<Operation> {
-        let singles = self.singles.as_ref().filter(|_| self.left > 0)?;
-        let at = self.keyed.at(self.index);
-        let bits = match singles.is_mixed() {
+    fn operation<'l>(
+        &self,
+        at: Keyed,
+        own: &'l mut [Live],
+        turn: &mut u64,
+    ) -> (OperationKind, &'l Live, (u64, u64)) {
+        let bits = match self.is_mixed() {
             true => at.bits(Purpose::Kind as u64),
             false => 0,
         };
-        let drawn = singles.drawn(bits);
-        let count = self.own.len();
+        let drawn = self.drawn(bits);
+        let count = own.len();
         let position = match drawn.choice {
             _ if count == 1 => 0,
             FileChoice::Sequential => {
-                self.turn += 1;
-                ((self.turn - 1) % count as u64) as usize
+                *turn += 1;
+                ((*turn - 1) % count as u64) as usize
             }
             FileChoice::Uniform => {
                 let point = unit(at.bits(Purpose::File as u64));
@@ -109,23 +144,10 @@ impl Stream<'_> {
             }
             _ => count - 1,
         };
-        let live = &mut self.own[position];
+        let live = &mut own[position];
         live.turn = live.turn.wrapping_add(1);
-        let (offset_bytes, size_bytes) = singles.place(live.bytes, at.bits(Purpose::Place as u64));
-        let index = self.index;
-        self.index += 1;
-        self.left -= 1;
-        Some(Operation {
-            client: self.client,
-            index,
-            kind: drawn.kind,
-            file: live.file,
-            size_bytes,
-            transfer_size_bytes: self.spec.transfer_size_bytes,
-            offset_bytes,
-            owner: self.client,
-            phase: self.phase as u32,
-        })
+        let place = self.place(live.bytes, at.bits(Purpose::Place as u64));
+        (drawn.kind, live, place)
     }
 }
 
@@ -185,15 +207,18 @@ mod tests {
             let text = text.replace("TRANSFER", transfer);
             let spec: StreamSpec = serde_json::from_str(&text).unwrap();
             let (mut quick, mut other) = (Stream::new(&spec, 1), Stream::new(&spec, 1));
-            let mut quickly = 0;
-            for turn in 0..640 {
-                other.singles = None;
-                quickly += u64::from(quick.singles.is_some() && quick.left > 0);
-                assert_eq!(quick.next(), other.next(), "{turn}");
+            for (phase, is_single) in [true, true, false].into_iter().enumerate() {
+                quick.next_phase();
+                assert_eq!(quick.singles.is_some(), is_single);
+                while quick.is_in(phase) {
+                    let mut some = Vec::new();
+                    quick.ahead(phase, 64, &mut some);
+                    assert!((1..=64).contains(&some.len()));
+                    some.into_iter()
+                        .for_each(|one| assert_eq!(Some(one), other.next()));
+                }
             }
-            // The first of a phase still finds the one before it.
-            assert_eq!(quickly, 599);
-            assert_eq!(quick.next(), None);
+            assert_eq!((quick.next(), other.next()), (None, None));
         }
     }
 

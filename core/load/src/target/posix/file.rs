@@ -110,6 +110,24 @@ impl PosixFile {
         Ok(())
     }
 
+    /// A first call read so much, which is not all: go on until it is, or the file ends.
+    #[cold]
+    fn read_on(&self, buffer: &mut [u8], offset: u64, first: isize) -> Result<usize> {
+        let (mut filled, mut got) = (0, first);
+        loop {
+            match got {
+                -1 => return Err(failed("read", "")),
+                0 => return Ok(filled),
+                got => filled += got as usize,
+            }
+            if filled == buffer.len() {
+                return Ok(filled);
+            }
+            let at = offset + filled as u64;
+            got = calls::read_at(self.descriptor, &mut buffer[filled..], at);
+        }
+    }
+
     /// An open file description's lock on the whole file: the kind that distributed file systems
     /// take to their servers, and that belongs to this opening alone.
     fn set_lock(&self, operation: &'static str, kind: i32) -> Result<()> {
@@ -153,16 +171,10 @@ impl File for PosixFile {
         if self.mapped {
             return self.copied_out(buffer, offset);
         }
-        let mut filled = 0;
-        while filled < buffer.len() {
-            let at = offset + filled as u64;
-            match calls::read_at(self.descriptor, &mut buffer[filled..], at) {
-                -1 => return Err(failed("read", "")),
-                0 => break,
-                got => filled += got as usize,
-            }
+        match calls::read_at(self.descriptor, buffer, offset) {
+            got if got == buffer.len() as isize => Ok(buffer.len()),
+            got => self.read_on(buffer, offset, got),
         }
-        Ok(filled)
     }
 
     fn write(&mut self, bytes: Bytes) -> Result<()> {

@@ -1,0 +1,152 @@
+//! Files made empty, looked up and deleted: what each costs beside its calls is little here.
+
+use dfslab_workload::Operation;
+
+use crate::client::{Client, Made};
+use crate::ended::Done;
+use crate::record::Record;
+use crate::step::Step;
+use crate::target::Target;
+use crate::Result;
+
+impl Client<'_> {
+    /// Make an empty file where nothing is to be done but the calls: whether it succeeded. None:
+    /// nothing is done yet, since more is asked for.
+    pub(crate) fn create_at_once(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+    ) -> Option<bool> {
+        if self.tells_calls {
+            return None;
+        }
+        let file = operation.file;
+        let made = self.expect_made(file);
+        let start = self.clock.now();
+        let created = self.target.create(&self.path);
+        let opened = self.clock.now();
+        let closed = created.and_then(|open| open.close());
+        let end = self.clock.now();
+        self.now = end;
+        if let Err(error) = closed {
+            self.disown(file, &error);
+            self.fail(operation, error, record);
+            return Some(false);
+        }
+        self.set_made(file, made);
+        let done = |step, start, end| Done {
+            step,
+            start,
+            end,
+            bytes: 0,
+        };
+        let steps = [
+            done(Step::Create, start, opened),
+            done(Step::Close, opened, end),
+        ];
+        record.succeeded(operation, intended, (start, end), &steps);
+        Some(true)
+    }
+
+    /// The same of looking one up.
+    pub(crate) fn stat_at_once(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+    ) -> Option<bool> {
+        if self.tells_calls {
+            return None;
+        }
+        self.go_to(operation.owner, operation.file);
+        let call = |target: &mut dyn Target, path: &str| target.stat(path).map(drop);
+        Some(self.only_call(operation, intended, record, (Step::Stat, call)))
+    }
+
+    /// The same of deleting one.
+    pub(crate) fn delete_at_once(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+    ) -> Option<bool> {
+        let file = operation.file;
+        if self.tells_calls || self.made(file).is_none() {
+            return None;
+        }
+        self.go_to(self.number, file);
+        let call = |target: &mut dyn Target, path: &str| target.delete(path);
+        let deleted = self.only_call(operation, intended, record, (Step::Delete, call));
+        if deleted {
+            self.set_made(file, Made::default());
+            self.hold(self.number, file, None);
+        }
+        Some(deleted)
+    }
+
+    /// One call on the present path and nothing else: whether it succeeded.
+    #[inline]
+    fn only_call(
+        &mut self,
+        operation: &Operation,
+        intended: Option<u64>,
+        record: &mut Record,
+        (step, call): (Step, impl FnOnce(&mut dyn Target, &str) -> Result<()>),
+    ) -> bool {
+        let start = self.clock.now();
+        let outcome = call(self.target.as_mut(), &self.path);
+        let end = self.clock.now();
+        self.now = end;
+        match outcome {
+            Ok(()) => record.succeeded_at_once(operation, intended, (start, end), step),
+            Err(error) => {
+                self.fail(operation, error, record);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dfslab_workload::{OperationKind, Stream};
+
+    use crate::plan::Plan;
+    use crate::record::Kind;
+    use crate::setup::Setup;
+    use crate::target::null::Null;
+
+    #[test]
+    fn the_long_way_does_the_same() {
+        let text = r#"{"stream":{"seed":3,"clients":1,"operations_per_client":300,
+            "files_per_client":2,"file_size":{"fixed":0},"transfer_size_bytes":1,
+            "mix":[{"operation":"create","weight":2},{"operation":"stat"},
+                   {"operation":"delete"}]},
+            "target":{"kind":"null"},"run_directory":"x"}"#;
+        let plan = Plan::parse(text).unwrap();
+        let setup = Setup::new(&plan);
+        let seen = |long: bool| {
+            let mut client = Client::new(0, &setup, Box::new(Null));
+            client.tells_calls = long;
+            client.pretend();
+            let mut record = Record::new(0, 0, 0, 0);
+            record.begin_part(0);
+            for operation in Stream::new(&plan.stream, 0) {
+                assert!(client.execute(&operation, None, &mut record));
+            }
+            let of = |(kind, seen): (OperationKind, &Kind)| {
+                let steps = seen.steps().into_iter();
+                let steps = steps.map(|(step, its)| (step, its.histogram.count(), its.bytes));
+                (kind, seen.operations().histogram.count(), steps.collect())
+            };
+            let kinds: Vec<(_, u64, Vec<_>)> = record.part().kinds().map(of).collect();
+            (kinds, client.own_files())
+        };
+        let short = seen(false);
+        assert_eq!(short.0.len(), 3);
+        assert_eq!(short, seen(true));
+    }
+}
