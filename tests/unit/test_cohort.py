@@ -148,6 +148,56 @@ def test_the_host_that_differs_is_named(tmp_path):
     assert rows["datanode-2"]["change"] == pytest.approx(8.0)
 
 
+def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
+    """Two hundred reads, each from a disk of one host after the other, some slower by a factor."""
+    source = random.Random(seed)
+    spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
+    for number in range(200):
+        host = list(hosts)[number % len(hosts)]
+        disk_ns = round(1e6 * source.lognormvariate(0, 0.3) * hosts[host])
+        ends = {"read": disk_ns + 10**6, "disk": disk_ns, "copy": source.randrange(10**5, 10**6)}
+        for place, (name, took_ns) in enumerate(ends.items()):
+            above = {"parentSpanId": f"{number:012x}0001"} if place else {}
+            spans[host].append({"traceId": f"{number + 1:032x}", "name": name, **above,
+                                "spanId": f"{number:012x}{place + 1:04x}",
+                                "startTimeUnixNano": str(10**9),
+                                "endTimeUnixNano": str(10**9 + took_ns)})  # fmt: skip
+    return {"resourceSpans": [
+        {"resource": {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]},
+         "scopeSpans": [{"spans": own}]} for host, own in spans.items()]}  # fmt: skip
+
+
+def by_hosts(path: Path, hosts: dict[str, float], seed: int = 6) -> dict[str, Any]:
+    path.write_text(json.dumps(spans_of(hosts, seed)))
+    found = trace_work.profile([path])
+    return trace_work.with_cohorts(found, [path], "hosts", Reading())["compared"]
+
+
+def test_the_host_whose_spans_differ_is_named(tmp_path):
+    found = by_hosts(tmp_path / "trace.json", {"node-1": 1, "node-2": 1, "node-3": 4, "node-4": 1})
+    slow = {row["path"]: row for row in found["rows"] if row["cohort"] == "node-3"}
+    assert set(slow) == {"read", "read/disk"}
+    assert slow["read/disk"]["change"] == pytest.approx(3, rel=0.25)
+    assert slow["read/disk"]["count"] == 50
+    assert slow["read/disk"]["count_before"] == 150
+    # To the others the slow one is among those that they are compared with.
+    assert all(row["change"] < 0 for row in found["rows"] if row["cohort"] != "node-3")
+    assert not [row for row in found["rows"] if row["path"] == "read/copy"]
+    assert found["tests"] == 4 * 3
+    assert found["changes"]["read/disk"] == pytest.approx(slow["read/disk"]["change"])
+
+
+def test_equal_hosts_raise_no_alarm(tmp_path):
+    equal = dict.fromkeys((f"node-{number}" for number in range(5)), 1.0)
+    alarms = sum(bool(by_hosts(tmp_path / "trace.json", equal, seed)["rows"]) for seed in range(20))
+    assert alarms <= 3, "5 % of reports may have one"
+
+
+def test_spans_of_one_host_are_one_line(tmp_path):
+    with pytest.raises(InputError, match="two hosts"):
+        by_hosts(tmp_path / "trace.json", {"node-1": 1.0})
+
+
 @pytest.mark.parametrize(("kind", "said"), [("hosts", "two traced"), ("best", "must be one of")])
 def test_cohorts_that_are_not_there_are_one_line(tmp_path, kind, said):
     paths = hosts(tmp_path, 100)
