@@ -14,6 +14,7 @@ from dfslab.instruments import callprofile
 from dfslab.instruments.reading import Reading
 from dfslab.spec.model import InputError
 from dfslab.studies.cohort import compare, holm, slow_and_fast
+from synthetic import spans_of
 from test_gain import files, step
 
 
@@ -146,25 +147,6 @@ def test_the_host_that_differs_is_named(tmp_path):
     rows = {row["cohort"]: row for row in found["compared"]["rows"]}
     assert rows["datanode-2"]["path"] == "client:write/datanode:disk"
     assert rows["datanode-2"]["change"] == pytest.approx(8.0)
-
-
-def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
-    """Two hundred reads, each from a disk of one host after the other, some slower by a factor."""
-    source = random.Random(seed)
-    spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
-    for number in range(200):
-        host = list(hosts)[number % len(hosts)]
-        disk_ns = round(1e6 * source.lognormvariate(0, 0.3) * hosts[host])
-        ends = {"read": disk_ns + 10**6, "disk": disk_ns, "copy": source.randrange(10**5, 10**6)}
-        for place, (name, took_ns) in enumerate(ends.items()):
-            above = {"parentSpanId": f"{number:012x}0001"} if place else {}
-            spans[host].append({"traceId": f"{number + 1:032x}", "name": name, **above,
-                                "spanId": f"{number:012x}{place + 1:04x}",
-                                "startTimeUnixNano": str(10**9),
-                                "endTimeUnixNano": str(10**9 + took_ns)})  # fmt: skip
-    return {"resourceSpans": [
-        {"resource": {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]},
-         "scopeSpans": [{"spans": own}]} for host, own in spans.items()]}  # fmt: skip
 
 
 def by_hosts(path: Path, hosts: dict[str, float], seed: int = 6) -> dict[str, Any]:

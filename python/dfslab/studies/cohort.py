@@ -74,24 +74,24 @@ def compare_all(
 ) -> dict[str, Any]:
     """The same of several pairs (its name, one side, the other), corrected together.
 
-    A step has the colour of the pair that differs most; what one side alone has is told of one
-    pair only, since among several everybody lacks something.
+    Of several pairs a step has the colour of what is sure and most; what one side alone has is
+    told of one pair only, since among several everybody lacks something.
     """
     rows: list[dict[str, Any]] = []
-    changes: dict[str, float] = {}
     for name, old, new in pairs:
-        for path in sorted(set(old) & set(new)):
-            if old[path].mean_s > 0:
-                change = new[path].mean_s / old[path].mean_s - 1
-                changes[path] = max(changes.get(path, 0.0), change, key=abs)
         rows += _rows(name, old, new) + _rows(name, _by_process(old), _by_process(new))
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p_corrected"] = p
     rows.sort(key=lambda row: (-abs(row["own_change_s"]), row["path"], row["cohort"]))
-    (old, new) = pairs[0][1:] if len(pairs) == 1 else ({}, {})
+    sure = [row for row in rows if row["p_corrected"] < LEVEL]
+    old, new = pairs[0][1:] if len(pairs) == 1 else ({}, {})
+    changes = {path: new[path].mean_s / old[path].mean_s - 1
+               for path in sorted(set(old) & set(new)) if old[path].mean_s > 0}  # fmt: skip
+    for row in sure if len(pairs) > 1 else ():
+        changes[row["path"]] = max(changes.get(row["path"], 0.0), row["change"], key=abs)
     return {
-        "level": LEVEL, "sides": list(sides), "tests": len(rows), "changes": changes,
-        "rows": [row for row in rows if row["p_corrected"] < LEVEL],
+        "level": LEVEL, "sides": list(sides), "tests": len(rows), "several": len(pairs) > 1,
+        "changes": changes, "rows": sure,
         "only_before": sorted(set(old) - set(new)), "only_now": sorted(set(new) - set(old)),
     }  # fmt: skip
 
