@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path;
 /** A Java client that does rounds as it is told on its input, and answers what they took. */
 public final class HdfsLoad {
   private static final byte[] BUFFER = new byte[64 * 1024];
-  private static final int MEBIBYTES = 64;
+  private static final int MEBIBYTES = 16;
 
   /** A file made, looked at, renamed and deleted. */
   static void metadata(FileSystem system, int number) throws IOException {

@@ -20,6 +20,10 @@ class Ratio:
     low: float
     high: float
 
+    def times(self, factor: float) -> Ratio:
+        """The same after another factor, which is known."""
+        return Ratio(self.value * factor, self.low * factor, self.high * factor)
+
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 

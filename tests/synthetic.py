@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import numpy as np
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
@@ -79,3 +82,22 @@ def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -
         for point in scenario(**kwargs).points()
         for repetition in range(repetitions)
     ]
+
+
+def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
+    """Two hundred reads, each from a disk of one host after the other, some slower by a factor."""
+    source = random.Random(seed)
+    spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
+    for number in range(200):
+        host = list(hosts)[number % len(hosts)]
+        disk_ns = round(1e6 * source.lognormvariate(0, 0.3) * hosts[host])
+        ends = {"read": disk_ns + 10**6, "disk": disk_ns, "copy": source.randrange(10**5, 10**6)}
+        for place, (name, took_ns) in enumerate(ends.items()):
+            above = {"parentSpanId": f"{number:012x}0001"} if place else {}
+            spans[host].append({"traceId": f"{number + 1:032x}", "name": name, **above,
+                                "spanId": f"{number:012x}{place + 1:04x}",
+                                "startTimeUnixNano": str(10**9),
+                                "endTimeUnixNano": str(10**9 + took_ns)})  # fmt: skip
+    return {"resourceSpans": [
+        {"resource": {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]},
+         "scopeSpans": [{"spans": own}]} for host, own in spans.items()]}  # fmt: skip

@@ -161,6 +161,13 @@ public final class Planted {
     return call + " " + clock;
   }
 
+  /** The same again and again. */
+  static void speeds(Path file) {
+    while (!Files.exists(file)) {
+      System.out.println(speed());
+    }
+  }
+
   static void until(Path file) throws IOException, InterruptedException {
     while (!Files.exists(file)) {
       top(1, 10);
@@ -179,6 +186,7 @@ public final class Planted {
       case "mixed" -> mixed();
       case "allocated" -> System.out.println(allocated());
       case "speed" -> System.out.println(speed());
+      case "speeds" -> speeds(Path.of(words[1]));
       case "until" -> until(Path.of(words[1]));
       default -> throw new IllegalArgumentException(words[0]);
     }

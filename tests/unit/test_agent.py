@@ -268,6 +268,27 @@ def test_it_joins_a_running_program_and_leaves_it(jar, classes, tmp_path):
     assert (out, program.returncode) == ("done\n", 0), words
 
 
+def test_a_pause_records_nothing_and_then_it_goes_on(jar, classes, tmp_path):
+    (tmp_path / "points.txt").write_text(POINTS)
+    stop, folder = tmp_path / "stop", tmp_path / "profiles"
+    option = java_option(jar, tmp_path / "points.txt", folder, "planted", interval_s=0.1)
+    words = ["java", option, "-cp", str(classes), "Planted", "until", str(stop)]
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        awaited(folder, 1)
+        join(classes, program.pid, jar, "pause")
+        callprofile.await_written(folder)
+        before = awaited(folder, 1)
+        callprofile.await_written(folder)
+        assert awaited(folder, 1) == before
+        join(classes, program.pid, jar, "resume")
+        awaited(folder, before + 1)
+    finally:
+        stop.touch()
+        out, words = program.communicate(timeout=30)
+    assert (out, words, program.returncode) == ("done\n", "", 0)
+
+
 def join(classes: Path, process: int, jar: Path, told: str) -> None:
     command = ["java", "-cp", str(classes), "Join", str(process), str(jar), told]
     subprocess.run(command, check=True, timeout=240)
@@ -278,8 +299,9 @@ def awaited(folder: Path, tops: int) -> int:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         for path in callprofile.expand([folder]) if folder.is_dir() else []:
-            root = places(callprofile.profile([path])).get("planted:top", {"count": 0})
-            if root["count"] >= tops:
-                return root["count"]
+            rows = callprofile.read(path).nodes
+            count = sum(row.count for row in rows if row.step == "top")
+            if count >= tops:
+                return count
         time.sleep(0.05)
     raise AssertionError(f"never {tops} calls")

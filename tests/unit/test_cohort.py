@@ -14,6 +14,7 @@ from dfslab.instruments import callprofile
 from dfslab.instruments.reading import Reading
 from dfslab.spec.model import InputError
 from dfslab.studies.cohort import compare, holm, slow_and_fast
+from synthetic import spans_of
 from test_gain import files, step
 
 
@@ -146,6 +147,37 @@ def test_the_host_that_differs_is_named(tmp_path):
     rows = {row["cohort"]: row for row in found["compared"]["rows"]}
     assert rows["datanode-2"]["path"] == "client:write/datanode:disk"
     assert rows["datanode-2"]["change"] == pytest.approx(8.0)
+
+
+def by_hosts(path: Path, hosts: dict[str, float], seed: int = 6) -> dict[str, Any]:
+    path.write_text(json.dumps(spans_of(hosts, seed)))
+    found = trace_work.profile([path])
+    return trace_work.with_cohorts(found, [path], "hosts", Reading())["compared"]
+
+
+def test_the_host_whose_spans_differ_is_named(tmp_path):
+    found = by_hosts(tmp_path / "trace.json", {"node-1": 1, "node-2": 1, "node-3": 4, "node-4": 1})
+    slow = {row["path"]: row for row in found["rows"] if row["cohort"] == "node-3"}
+    assert set(slow) == {"read", "read/disk"}
+    assert slow["read/disk"]["change"] == pytest.approx(3, rel=0.25)
+    assert slow["read/disk"]["count"] == 50
+    assert slow["read/disk"]["count_before"] == 150
+    # To the others the slow one is among those that they are compared with.
+    assert all(row["change"] < 0 for row in found["rows"] if row["cohort"] != "node-3")
+    assert not [row for row in found["rows"] if row["path"] == "read/copy"]
+    assert found["tests"] == 4 * 3
+    assert found["changes"]["read/disk"] == pytest.approx(slow["read/disk"]["change"])
+
+
+def test_equal_hosts_raise_no_alarm(tmp_path):
+    equal = dict.fromkeys((f"node-{number}" for number in range(5)), 1.0)
+    alarms = sum(bool(by_hosts(tmp_path / "trace.json", equal, seed)["rows"]) for seed in range(20))
+    assert alarms <= 3, "5 % of reports may have one"
+
+
+def test_spans_of_one_host_are_one_line(tmp_path):
+    with pytest.raises(InputError, match="two hosts"):
+        by_hosts(tmp_path / "trace.json", {"node-1": 1.0})
 
 
 @pytest.mark.parametrize(("kind", "said"), [("hosts", "two traced"), ("best", "must be one of")])

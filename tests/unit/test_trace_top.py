@@ -1,29 +1,59 @@
-"""The live view of traces: what it shows is what lies there now, until a receiver has ended."""
+"""The live view of traces: what the last seconds did, until all has ended or Ctrl-C."""
 
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
-from dfslab.cli import trace_work
+from dfslab.cli import trace_top
 from dfslab.cli.commands import app
 from dfslab.instruments import callprofile
 from dfslab.spec.model import InputError
+from rich.console import Console
 from test_gain import SMALL_FILES, files
 from typer.testing import CliRunner
 
+DFSLAB = Path(sys.executable).with_name("dfslab")
 ROW = {"name": "read", "path": "client:read", "kind": "service", "count": 3, "bytes": 0,
        "total_s": 1.0, "self_s": 1.0, "share": 1.0, "mean_s": 0.3, "errors": 0}  # fmt: skip
+S = 10**9
 
 
 def received(folder: Path, spans: int, ended: bool) -> None:
-    whole = {"spans": spans, "trees": 1, "shapes": 1, "ranking": [{**ROW, "count": spans}],
+    row = {**ROW, "count": spans, "total_s": spans * 0.5, "self_s": spans * 0.25}
+    whole = {"spans": spans, "trees": 1, "shapes": 1, "ranking": [row],
              "losses": {}, "received": {"refused": 0}, "ended": ended}  # fmt: skip
     beside = folder / "next"
     beside.write_text(json.dumps(whole))
-    beside.replace(folder / trace_work.RECEIVED)
+    beside.replace(folder / trace_top.RECEIVED)
+
+
+def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
+    """Every process's profile after it did the same so many times, a second each."""
+    for name, file in files(SMALL_FILES):
+        sums = ("count", "total_ns", "self_ns", "bytes")
+        rows = [row.model_copy(update={key: getattr(row, key) * times for key in sums})
+                for row in file.nodes]  # fmt: skip
+        told = {"nodes": rows, "started_unix_ns": S, "written_unix_ns": at_s * S, "last": last}
+        beside = folder / "next"
+        beside.write_text(callprofile.written(file.model_copy(update=told)))
+        beside.replace(folder / f"{name}.profile.json")
+
+
+def shown(seen: trace_top.Seen | None, folder: Path, width: int, height: int) -> list[str]:
+    console = Console(width=width, height=height, force_terminal=False)
+    with console.capture() as capture:
+        console.print(trace_top.view(seen, folder, width, height))
+    return capture.get().rstrip("\n").split("\n")
 
 
 def test_it_looks_at_running_jvms(tmp_path):
@@ -36,14 +66,59 @@ def test_it_looks_at_running_jvms(tmp_path):
     # A second process writes its profile: the next look has both, one under the other.
     for name, other in others:
         (tmp_path / f"{name}.profile.json").write_text(callprofile.written(other))
-    after = trace_work.look(tmp_path)
+    after = trace_top.once(tmp_path)
     assert after["spans"] == before["spans"] + 20
     assert any("/server:make" in row["path"] for row in after["ranking"])
 
 
+def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
+    looks = trace_top.Looks(tmp_path)
+    assert looks.look() is None
+    written(tmp_path, 101, times=100)
+    first = looks.look()
+    assert first.period_s == pytest.approx(100)
+    written(tmp_path, 111, times=105)
+    seen = looks.look()
+    assert seen.period_s == pytest.approx(10)
+    rows = {row["path"]: row for row in seen.work + seen.waits}
+    back_off = rows["client:put/close/back_off"]
+    assert (back_off["count"], back_off["self_s"]) == (50, pytest.approx(3.5))
+    assert not seen.ended
+    # Nothing new was written: the last period is still the last one.
+    assert looks.look().waits[0]["count"] == seen.waits[0]["count"]
+    written(tmp_path, 121, times=110, last=True)
+    assert looks.look().ended, "long ago by the clock"
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 12), (200, 60)])
+def test_a_screen_is_filled_and_never_left(tmp_path, width, height):
+    looks = trace_top.Looks(tmp_path)
+    assert "waiting" in shown(looks.look(), tmp_path, width, height)[0]
+    written(tmp_path, 101, times=100)
+    looks.look()
+    written(tmp_path, 111, times=105)
+    lines = shown(looks.look(), tmp_path, width, height)
+    assert len(lines) < height
+    assert max(map(len, lines)) <= width
+    (row,) = [line for line in lines if "back_off" in line]
+    assert row.split()[1:] == ["5.0", "350", "ms", "70", "ms"]
+
+
+def test_what_a_receiver_added_is_told_a_second(tmp_path):
+    received(tmp_path, 100, ended=False)
+    os.utime(tmp_path / trace_top.RECEIVED, (50.0, 50.0))
+    looks = trace_top.Looks(tmp_path)
+    assert looks.look().period_s is None
+    received(tmp_path, 120, ended=False)
+    os.utime(tmp_path / trace_top.RECEIVED, (55.0, 55.0))
+    seen = looks.look()
+    assert seen.period_s == pytest.approx(5)
+    assert [(row["count"], row["self_s"]) for row in seen.work] == [(20, pytest.approx(5.0))]
+
+
 def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
     received(tmp_path, 3, ended=False)
-    watching = threading.Thread(target=trace_work.watch, args=(tmp_path, 0.01), daemon=True)
+    watching = threading.Thread(target=trace_top.watch, args=(tmp_path, 0.01), daemon=True)
     watching.start()
     watching.join(0.2)
     assert watching.is_alive()
@@ -53,8 +128,67 @@ def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
     assert "1234 spans" in capsys.readouterr().out
 
 
+def test_in_a_terminal_it_draws_until_it_is_interrupted(tmp_path):
+    """A terminal of 80 columns that sends an interrupt, as Ctrl-C does."""
+    written(tmp_path, int(time.time()), times=3)
+    control, terminal = pty.openpty()
+    words = [DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"]
+    told = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
+    program = subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal, env=told,
+                               start_new_session=True)  # fmt: skip
+    os.close(terminal)
+    drawn = _until(control, "work of the last")
+    program.send_signal(signal.SIGINT)
+    drawn += _until(control, "call trees")
+    assert program.wait(timeout=60) == 0, drawn
+    assert "Traceback" not in drawn
+
+
+def _until(control: int, word: str, limit_s: float = 120.0) -> str:
+    text, deadline = "", time.monotonic() + limit_s
+    while word not in text and time.monotonic() < deadline:
+        if select.select([control], [], [], 0.2)[0]:
+            try:
+                text += os.read(control, 65536).decode()
+            except OSError:  # the other end is closed
+                break
+    assert word in text, text
+    return text
+
+
+def test_in_a_log_each_new_profile_is_told_once(tmp_path):
+    written(tmp_path, 101, times=100)
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        program = subprocess.Popen([DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"],
+                                   stdout=out, stderr=subprocess.STDOUT)  # fmt: skip
+        _await(log, 1)
+        written(tmp_path, 111, times=105)
+        _await(log, 2)
+        time.sleep(0.5)
+        program.send_signal(signal.SIGINT)
+        assert program.wait(timeout=60) == 0
+    text = log.read_text()
+    assert text.count("work of the last") == 2
+    assert "\x1b" not in text
+    assert "call trees" in text
+
+
+def _await(log: Path, views: int, limit_s: float = 120.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while log.read_text().count("work of the last") < views:
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"spans": 1}'])
 def test_what_is_no_profile_is_one_line(tmp_path, text):
-    (tmp_path / trace_work.RECEIVED).write_text(text)
-    with pytest.raises(InputError, match=trace_work.RECEIVED):
-        trace_work.look(tmp_path)
+    (tmp_path / trace_top.RECEIVED).write_text(text)
+    for look in (trace_top.once, lambda folder: trace_top.Looks(folder).look()):
+        with pytest.raises(InputError, match=trace_top.RECEIVED):
+            look(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="no such folder"):
+        trace_top.watch(tmp_path / "none", 1.0)

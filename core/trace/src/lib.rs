@@ -8,6 +8,7 @@
 mod attempts;
 mod clocks;
 mod error;
+mod hosts;
 mod identity;
 mod ingest;
 mod losses;
@@ -31,6 +32,7 @@ mod write;
 
 pub use clocks::{clocks, Clock};
 pub use error::{ErrorKind, Place, Result, TraceError};
+pub use hosts::Share;
 pub use identity::assign_trace_ids;
 pub use ingest::{read_bytes, read_file, InputFormat, Reader};
 pub use losses::Losses;
@@ -40,7 +42,7 @@ pub use profile::{Node, Profile};
 pub use rank::{rank, Entry, Options, Rankings, Reading};
 pub use repeats::{Repeats, Times};
 pub use replay::{savings, savings_of_sample, Saving, Savings};
-pub use report::{folded, Report, TreeNode};
+pub use report::{folded, OfHost, Report, TreeNode};
 pub use sampling::weight_of;
 pub use selection::{Choice, LeftOut, Selection};
 pub use span::{Span, SpanStore, TextId, Texts, NAME_BYTES_MAX};

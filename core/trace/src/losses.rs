@@ -47,6 +47,8 @@ pub struct Losses {
     pub merged_shapes: u64,
     /// Merged under one name, with every sum intact: more names than are kept apart.
     pub merged_names: u64,
+    /// Told as calls of the first host at their place: more hosts and places than are kept apart.
+    pub merged_hosts: u64,
     /// Read as far as they go: files that end in the middle of something.
     pub truncated_files: u64,
     /// Dropped: bytes at the end of such files that make nothing whole.
@@ -57,7 +59,7 @@ pub struct Losses {
 
 impl Losses {
     /// Every kind with its count, in the order of the fields.
-    pub fn by_kind(&self) -> [(&'static str, u64); 24] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 25] {
         [
             ("duplicates", self.duplicates),
             ("conflicting_duplicates", self.conflicting_duplicates),
@@ -80,6 +82,7 @@ impl Losses {
             ("late_resources", self.late_resources),
             ("merged_shapes", self.merged_shapes),
             ("merged_names", self.merged_names),
+            ("merged_hosts", self.merged_hosts),
             ("truncated_files", self.truncated_files),
             ("unread_bytes", self.unread_bytes),
             ("missing_bytes", self.missing_bytes),
@@ -109,6 +112,7 @@ impl Losses {
         self.late_resources += other.late_resources;
         self.merged_shapes += other.merged_shapes;
         self.merged_names += other.merged_names;
+        self.merged_hosts += other.merged_hosts;
         self.truncated_files += other.truncated_files;
         self.unread_bytes += other.unread_bytes;
         self.missing_bytes = self.missing_bytes.saturating_add(other.missing_bytes);

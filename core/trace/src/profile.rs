@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hosts::{ByHost, Elsewhere, Share};
 use crate::losses::Losses;
 use crate::repeats::Repeats;
 use crate::sampling::ONE;
@@ -30,6 +31,8 @@ pub struct Node {
     pub again: bool,
     /// The calls merged here.
     pub statistics: Statistics,
+    /// The host of the first of them.
+    host: TextId,
     /// How many of them each call above made.
     pub repeats: Repeats,
 }
@@ -76,11 +79,13 @@ impl Sampled {
 }
 
 /// A profile's tables as plain rows: each shape's name and the shapes below it, which stand before
-/// it; each node's branch, the node above (before it, or `NONE`), statistics and repeats.
+/// it; each node's branch, the node above (before it, or `NONE`), statistics, repeats and first host;
+/// the calls of other hosts.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
-    nodes: Vec<(Branch, u32, Statistics, Repeats)>,
+    nodes: Vec<(Branch, u32, Statistics, Repeats, TextId)>,
+    elsewhere: Vec<(u32, TextId, Share)>,
 }
 
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
@@ -105,6 +110,7 @@ pub struct Profile {
     /// What was left out because a user chose so.
     pub left_out: AllLeftOut,
     nodes: Vec<Node>,
+    elsewhere: Elsewhere,
     places: HashMap<(u32, Branch), u32, Mixing>,
     shapes: Shapes,
     texts: Texts,
@@ -146,8 +152,15 @@ impl Profile {
             let (node, merged) = latest.1;
             self.losses.merged_shapes += u64::from(merged);
             nodes[at] = node;
-            let statistics = &mut self.nodes[node as usize].statistics;
             let span = &forest.spans[at];
+            let held = &mut self.nodes[node as usize];
+            let statistics = &mut held.statistics;
+            if statistics.count == 0 {
+                held.host = span.host;
+            } else if span.host != held.host {
+                let share = Share::of(span, forest.self_ns[at]);
+                self.losses.merged_hosts += self.elsewhere.add(node, span.host, &share);
+            }
             if lot.0 != span.trace_id {
                 lot = (span.trace_id, lot_of_trace(span.trace_id));
             }
@@ -220,7 +233,8 @@ impl Profile {
             shapes.push(id);
         }
         let mut nodes: Vec<u32> = Vec::new();
-        for node in &other.nodes {
+        let mut by_host = other.by_host();
+        for (node, by_host) in other.nodes.iter().zip(&mut by_host) {
             let above = if node.parent == NONE {
                 NONE
             } else {
@@ -232,6 +246,16 @@ impl Profile {
             self.texts = texts;
             self.losses.merged_shapes += if merged { node.statistics.count } else { 0 };
             let mine = &mut self.nodes[place as usize];
+            let first = self.texts.intern(other.texts.text(node.host));
+            if mine.statistics.count == 0 {
+                mine.host = first;
+            }
+            for (host, share) in std::mem::take(by_host) {
+                let host = self.texts.intern(other.texts.text(host));
+                if host != mine.host {
+                    self.losses.merged_hosts += self.elsewhere.add(place, host, &share);
+                }
+            }
             mine.statistics.merge(&node.statistics);
             mine.repeats.merge(&node.repeats);
             nodes.push(place);
@@ -249,11 +273,12 @@ impl Profile {
         let node = |node: &Node| {
             let branch = node.shape | if node.again { AGAIN } else { 0 };
             let (statistics, repeats) = (node.statistics.clone(), node.repeats.clone());
-            (branch, node.parent, statistics, repeats)
+            (branch, node.parent, statistics, repeats, node.host)
         };
         Rows {
             shapes: (0..self.shapes.count()).map(shape).collect(),
             nodes: self.nodes.iter().map(node).collect(),
+            elsewhere: self.elsewhere.rows(),
         }
     }
 
@@ -269,17 +294,37 @@ impl Profile {
             let id = profile.shapes.intern(*name, known, &mut scratch, &texts);
             shapes.push(id);
         }
-        for (branch, parent, statistics, repeats) in &rows.nodes {
+        profile.elsewhere = Elsewhere::of(&rows.elsewhere);
+        for (branch, parent, statistics, repeats, host) in &rows.nodes {
             profile.nodes.push(Node {
                 shape: shapes[(branch & !AGAIN) as usize],
                 parent: *parent,
                 again: branch & AGAIN != 0,
                 statistics: statistics.clone(),
+                host: *host,
                 repeats: repeats.clone(),
             });
         }
         profile.know(texts);
         profile
+    }
+
+    /// Each node's calls by host, the first host's among them.
+    pub fn by_host(&self) -> Vec<ByHost> {
+        let mut others = self.elsewhere.by_place();
+        let all = (0..).zip(&self.nodes);
+        all.map(|(place, node)| {
+            let mut found = others.remove(&place).unwrap_or_default();
+            let own = node.statistics.share().without(found.values());
+            found.insert(node.host, own);
+            found
+        })
+        .collect()
+    }
+
+    /// The name of a host.
+    pub fn host(&self, host: TextId) -> &str {
+        self.texts.text(host)
     }
 
     /// The names.
@@ -348,6 +393,7 @@ impl Profile {
             parent,
             again: branch & AGAIN != 0,
             statistics: Statistics::default(),
+            host: 0,
             repeats: Repeats::default(),
         });
         (node, self.nodes.len() > NODES_MAX)

@@ -150,6 +150,8 @@ pub struct Rankings {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathSums {
     pub read: u64,
+    /// Of these, the calls that only waited, as the recorder says.
+    waits: u64,
     pub all: Sums,
     /// Of these, the calls that failed and were made again.
     again: Sums,
@@ -158,14 +160,23 @@ pub(crate) struct PathSums {
 impl PathSums {
     fn add(&mut self, other: PathSums) {
         self.read += other.read;
+        self.waits += other.waits;
         self.all.add(other.all);
         self.again.add(other.again);
     }
 
     fn of(node: &Node) -> Self {
-        let (read, all) = (node.statistics.count, node.statistics.estimated());
-        let again = if node.again { all } else { Sums::default() };
-        PathSums { read, all, again }
+        let all = node.statistics.estimated();
+        PathSums {
+            read: node.statistics.count,
+            waits: node.statistics.waits,
+            all,
+            again: if node.again { all } else { Sums::default() },
+        }
+    }
+
+    fn mostly_waits(&self) -> bool {
+        self.waits * 2 > self.read
     }
 
     fn entry(&self, name: &str, path: String, all_ns: u128) -> Entry {
@@ -263,11 +274,16 @@ pub fn rank(profile: &Profile, options: &Options) -> Rankings {
             .entry(name)
             .or_insert_with(|| (waits(name), PathSums::default()));
         named.add(*sums);
-        if *is_wait { &mut waiting } else { &mut work }.push((path, name, *sums));
+        if *is_wait || sums.mostly_waits() {
+            &mut waiting
+        } else {
+            &mut work
+        }
+        .push((path, name, *sums));
     }
     let mut names: Vec<(u32, &str, PathSums)> = by_name
         .into_iter()
-        .filter(|(_, (is_wait, _))| !is_wait)
+        .filter(|(_, (is_wait, sums))| !is_wait && !sums.mostly_waits())
         .map(|(name, (_, sums))| (NONE, name, sums))
         .collect();
     let mut beyond = 0;

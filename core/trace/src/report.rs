@@ -1,8 +1,11 @@
 //! A profile as plain data for other rooms: one JSON document, or folded stacks.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 use crate::clocks::Clock;
+use crate::hosts::Share;
 use crate::losses::Losses;
 use crate::profile::{Node, Profile};
 use crate::rank::{rank, seconds, Options, Paths, Rankings};
@@ -10,6 +13,7 @@ use crate::repeats::Times;
 use crate::replay::Savings;
 use crate::sampling::ONE;
 use crate::selection::AllLeftOut;
+use crate::span::TextId;
 use crate::statistics::Exemplar;
 use crate::timeline::Timeline;
 use crate::tree::NONE;
@@ -122,11 +126,19 @@ pub struct TreeNode {
     pub again: bool,
     /// How many of them come in one call above that has any; nothing at the top.
     pub times: Option<Times>,
+    /// "blocked" where the recorder says that most of these calls only waited, else "service".
+    pub kind: &'static str,
+    /// Where the trace has several hosts, each one's calls.
+    pub of: BTreeMap<String, OfHost>,
     /// Calls to look up in the trace.
     pub exemplars: Vec<ExemplarNote>,
     /// The calls below, the longest total first.
     pub children: Vec<TreeNode>,
 }
+
+/// One host's calls as they were recorded: how many, their self time (nanoseconds), bytes, sum of
+/// durations and standard deviation of durations (nanoseconds).
+pub type OfHost = (u64, u128, u128, u128, f64);
 
 /// A call to look up in the trace; its ids are hexadecimal, as in OTLP JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -180,11 +192,16 @@ fn removed(before: u64, after: u64) -> f64 {
 /// Nests the nodes without recursion: from the last to the first, each moves into its parent.
 fn nested(profile: &Profile) -> Vec<TreeNode> {
     let nodes = profile.nodes();
+    let mut by_host = told_by_host(profile);
     let mut below: Vec<Vec<(u64, TreeNode)>> = vec![Vec::new(); nodes.len()];
     let mut roots = Vec::new();
     for (index, node) in nodes.iter().enumerate().rev() {
         let children = in_order(std::mem::take(&mut below[index]));
-        let written = (profile.order_key(node), tree_node(profile, node, children));
+        let of = std::mem::take(&mut by_host[index]);
+        let written = (
+            profile.order_key(node),
+            tree_node(profile, node, of, children),
+        );
         if node.parent == NONE {
             roots.push(written);
         } else {
@@ -192,6 +209,29 @@ fn nested(profile: &Profile) -> Vec<TreeNode> {
         }
     }
     in_order(roots)
+}
+
+/// Each node's calls by the names of the hosts; nothing where all calls are of one host.
+fn told_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
+    let by_host = profile.by_host();
+    let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();
+    if hosts.len() < 2 {
+        return vec![BTreeMap::new(); by_host.len()];
+    }
+    let told = |(host, share): (&TextId, &Share)| {
+        let Share {
+            count,
+            self_ns,
+            bytes,
+            total_ns,
+            ..
+        } = *share;
+        let of = (count, self_ns, bytes, total_ns, share.deviation_ns());
+        (count > 0).then(|| (profile.host(*host).to_owned(), of))
+    };
+    let each = by_host.iter();
+    each.map(|place| place.iter().filter_map(told).collect())
+        .collect()
 }
 
 fn in_order(mut siblings: Vec<(u64, TreeNode)>) -> Vec<TreeNode> {
@@ -202,7 +242,12 @@ fn in_order(mut siblings: Vec<(u64, TreeNode)>) -> Vec<TreeNode> {
     siblings.into_iter().map(|(_, node)| node).collect()
 }
 
-fn tree_node(profile: &Profile, node: &Node, children: Vec<TreeNode>) -> TreeNode {
+fn tree_node(
+    profile: &Profile,
+    node: &Node,
+    of: BTreeMap<String, OfHost>,
+    children: Vec<TreeNode>,
+) -> TreeNode {
     let statistics = &node.statistics;
     let of_kind = |kind, calls: &[Exemplar]| -> Vec<ExemplarNote> {
         calls
@@ -230,6 +275,12 @@ fn tree_node(profile: &Profile, node: &Node, children: Vec<TreeNode>) -> TreeNod
         self_ns: all.self_ns,
         again: node.again,
         times: node.repeats.told(),
+        kind: if statistics.mostly_waits() {
+            "blocked"
+        } else {
+            "service"
+        },
+        of,
         exemplars,
         children,
     }

@@ -3,6 +3,7 @@
 use dfslab_stats::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::hosts::Share;
 use crate::sampling::ONE;
 use crate::shape::mix;
 use crate::span::Span;
@@ -17,6 +18,11 @@ const EXACT_MAX: usize = 24;
 /// Quantiles know no longer durations than this (three days): the histogram also sums squares,
 /// which forged times would overflow. Sums and extremes are exact for every duration.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
+
+/// A duration as quantiles and squares know it.
+pub fn cut_ns(duration_ns: u64) -> u64 {
+    duration_ns.min(QUANTILE_NS_MAX)
+}
 
 /// One call that stands for those merged with it, and can be looked up in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -75,6 +81,8 @@ pub struct Statistics {
     pub count: u64,
     /// Calls that reported an error.
     pub errors: u64,
+    /// Calls that only waited, as the recorder says.
+    pub waits: u64,
     /// Bytes moved by all calls.
     pub bytes: u128,
     /// Sum of durations, nanoseconds, exact.
@@ -135,6 +143,7 @@ impl Default for Statistics {
         Self {
             count: 0,
             errors: 0,
+            waits: 0,
             bytes: 0,
             total_ns: 0,
             self_ns: 0,
@@ -157,12 +166,13 @@ impl Statistics {
         let duration_ns = span.duration_ns();
         self.count += 1;
         self.errors += u64::from(span.status_error);
+        self.waits += u64::from(span.wait);
         self.bytes += u128::from(span.bytes);
         self.total_ns += u128::from(duration_ns);
         self.self_ns += u128::from(self_ns);
         self.min_ns = self.min_ns.min(duration_ns);
         self.max_ns = self.max_ns.max(duration_ns);
-        let cut_ns = duration_ns.min(QUANTILE_NS_MAX);
+        let cut_ns = cut_ns(duration_ns);
         self.cut_ns += u128::from(cut_ns);
         self.squares_ns2 += u128::from(cut_ns) * u128::from(cut_ns);
         self.durations.record(cut_ns);
@@ -211,6 +221,7 @@ impl Statistics {
     pub fn merge(&mut self, other: &Statistics) {
         self.count += other.count;
         self.errors += other.errors;
+        self.waits += other.waits;
         self.bytes += other.bytes;
         self.total_ns += other.total_ns;
         self.self_ns += other.self_ns;
@@ -224,6 +235,22 @@ impl Statistics {
         }
         for &exemplar in other.slowest.iter().chain(&other.sampled) {
             self.remember(exemplar, lot_of_trace(exemplar.trace_id));
+        }
+    }
+
+    /// Whether most calls only waited, as the recorder says.
+    pub fn mostly_waits(&self) -> bool {
+        self.waits * 2 > self.count
+    }
+
+    /// What all calls recorded here are, as the calls of one host are told.
+    pub fn share(&self) -> Share {
+        Share {
+            count: self.count,
+            bytes: self.bytes,
+            total_ns: self.total_ns,
+            self_ns: self.self_ns,
+            squares_ns2: self.squares_ns2,
         }
     }
 

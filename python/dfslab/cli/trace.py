@@ -11,6 +11,7 @@ import typer
 from dfslab.cli.shared import (
     AsJson,
     Sets,
+    live,
     of,
     read_scenario,
     tell,
@@ -63,8 +64,8 @@ OnNodes = Annotated[
 
 Cohorts = Annotated[
     str,
-    typer.Option("--cohorts", metavar="hosts|slow", help="Compare each process with the others "
-                 "of its role, or the slowest traces with the rest."),
+    typer.Option("--cohorts", metavar="hosts|slow", help="Compare each host (of JVMs: process) "
+                 "with the others, or the slowest traces with the rest."),
 ]  # fmt: skip
 
 Model = Annotated[
@@ -165,10 +166,10 @@ def trace_top(
     """Where the time goes while it goes: the calls of a receiver or of running JVMs, live."""
     every_s = time_s("--interval", interval)
     if once or as_json:
-        profile = traces.look(folder)
+        profile = live.once(folder)
         tell(as_json, profile, *terminal.ranking_tables(profile))
         return
-    traces.watch(folder, every_s)
+    live.watch(folder, every_s)
 
 
 @trace_app.command("report")

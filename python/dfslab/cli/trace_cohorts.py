@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +18,34 @@ from dfslab.studies import cohort
 
 KINDS = ("hosts", "slow")
 NUMBER = re.compile(r"-[0-9]+(?=:)")
+PROCESSES = "needs two traced processes of one role"
+HOSTS = "needs spans of two hosts (resource attribute host.name)"
+Pair = tuple[str, cohort.Steps, cohort.Steps]
 
 
-def compared(files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading) -> dict[str, Any]:
-    """The steps that differ between the cohorts of a trace, as `cohort.compare_all` tells them."""
+def compared(
+    found: Mapping[str, Any], files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
+) -> dict[str, Any]:
+    """The steps that differ between the cohorts of a trace, as `cohort.compare_all` tells them.
+
+    `found` is the profile that was read of the files so.
+    """
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
     if kind == "slow":
         whole = list(whole_calls.beside(files)) if of_jvms else list(files)
         return cohort.compare_all([_slow(whole, Reading() if of_jvms else reading)],
                                   ("fast", "slow"))  # fmt: skip
-    if not of_jvms:
-        allowed = "is for JVMs' profiles; of spans, --keep host=NAME shows one host"
-        raise InputError("--cohorts", kind, allowed)
-    pairs = _hosts([callprofile.read(path) for path in files])
+    if of_jvms:
+        pairs, allowed = _hosts([callprofile.read(path) for path in files]), PROCESSES
+    else:
+        pairs, allowed = cohort.hosts_beside(found["roots"]), HOSTS
     if not pairs:
-        raise InputError("--cohorts", kind, "needs two traced processes of one role")
+        raise InputError("--cohorts", kind, allowed)
     return cohort.compare_all(pairs, ("the others", "this one"))
 
 
-def _hosts(
-    files: Sequence[callprofile.File],
-) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+def _hosts(files: Sequence[callprofile.File]) -> list[Pair]:
     """(process, the others of its role, itself), with the roles in paths and not the processes."""
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
     for file in map(_by_role, files):
@@ -52,9 +58,9 @@ def _hosts(
     return pairs
 
 
-def _profile(files: Sequence[callprofile.File]) -> dict[str, Any]:
+def _profile(files: Sequence[callprofile.File]) -> cohort.Steps:
     named = [(file.instance, file) for file in files]
-    return callprofile.summary(named, callprofile.merge(named))
+    return cohort.steps(callprofile.summary(named, callprofile.merge(named))["roots"])
 
 
 def _by_role(file: callprofile.File) -> callprofile.File:
@@ -64,7 +70,7 @@ def _by_role(file: callprofile.File) -> callprofile.File:
     return file.model_copy(update={"service": role, "nodes": rows})
 
 
-def _slow(files: Sequence[Path], reading: Reading) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def _slow(files: Sequence[Path], reading: Reading) -> Pair:
     """Whole traces by lot, the slowest of each kind beside the rest."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
@@ -78,5 +84,5 @@ def _slow(files: Sequence[Path], reading: Reading) -> tuple[str, dict[str, Any],
         for name, part in zip(("slow", "fast"), parts, strict=True):
             path = Path(folder) / f"{name}.json"
             path.write_text(json.dumps(part), encoding="utf-8")
-            profiles.append(tracing.profile([path]))
+            profiles.append(cohort.steps(tracing.profile([path])["roots"]))
     return "", profiles[1], profiles[0]

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-from rich.console import Group
-from rich.live import Live
 
 from dfslab import discover
 from dfslab.cli import trace_cohorts
@@ -24,7 +20,7 @@ from dfslab.instruments import trace as tracing
 from dfslab.instruments.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
-from dfslab.report import terminal, trace_export
+from dfslab.report import trace_export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -140,7 +136,7 @@ def with_cohorts(
     """A profile with how the cohorts of its own files differ."""
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
-    return {**found, "compared": trace_cohorts.compared(here, of_jvms, kind, reading)}
+    return {**found, "compared": trace_cohorts.compared(found, here, of_jvms, kind, reading)}
 
 
 def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
@@ -247,38 +243,6 @@ def receive(
     if not found["spans"]:
         raise RunFailed(f"{folder}: no span came; refused: {found['received']['refused']}")
     return found
-
-
-def look(folder: Path) -> dict[str, Any]:
-    """The profile as it is now, of a receiver or of traced JVMs."""
-    path = folder / RECEIVED
-    if not path.is_file():
-        return profile([folder])
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError("trace top", str(path), f"is no JSON: {error}") from error
-    if not isinstance(found, dict) or not {"ranking", "spans", "received"} <= set(found):
-        raise InputError("trace top", str(path), "is no profile of a receiver")
-    return found
-
-
-def watch(folder: Path, interval_s: float) -> None:
-    """Show the profile again and again, until the receiver has ended or Ctrl-C."""
-    found = look(folder)
-    with Live(_view(found), console=terminal.console(False), transient=True) as live:
-        try:
-            while not found.get("ended"):
-                time.sleep(interval_s)
-                found = look(folder)
-                live.update(_view(found))
-        except KeyboardInterrupt:
-            pass  # The usual end of watching.
-    terminal.console(False).print(_view(found))
-
-
-def _view(found: dict[str, Any]) -> Group:
-    return Group(*terminal.ranking_tables(found))
 
 
 def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:

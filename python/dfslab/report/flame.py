@@ -1,4 +1,4 @@
-"""Call trees as nested bars that the page draws: by time, work, waits, bytes or calls."""
+"""Call trees as nested bars that the page draws: by time, self time, waits, bytes or calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 from markupsafe import Markup
 
 MOST_NODES = 20_000
-MEASURES = {"time": "time", "work": "work", "wait": "waits", "bytes": "bytes", "calls": "calls"}
+MEASURES = {
+    "time": "time", "self": "self time, callers below", "work": "work", "wait": "waits",
+    "bytes": "bytes", "calls": "calls",
+}  # fmt: skip
 AGAIN = " (failed, made again)"
 NOTE = (
-    "Width is the chosen measure, a step above the steps inside it; a click looks closer. "
-    "Blue works, amber waits."
+    "Width is the chosen measure, a step above the steps inside it; by self time each step stands "
+    "once, above those who called it. A click looks closer. Blue works, amber waits."
 )
 
 

@@ -85,6 +85,12 @@ def short_path(path: str, most: int = MOST_PATH) -> str:
     return _joined(steps, kept)
 
 
+def path_end(path: str, most: int) -> str:
+    """A path in no more than so many characters: its end says most."""
+    short = short_path(path, most)
+    return short if len(short) <= most else f"…{short[1 - most :]}"
+
+
 def _joined(steps: Sequence[str], kept: Sequence[bool]) -> str:
     shown: list[str] = []
     for step, told in zip(steps, kept, strict=True):

@@ -80,7 +80,9 @@ def text(value: float, unit: str, digits: int = 4) -> str:
         return f"{value:.{digits}g} {unit}".strip() if unit != "1" else f"{value:.{digits}g}"
     for name, size in _STEPS[unit]:
         if abs(value) >= size or size == _STEPS[unit][-1][1]:
-            return f"{value / size:.{digits}g} {name}"
+            shown = f"{value / size:.{digits}g}"
+            # Nobody reads 1.23e+03.
+            return f"{value / size:,.0f} {name}" if "e+" in shown else f"{shown} {name}"
     raise AssertionError("the last step always fits")
 
 

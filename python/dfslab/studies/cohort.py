@@ -1,15 +1,16 @@
 """Two cohorts of traces compared step by step: before and after, slow and fast, host and host.
 
 Each step's mean duration is tested by Welch's t, at every place where it is called and, where a
-process has several such places, at all of them together. The p values of all tests are corrected by
-Holm's method: hundreds of comparisons give a false alarm in one report of twenty at most. Calls are
-taken as independent, so slow drifts within a cohort still look like changes.
+process (or, in spans, anybody) has several such places, at all of them together. The p values of
+all tests are corrected by Holm's method: hundreds of comparisons give a false alarm in one report
+of twenty at most. Calls are taken as independent, so slow drifts within a cohort still look like
+changes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,7 @@ LEAST_CALLS = 5
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
+ANYWHERE = "anywhere"
 
 
 @dataclass
@@ -32,6 +34,20 @@ class Sums:
     squares: float = 0.0
     self_s: float = 0.0
     paths: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, count: int, total_s: float, sd_s: float, self_s: float) -> Sums:
+        """Calls of which these are known."""
+        squares = count * sd_s**2 + total_s**2 / count
+        return cls(count, total_s, squares, self_s)
+
+    def add(self, other: Sums) -> None:
+        """Adds another's."""
+        self.count += other.count
+        self.total_s += other.total_s
+        self.squares += other.squares
+        self.self_s += other.self_s
+        self.paths |= other.paths
 
     @property
     def mean_s(self) -> float:
@@ -45,34 +61,57 @@ class Sums:
         return math.sqrt(variance * self.count / max(1, self.count - 1))
 
 
+Steps = Mapping[str, Sums]
+
+
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """The steps that changed, by what their own time did; changes of all, for colouring."""
-    return compare_all([("", before, after)])
+    return compare_all([("", steps(before["roots"]), steps(after["roots"]))])
 
 
 def compare_all(
-    pairs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]],
-    sides: tuple[str, str] = BEFORE_AND_NOW,
+    pairs: Sequence[tuple[str, Steps, Steps]], sides: tuple[str, str] = BEFORE_AND_NOW
 ) -> dict[str, Any]:
-    """The same of several pairs (its name, one side, the other), corrected together; colours and
-    steps of one side only are those of the last pair."""
+    """The same of several pairs (its name, one side, the other), corrected together.
+
+    Of several pairs a step has the colour of what is sure and most; what one side alone has is
+    told of one pair only, since among several everybody lacks something.
+    """
     rows: list[dict[str, Any]] = []
-    changes: dict[str, float] = {}
-    old: dict[str, Sums] = {}
-    new: dict[str, Sums] = {}
-    for name, before, after in pairs:
-        old, new = _steps(before["roots"]), _steps(after["roots"])
-        changes = {path: new[path].mean_s / old[path].mean_s - 1
-                   for path in sorted(set(old) & set(new)) if old[path].mean_s > 0}  # fmt: skip
+    for name, old, new in pairs:
         rows += _rows(name, old, new) + _rows(name, _by_process(old), _by_process(new))
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p_corrected"] = p
-    rows.sort(key=lambda row: (-abs(row["own_change_s"]), row["path"]))
+    rows.sort(key=lambda row: (-abs(row["own_change_s"]), row["path"], row["cohort"]))
+    sure = [row for row in rows if row["p_corrected"] < LEVEL]
+    old, new = pairs[0][1:] if len(pairs) == 1 else ({}, {})
+    changes = {path: new[path].mean_s / old[path].mean_s - 1
+               for path in sorted(set(old) & set(new)) if old[path].mean_s > 0}  # fmt: skip
+    for row in sure if len(pairs) > 1 else ():
+        changes[row["path"]] = max(changes.get(row["path"], 0.0), row["change"], key=abs)
     return {
-        "level": LEVEL, "sides": list(sides), "tests": len(rows), "changes": changes,
-        "rows": [row for row in rows if row["p_corrected"] < LEVEL],
+        "level": LEVEL, "sides": list(sides), "tests": len(rows), "several": len(pairs) > 1,
+        "changes": changes, "rows": sure,
         "only_before": sorted(set(old) - set(new)), "only_now": sorted(set(new) - set(old)),
     }  # fmt: skip
+
+
+def hosts_beside(roots: Sequence[Mapping[str, Any]]) -> list[tuple[str, Steps, Steps]]:
+    """Of spans: (host, all others, itself), where a host shares a step with another."""
+    of: dict[str, dict[str, Sums]] = {}
+    for path, node in _walk(roots):
+        for host, (count, self_ns, _, total_ns, sd_ns) in node.get("of", {}).items():
+            own = Sums.of(count, total_ns / 1e9, sd_ns / 1e9, self_ns / 1e9)
+            own.paths.add(path)
+            of.setdefault(host, {}).setdefault(path, Sums()).add(own)
+    found: list[tuple[str, Steps, Steps]] = []
+    for host, own_steps in sorted(of.items()):
+        others: dict[str, Sums] = {}
+        for other in (places for name, places in of.items() if name != host):
+            for path, sums in other.items():
+                others.setdefault(path, Sums()).add(sums)
+        found.append((host, others, own_steps))
+    return found
 
 
 def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -126,40 +165,37 @@ def holm(values: list[float]) -> list[float]:
     return corrected
 
 
-def _steps(roots: Sequence[Mapping[str, Any]]) -> dict[str, Sums]:
+def steps(roots: Sequence[Mapping[str, Any]]) -> Steps:
     """Each path's calls; shapes of one path are put together."""
     found: dict[str, Sums] = {}
-    open_nodes = [(node, node["name"]) for node in roots]
-    while open_nodes:
-        node, path = open_nodes.pop()
-        count, total_s, sd_s = node["count"], node["total_s"], node.get("sd_s", 0.0)
+    for path, node in _walk(roots):
+        count, sd_s = node["count"], node.get("sd_s", 0.0)
         # Of a server's own counts nobody knows the spread, so they cannot be tested.
         if count and sd_s is not None:
             sums = found.setdefault(path, Sums(paths={path}))
-            sums.count += count
-            sums.total_s += total_s
-            sums.squares += count * (sd_s**2 + (total_s / count) ** 2)
-            sums.self_s += node["self_s"]
-        open_nodes += [(child, f"{path}/{child['name']}") for child in node["children"]]
+            sums.add(Sums.of(count, node["total_s"], sd_s, node["self_s"]))
     return found
 
 
-def _by_process(steps: Mapping[str, Sums]) -> dict[str, Sums]:
-    """The same by process and step, wherever it was called."""
+def _walk(roots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    open_nodes = [(node["name"], node) for node in roots]
+    while open_nodes:
+        path, node = open_nodes.pop()
+        yield path, node
+        open_nodes += [(f"{path}/{child['name']}", child) for child in node["children"]]
+
+
+def _by_process(places: Steps) -> Steps:
+    """The same by process and step, wherever it was called; spans tell no process."""
     found: dict[str, Sums] = {}
-    for path, one in steps.items():
+    for path, one in places.items():
         process = path.rpartition(":")[0].rpartition("/")[2]
-        if not process:
-            continue
         step = path.rpartition("/")[2].rpartition(":")[2]
-        sums = found.setdefault(f"{process}: {step}", Sums())
-        for name in ("count", "total_s", "squares", "self_s"):
-            setattr(sums, name, getattr(sums, name) + getattr(one, name))
-        sums.paths.add(path)
+        found.setdefault(f"{process or ANYWHERE}: {step}", Sums()).add(one)
     return found
 
 
-def _rows(cohort: str, old: Mapping[str, Sums], new: Mapping[str, Sums]) -> list[dict[str, Any]]:
+def _rows(cohort: str, old: Steps, new: Steps) -> list[dict[str, Any]]:
     """The steps of both sides that were called often enough; one place is not told twice."""
     found = []
     for path in sorted(set(old) & set(new)):

@@ -21,6 +21,10 @@ _SECONDS = ("min_s", "max_s", "p50_s", "p99_s", "sd_s")
 _REPEATS = ("least", "p50", "most")
 _WIDE = pa.decimal128(38, 0)
 _CALL = [("trace", pa.string()), ("node", pa.int64()), ("parent", pa.int64())]
+_SHARES = ("work_s", "waited_s", "utilisation", "summed_share", "last_finisher_share")
+_BOUNDS = ("saving", "least", "most", "low", "high", "utilisation")
+_RANKS = ("by_sum", "by_last_finisher")
+_WHOLE = ("depth", "name", "place", "about", "start_s", "duration_s", "wait", "error")
 SCHEMAS = {
     "calls": pa.schema([
         *_CALL, ("path", pa.string()), ("name", pa.string()), ("kind", pa.string()),
@@ -36,7 +40,26 @@ SCHEMAS = {
     "savings": pa.schema([
         ("trace", pa.string()), ("step", pa.string()), ("factor", pa.float64()),
         ("saving", pa.float64()), ("low", pa.float64()), ("high", pa.float64()),
-        ("verdict", pa.string()),
+        ("verdict", pa.string()), *((name, pa.float64()) for name in _SHARES),
+    ]),
+    "parts": pa.schema([
+        ("trace", pa.string()), ("part", pa.string()), ("factor", pa.float64()),
+        *((name, pa.float64()) for name in _BOUNDS), ("verdict", pa.string()),
+        *((name, pa.float64()) for name in _RANKS),
+    ]),
+    "hosts": pa.schema([
+        ("trace", pa.string()), ("node", pa.int64()), ("host", pa.string()),
+        ("count", pa.int64()), ("bytes", _WIDE), ("self_ns", _WIDE),
+    ]),
+    "clocks": pa.schema([
+        ("trace", pa.string()), ("host", pa.string()), ("ahead_ns", pa.int64()),
+        ("residual_ns", pa.int64()), ("calls", pa.int64()), ("against", pa.int64()),
+    ]),
+    "timelines": pa.schema([
+        ("trace", pa.string()), ("whole", pa.int64()), ("call", pa.int64()),
+        ("depth", pa.int64()), ("name", pa.string()), ("place", pa.string()),
+        ("about", pa.string()), ("start_s", pa.float64()), ("duration_s", pa.float64()),
+        ("wait", pa.bool_()), ("error", pa.bool_()),
     ]),
     "losses": pa.schema([("trace", pa.string()), ("kind", pa.string()), ("count", pa.int64())]),
     "left_out": pa.schema([
@@ -67,6 +90,7 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
     """The rows of every table."""
     calls: list[dict[str, Any]] = []
     exemplars: list[dict[str, Any]] = []
+    hosts: list[dict[str, Any]] = []
     for number, parent, path, node in _walk(profile):
         told = {key: node.get(key) for key in ("kind", "count", "errors", "bytes", *_TIMES)}
         seconds = {key: node.get(key) for key in _SECONDS}
@@ -80,19 +104,40 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
                       "name": node["name"], "depth": len(path), **told, **seconds})  # fmt: skip
         exemplars += [{"trace": label, "node": number, **one}
                       for one in node.get("exemplars", ()) if "trace_id" in one]  # fmt: skip
+        hosts += [{"trace": label, "node": number, "host": host,
+                   **dict(zip(("count", "self_ns", "bytes"), of, strict=False))}
+                  for host, of in node.get("of", {}).items()]  # fmt: skip
     savings = profile.get("savings") or {"steps": ()}
     losses = profile.get("losses") or {}
+    gained = ("step", "saving", "low", "high", "verdict", *_SHARES)
     return {
         "calls": calls,
         "exemplars": exemplars,
+        "hosts": hosts,
         "savings": [{"trace": label, "factor": savings["factor"],
-                     **{key: step.get(key) for key in ("step", "saving", "low", "high", "verdict")}}
-                    for step in savings["steps"]],
+                     **{key: step.get(key) for key in gained}} for step in savings["steps"]],
+        "parts": _parts(profile.get("parts") or {"parts": ()}, label),
+        "clocks": [{"trace": label, **clock} for clock in profile.get("clocks") or ()],
+        "timelines": [{"trace": label, "whole": number, "call": place,
+                       **{key: call.get(key) for key in _WHOLE}}
+                      for number, whole in enumerate(profile.get("timelines") or ())
+                      for place, call in enumerate(whole["calls"])],
         "losses": [{"trace": label, "kind": kind, "count": count}
                    for kind, count in losses.items() if isinstance(count, int) and count],
         "left_out": [{"trace": label, "rule": rule, **told}
                      for rule, told in (profile.get("left_out") or {}).items()],
     }  # fmt: skip
+
+
+def _parts(found: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
+    """Processors, disks and links, beside what other rankings say of them."""
+    ranks = {key: {row["part"]: row["share"] for row in found.get(key, ())} for key in _RANKS}
+    return [
+        {"trace": label, "factor": found["factor"], "part": row["part"],
+         "verdict": row["verdict"], **{key: row.get(key) for key in _BOUNDS},
+         **{key: shares.get(row["part"], 0.0) for key, shares in ranks.items()}}
+        for row in found["parts"]
+    ]  # fmt: skip
 
 
 def _walk(

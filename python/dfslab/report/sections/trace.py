@@ -55,8 +55,11 @@ LOOPED = (
     "Trees that differ only in how often a step is repeated are merged; these are the counts of "
     "the repetitions, by the calls that make them."
 )
+CHANGED = "What differs"
+SURE = ", where that is sure"
 DIFFER = (
-    "Red steps are slower {now} than {before}, blue ones faster, call for call. The table has what "
+    "Red steps take longer in “{now}” than in “{before}”, blue ones less, call for call{sure}. The "
+    "table has what "
     "survives Holm's correction for {tests} comparisons at 5 %, first what its own time makes most "
     "of; a step that one process makes at several places is there by process as well."
 )
@@ -75,7 +78,7 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
     parts = [Markup("<p>{}</p>").format(_compression(profile)), _gains(profile.get("savings")),
              _parts(profile.get("parts")), _modelled(profile.get("modelled") or ())]  # fmt: skip
     if compared:
-        parts += [Markup("<h3>What changed</h3>"), _differ(compared),
+        parts += [Markup("<h3>{}</h3>").format(CHANGED), _differ(compared),
                   flame(profile["roots"], "changed call trees", compared["changes"]),
                   _changes(compared)]  # fmt: skip
     parts += [Markup("<h3>Call trees</h3>"), note(NOTE),
@@ -149,7 +152,8 @@ def _gains(savings: Mapping[str, Any] | None) -> Markup:
     rows = []
     for step in savings["steps"][:MOST_ROWS]:
         row = [path_cell(step["step"]), share(step["saving"]), _range(step, "low", "high"),
-               step["verdict"], seconds(step["work_s"]), seconds(step["waited_s"])]  # fmt: skip
+               step["verdict"], *(seconds(step[key]) if step[key] else ""
+                                  for key in ("work_s", "waited_s"))]  # fmt: skip
         row += [percent(step["utilisation"])] if finishers else []
         row += [percent(step["summed_share"])]
         rows.append(row + ([percent(step["last_finisher_share"])] if finishers else []))
@@ -207,7 +211,8 @@ def _range(row: Mapping[str, Any], low: str, high: str) -> str:
 
 def _differ(compared: Mapping[str, Any]) -> Markup:
     before, now = compared["sides"]
-    return note(DIFFER.format(tests=compared["tests"], before=before, now=now))
+    sure = SURE if compared.get("several") else ""
+    return note(DIFFER.format(tests=compared["tests"], before=before, now=now, sure=sure))
 
 
 def _changes(compared: Mapping[str, Any]) -> Markup:
@@ -245,7 +250,9 @@ def _sampled(profile: Mapping[str, Any]) -> Markup:
 
 def _compression(profile: Mapping[str, Any]) -> Markup:
     """How many spans and trees there were, what is left of them, what was lost on the way."""
-    told = "{:,} spans in {:,} call trees, merged into <strong>{}</strong>"
+    # Of traced JVMs every call is counted, and none makes a span.
+    calls = "calls" if profile.get("processes") else "spans"
+    told = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
     if profile.get("counted"):
         told = ("{:,} calls as servers counted them, {:,} of them outermost, in "
                 "<strong>{}</strong>; of sums no single call and no quantile is known")  # fmt: skip
@@ -256,7 +263,8 @@ def _compression(profile: Mapping[str, Any]) -> Markup:
     after = (profile.get("reduction") or {}).get("spans_after")
     if after and profile["spans"]:
         removed = 1 - after / profile["spans"]
-        text += Markup(" of {:,} steps: {:.2%} of the spans say nothing new").format(after, removed)
+        text += Markup(" of {:,} steps: {:.2%} of the {} say nothing new").format(
+            after, removed, calls)  # fmt: skip
     lost = [
         f"{count:,} {kind.replace('_', ' ')}"
         for kind, count in (profile.get("losses") or {}).items()

@@ -7,11 +7,8 @@ for (const source of document.querySelectorAll("script.flame")) {
   const rows = place.querySelector(".rows");
   const say = place.querySelector("output");
   const ROW = 21, LEAST = 0.0012;
-  const children = told.nodes.map(() => []);
-  told.nodes.forEach((node, at) => { if (node.above >= 0) children[node.above].push(at); });
-  const tops = told.nodes.map((_, at) => at).filter((at) => told.nodes[at].above < 0);
   const waits = new Set(["queue", "lock", "blocked", "send", "receive", "sleep"]);
-  let focus = -1;
+  let focus = -1, turned = false;
 
   const sums = (node) => {
     const only = facet.value;
@@ -27,6 +24,37 @@ for (const source of document.querySelectorAll("script.flame")) {
       case "calls": return node.kind === "detail" ? 0 : count;
       default: return time;
     }
+  };
+  // As recorded: steps inside the step that called them.
+  const nested = () => told.nodes.map((node) => ({
+    name: node.name, kind: node.kind, above: node.above, change: node.change,
+    own: own(node), calls: sums(node)[0]}));
+  // On its head: each step of a process once by its self time, and below it those who called it.
+  const by_self = () => {
+    const found = [], places = new Map();
+    const processes = [];
+    told.nodes.forEach((node, at) => {
+      const first = node.name.indexOf(":");
+      processes[at] = first > 0 ? node.name.slice(0, first) : (processes[node.above] ?? "");
+    });
+    told.nodes.forEach((node, start) => {
+      const time = own(node), calls = sums(node)[0];
+      let above = -1;
+      for (let at = start; time > 0 && at >= 0; at = told.nodes[at].above) {
+        const {name, kind} = told.nodes[at];
+        const within = above < 0 && processes[at] !== "" && !name.includes(":");
+        const shown = within ? `${processes[at]}:${name}` : name;
+        const key = `${above} ${kind} ${shown}`;
+        if (!places.has(key)) {
+          places.set(key, found.length);
+          found.push({name: shown, kind, above, own: 0, calls: 0});
+        }
+        above = places.get(key);
+        found[above].calls += calls;
+        if (told.nodes[at].above < 0) found[above].own += time;
+      }
+    });
+    return found;
   };
   const told_as = (value) => {
     if (by.value === "calls") return value.toLocaleString("en");
@@ -49,54 +77,62 @@ for (const source of document.querySelectorAll("script.flame")) {
   };
 
   const draw = () => {
-    const value = new Array(told.nodes.length).fill(0);
-    for (let at = told.nodes.length - 1; at >= 0; at -= 1) {
-      value[at] += own(told.nodes[at]);
-      if (told.nodes[at].above >= 0) value[told.nodes[at].above] += value[at];
+    if (turned !== (by.value === "self")) [turned, focus] = [!turned, -1];
+    const nodes = turned ? by_self() : nested();
+    const children = nodes.map(() => []);
+    nodes.forEach((node, at) => { if (node.above >= 0) children[node.above].push(at); });
+    const value = nodes.map((node) => node.own);
+    for (let at = nodes.length - 1; at >= 0; at -= 1) {
+      if (nodes[at].above >= 0) value[nodes[at].above] += value[at];
     }
+    const tops = nodes.map((_, at) => at).filter((at) => nodes[at].above < 0);
     const all = tops.reduce((sum, at) => sum + value[at], 0);
     const asked = word.value.trim().toLowerCase();
     rows.replaceChildren();
     let deepest = 0, hidden = 0, found = 0;
-    const bar = (at, left, width, depth, name, title) => {
+    const bar = (at, left, width, depth, title) => {
       const box = document.createElement("button");
       box.type = "button";
       box.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${depth * ROW}px`;
-      box.textContent = name;
+      box.style.background = colour(nodes[at]);
+      box.textContent = nodes[at].name;
       box.title = title;
       box.addEventListener("click", () => { focus = at; draw(); });
       rows.append(box);
       deepest = Math.max(deepest, depth);
       return box;
     };
+    const title = (at) => {
+      const {name, kind, change, calls} = nodes[at];
+      const itself = turned ? "" : `, ${told_as(nodes[at].own)} itself`;
+      const changed = change === undefined || !told.changed ? ""
+        : `\n${change >= 0 ? "+" : ""}${(change * 100).toFixed(1)} % a call`;
+      return `${name} (${kind})\n${told_as(value[at])}, `
+        + `${((100 * value[at]) / (all || 1)).toFixed(1)} % of all${itself}\n`
+        + `${calls.toLocaleString("en")} calls${changed}`;
+    };
+    // What matches counts once: turned, the callers below a match are of it.
     const lay = (list, left, width, depth, whole) => {
       let from = left;
       for (const at of [...list].sort((one, other) => value[other] - value[one])) {
-        const node = told.nodes[at];
+        const hit = asked !== "" && nodes[at].name.toLowerCase().includes(asked);
+        if (hit) found += turned ? (depth === 0 ? value[at] : 0) : nodes[at].own;
         const share = whole ? (width * value[at]) / whole : 0;
-        if (share < LEAST) { hidden += value[at] > 0 ? 1 : 0; continue; }
-        const hit = asked !== "" && node.name.toLowerCase().includes(asked);
-        const change = node.change === undefined || !told.changed ? ""
-          : `\n${node.change >= 0 ? "+" : ""}${(node.change * 100).toFixed(1)} % a call`;
-        const box = bar(at, from, share, depth, node.name,
-          `${node.name} (${node.kind})\n${told_as(value[at])}, `
-          + `${((100 * value[at]) / (all || 1)).toFixed(1)} % of all, ${told_as(own(node))} itself\n`
-          + `${sums(node)[0].toLocaleString("en")} calls${change}`);
-        box.style.background = colour(node);
-        box.classList.toggle("hit", hit);
-        box.classList.toggle("dim", asked !== "" && !hit);
-        if (hit) found += own(node);
-        lay(children[at], from, share, depth + 1, value[at]);
+        const shown = share >= LEAST;
+        hidden += value[at] > 0 && !shown && width > 0 ? 1 : 0;
+        if (shown) {
+          const box = bar(at, from, share, depth, title(at));
+          box.classList.toggle("hit", hit);
+          box.classList.toggle("dim", asked !== "" && !hit);
+        }
+        // Below what is too thin to show only matches are looked for.
+        if (shown || asked !== "") lay(children[at], from, shown ? share : 0, depth + 1, value[at]);
         from += share;
       }
     };
     const path = [];
-    for (let at = focus; at >= 0; at = told.nodes[at].above) path.unshift(at);
-    path.forEach((at, depth) => {
-      const box = bar(at, 0, 1, depth, told.nodes[at].name, told.nodes[at].name);
-      box.style.background = colour(told.nodes[at]);
-      box.classList.add("path");
-    });
+    for (let at = focus; at >= 0; at = nodes[at].above) path.unshift(at);
+    path.forEach((at, depth) => bar(at, 0, 1, depth, title(at)).classList.add("path"));
     if (focus < 0) lay(tops, 0, 1, 0, all);
     else lay(children[focus], 0, 1, path.length, value[focus] || 1);
     rows.style.height = `${(deepest + 1) * ROW + 4}px`;

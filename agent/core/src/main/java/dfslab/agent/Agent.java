@@ -13,7 +13,8 @@ import java.util.Map;
  * Starts with a JVM or joins a running one: {@code -javaagent:agent.jar=points=FILE,out=FOLDER}.
  *
  * <p>Further keys: service (what this process is), instance (which of them it is), interval_s
- * (between snapshots, 10 by default). Joining with "detach" takes every point out again.
+ * (between snapshots, 10 by default). Joining with "detach" takes every point out again; "pause"
+ * leaves them in place and records nothing until "resume".
  */
 public final class Agent {
   private static Agent running;
@@ -44,10 +45,11 @@ public final class Agent {
 
   /** Called in a host that runs already. */
   public static void agentmain(String arguments, Instrumentation instrumentation) {
-    if ("detach".equals(arguments)) {
-      detach();
-    } else {
-      start(arguments, instrumentation);
+    switch (arguments == null ? "" : arguments) {
+      case "detach" -> detach();
+      case "pause" -> record(false);
+      case "resume" -> record(true);
+      default -> start(arguments, instrumentation);
     }
   }
 
@@ -67,6 +69,14 @@ public final class Agent {
       // The host comes first: it runs untraced.
       Recorder.activate(false);
       Log.line("traces nothing: " + failure.getMessage());
+    }
+  }
+
+  private static synchronized void record(boolean on) {
+    if (running == null) {
+      Log.line("is not attached");
+    } else {
+      Recorder.activate(on);
     }
   }
 

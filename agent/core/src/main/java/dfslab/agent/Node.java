@@ -1,7 +1,9 @@
 package dfslab.agent;
 
 import java.lang.invoke.VarHandle;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A step at one place of one thread's call tree, with sums over its calls.
@@ -28,6 +30,10 @@ final class Node {
 
   private Exemplars exemplars;
   private Node recent;
+
+  /** The children that stand for causes: a server's thread meets thousands. */
+  private Map<Context, Node> causes;
+
   private Context own;
 
   Node(Step step, Node parent, Context context) {
@@ -54,17 +60,18 @@ final class Node {
 
   /** The child for a cause; null if there is none yet. */
   Node child(Context wanted) {
-    for (Node child = firstChild; child != null; child = child.sibling) {
-      if (child.context == wanted) {
-        return child;
-      }
-    }
-    return null;
+    return causes == null ? null : causes.get(wanted);
   }
 
   /** A new child, whole before a snapshot can see it. */
   Node add(Step childStep, Context childContext) {
     Node child = new Node(childStep, this, childContext);
+    if (childContext != null) {
+      if (causes == null) {
+        causes = new IdentityHashMap<>();
+      }
+      causes.put(childContext, child);
+    }
     child.sibling = firstChild;
     VarHandle.releaseFence();
     firstChild = child;

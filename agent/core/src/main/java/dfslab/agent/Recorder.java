@@ -20,12 +20,24 @@ public final class Recorder {
 
   private Recorder() {}
 
+  /** This thread's tree, for {@link #enter} and {@link #exit}; null while nothing is recorded. */
+  public static Object tree() {
+    return active ? TREE.get() : null;
+  }
+
   /** Starts a call of the step with this number, and with what is worth telling about it. */
-  public static int enter(int step, Object about) {
-    return active ? TREE.get().enter(steps[step], about) : NOTHING;
+  public static int enter(Object tree, int step, Object about) {
+    return tree == null ? NOTHING : ((ThreadTree) tree).enter(steps[step], about);
   }
 
   /** Ends a call that moved so many bytes; negative is none. */
+  public static void exit(Object tree, int entered, long moved, boolean failed) {
+    if (entered != NOTHING) {
+      ((ThreadTree) tree).exit(entered, moved, failed);
+    }
+  }
+
+  /** The same of a call whose tree was not kept: this thread's own. */
   public static void exit(int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
       TREE.get().exit(entered, moved, failed);

@@ -1,19 +1,24 @@
 package dfslab.agent;
 
-import java.util.Arrays;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** The calls of one thread's outermost call, kept until it ends: room for so many, made once. */
+/** The calls of one thread's outermost call, kept until it ends: room for so many, used again. */
 final class Spans {
   static final int LIMIT = 256;
   static final int ABOUT_LIMIT = 200;
-  private final Step[] steps = new Step[LIMIT];
-  private final Object[] abouts = new Object[LIMIT];
-  private final int[] parents = new int[LIMIT];
-  private final long[] startsNs = new long[LIMIT];
-  private final long[] endsNs = new long[LIMIT];
-  private final long[] bytes = new long[LIMIT];
-  private final boolean[] failures = new boolean[LIMIT];
+
+  /** A call as far as it is known; its end is zero until it comes. */
+  private static final class Call {
+    Step step;
+    Object about;
+    int parent;
+    long startNs;
+    long endNs;
+    long bytes;
+    boolean failed;
+  }
+
+  private final Call[] calls = new Call[LIMIT];
   private int count;
   private boolean beyond;
   private boolean failed;
@@ -21,7 +26,9 @@ final class Spans {
 
   /** Forgets the last outermost call. */
   void clear() {
-    Arrays.fill(abouts, 0, count, null);
+    for (int number = 0; number < count; number++) {
+      calls[number].about = null;
+    }
     count = 0;
     beyond = false;
     failed = false;
@@ -34,20 +41,25 @@ final class Spans {
       return -1;
     }
     int number = count++;
-    steps[number] = step;
-    parents[number] = parent;
-    abouts[number] = about;
-    startsNs[number] = startNs;
-    endsNs[number] = 0;
+    Call call = calls[number];
+    if (call == null) {
+      call = calls[number] = new Call();
+    }
+    call.step = step;
+    call.about = about;
+    call.parent = parent;
+    call.startNs = startNs;
+    call.endNs = 0;
     return number;
   }
 
   void end(int number, long endNs, long moved, boolean failure) {
     failed |= failure;
     if (number >= 0) {
-      endsNs[number] = endNs;
-      bytes[number] = Math.max(0, moved);
-      failures[number] = failure;
+      Call call = calls[number];
+      call.endNs = endNs;
+      call.bytes = Math.max(0, moved);
+      call.failed = failure;
     }
   }
 
@@ -63,11 +75,12 @@ final class Spans {
     ThreadLocalRandom ids = ThreadLocalRandom.current();
     Exemplar.Span[] spans = new Exemplar.Span[count];
     for (int number = 0; number < count; number++) {
-      long endNs = endsNs[number] == 0 ? startsNs[number] : endsNs[number];
+      Call call = calls[number];
+      boolean ended = call.endNs != 0;
       spans[number] =
           new Exemplar.Span(
-              steps[number], parents[number], startsNs[number], endNs, bytes[number],
-              failures[number], text(abouts[number]));
+              call.step, call.parent, call.startNs, ended ? call.endNs : call.startNs,
+              ended ? call.bytes : 0, ended && call.failed, text(call.about));
     }
     long high = ids.nextLong();
     long low = ids.nextLong() | 1;

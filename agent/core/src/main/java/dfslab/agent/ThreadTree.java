@@ -1,5 +1,6 @@
 package dfslab.agent;
 
+import java.lang.invoke.VarHandle;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -24,17 +25,22 @@ final class ThreadTree {
   /** Calls recorded away from their place because there was no room for more nodes. */
   long merged;
 
+  /** A call that has not ended: what it needs lies together, since a server's caches are cold. */
+  private static final class Frame {
+    Node node;
+    long startNs;
+    long belowNs;
+    int span;
+
+    /** The timed calls around it, and the innermost one's span. */
+    int timedBefore;
+
+    int spanBefore;
+  }
+
   int depth;
-  private final Node[] nodes = new Node[DEPTH_LIMIT];
-  private final long[] startNs = new long[DEPTH_LIMIT];
-  private final long[] belowNs = new long[DEPTH_LIMIT];
-  private final int[] spanNumbers = new int[DEPTH_LIMIT];
+  private final Frame[] frames = new Frame[DEPTH_LIMIT];
   private final Spans spans = new Spans();
-
-  /** The timed calls around each frame, and the innermost one's span. */
-  private final int[] timedBefore = new int[DEPTH_LIMIT];
-
-  private final int[] spanBefore = new int[DEPTH_LIMIT];
   private int timed;
   private int lastSpan = -1;
   private Node current = root;
@@ -70,16 +76,13 @@ final class ThreadTree {
     if (node == null) {
       node = place(step);
     }
-    nodes[at] = node;
-    belowNs[at] = 0;
-    current = node;
-    suspend(at);
+    Frame frame = open(at, node);
     if (timed++ == 0) {
       spans.clear();
     }
     long nowNs = System.nanoTime();
-    startNs[at] = nowNs;
-    lastSpan = spanNumbers[at] = spans.begin(step, lastSpan, about, nowNs);
+    frame.startNs = nowNs;
+    lastSpan = frame.span = spans.begin(step, lastSpan, about, nowNs);
     return at;
   }
 
@@ -93,22 +96,26 @@ final class ThreadTree {
     if (at >= DEPTH_LIMIT) {
       return;
     }
-    Node node = nodes[at];
-    current = at == 0 ? root : nodes[at - 1];
-    long tookNs = belowNs[at];
-    timed = timedBefore[at];
-    lastSpan = spanBefore[at];
+    Frame frame = frames[at];
+    Node node = frame.node;
+    long tookNs = frame.belowNs;
+    timed = frame.timedBefore;
+    lastSpan = frame.spanBefore;
     if (node.step != null) {
-      tookNs = nowNs - startNs[at];
-      node.record(tookNs, belowNs[at], moved, failed);
+      tookNs = nowNs - frame.startNs;
+      node.record(tookNs, frame.belowNs, moved, failed);
       left = node;
-      spans.end(spanNumbers[at], nowNs, moved, failed);
+      spans.end(frame.span, nowNs, moved, failed);
       if (timed == 0) {
         spans.offer(node, tookNs, node.parent.asContext());
       }
     }
-    if (at > 0) {
-      belowNs[at - 1] += tookNs;
+    if (at == 0) {
+      current = root;
+    } else {
+      Frame around = frames[at - 1];
+      current = around.node;
+      around.belowNs += tookNs;
     }
   }
 
@@ -123,10 +130,7 @@ final class ThreadTree {
       NODES.incrementAndGet();
       node = root.add(null, context);
     }
-    nodes[at] = node;
-    belowNs[at] = 0;
-    current = node;
-    suspend(at);
+    open(at, node);
     return at;
   }
 
@@ -148,15 +152,27 @@ final class ThreadTree {
   int openCalls() {
     int open = 0;
     for (int at = Math.min(depth, DEPTH_LIMIT) - 1; at >= 0; at--) {
-      Node node = nodes[at];
-      open += node != null && node.step != null ? 1 : 0;
+      Frame frame = frames[at];
+      open += frame != null && frame.node.step != null ? 1 : 0;
     }
     return orphaned() ? 0 : open;
   }
 
-  private void suspend(int at) {
-    timedBefore[at] = timed;
-    spanBefore[at] = lastSpan;
+  private Frame open(int at, Node node) {
+    Frame frame = frames[at];
+    if (frame == null) {
+      frame = new Frame();
+      frame.node = node;
+      // A snapshot that looks for open calls sees it whole.
+      VarHandle.releaseFence();
+      frames[at] = frame;
+    }
+    frame.node = node;
+    frame.belowNs = 0;
+    frame.timedBefore = timed;
+    frame.spanBefore = lastSpan;
+    current = node;
+    return frame;
   }
 
   private Node place(Step step) {

@@ -21,13 +21,18 @@ final class Timing {
   private Timing() {}
 
   @Advice.OnMethodEnter(suppress = Throwable.class)
-  static int enter(@StepNumber int step, @About Object about) {
-    return Recorder.enter(step, about) + 1;
+  static int enter(
+      @StepNumber int step, @About Object about, @Advice.Local("tree") Object tree) {
+    tree = Recorder.tree();
+    return Recorder.enter(tree, step, about) + 1;
   }
 
   @Advice.OnMethodExit(suppress = Throwable.class, onThrowable = Throwable.class)
   static void exit(
-      @Advice.Enter int entered, @Moved long moved, @Advice.Thrown Throwable thrown) {
-    Recorder.exit(entered - 1, moved, thrown != null);
+      @Advice.Enter int entered,
+      @Moved long moved,
+      @Advice.Thrown Throwable thrown,
+      @Advice.Local("tree") Object tree) {
+    Recorder.exit(tree, entered - 1, moved, thrown != null);
   }
 }

@@ -1,0 +1,150 @@
+//! Whose calls they are: sums by host as a naive reader has them, in any order of merging.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use dfslab_trace::{rank, Forest, Options, Profile, Report, SpanStore, TreeNode};
+use support::{random_forest, Random};
+
+const HOSTS: u64 = 4;
+
+/// Random trees whose spans are each of one of some hosts, or of none that is told.
+fn several_hosts(seed: u64) -> SpanStore {
+    let (mut store, mut random) = (random_forest(seed, 300, 12, 5), Random(seed));
+    for at in 0..store.spans.len() {
+        let host = match random.below(HOSTS) {
+            0 => String::new(),
+            number => format!("node-{number}"),
+        };
+        store.spans[at].host = store.intern(&host);
+    }
+    store
+}
+
+fn profile_of(store: &SpanStore) -> Profile {
+    Profile::of(&Forest::recover(store.clone()))
+}
+
+/// The store's traces, each whole, dealt out to so many stores.
+fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
+    let part = |number| SpanStore {
+        spans: store
+            .spans
+            .iter()
+            .filter(|span| (span.trace_id >> 64) % parts == number)
+            .copied()
+            .collect(),
+        texts: store.texts.clone(),
+        ..SpanStore::default()
+    };
+    (0..parts).map(part).collect()
+}
+
+type Sums = BTreeMap<(String, String), (u64, u128, u128)>;
+
+/// Calls, bytes and durations by name and host, as the report's trees have them.
+fn told(roots: &[TreeNode], sums: &mut Sums) {
+    for node in roots {
+        let all: u64 = node.of.values().map(|of| of.0).sum();
+        assert_eq!(all, node.read, "{}: every call is somebody's", node.name);
+        let own: u128 = node.of.values().map(|of| of.1).sum();
+        assert_eq!(own, node.self_ns);
+        for (host, of) in &node.of {
+            let sum = sums.entry((node.name.clone(), host.clone())).or_default();
+            *sum = (sum.0 + of.0, sum.1 + of.2, sum.2 + of.3);
+        }
+        told(&node.children, sums);
+    }
+}
+
+#[test]
+fn sums_by_host_are_those_of_the_spans() {
+    let store = several_hosts(6);
+    let mut naive = Sums::new();
+    for span in &store.spans {
+        let text = |id| store.texts.text(id).to_owned();
+        let sum = naive.entry((text(span.name), text(span.host))).or_default();
+        let (bytes, took) = (u128::from(span.bytes), u128::from(span.duration_ns()));
+        *sum = (sum.0 + 1, sum.1 + bytes, sum.2 + took);
+    }
+    let report = Report::of(&profile_of(&store), &Options::default());
+    let mut found = Sums::new();
+    told(&report.roots, &mut found);
+    assert_eq!(found, naive);
+}
+
+#[test]
+fn any_order_of_merging_tells_the_same_hosts() {
+    let store = several_hosts(7);
+    let whole = Report::of(&profile_of(&store), &Options::default());
+    let mut parts: Vec<Profile> = dealt(&store, 5).iter().map(profile_of).collect();
+    let mut random = Random(9);
+    for _ in 0..4 {
+        random.shuffle(&mut parts);
+        let mut merged = Profile::default();
+        parts.iter().for_each(|part| merged.merge(part));
+        assert_eq!(Report::of(&merged, &Options::default()).roots, whole.roots);
+    }
+}
+
+#[test]
+fn a_trace_of_one_host_tells_none() {
+    let mut store = random_forest(8, 50, 12, 5);
+    for at in 0..store.spans.len() {
+        store.spans[at].host = store.intern("node-1");
+    }
+    let report = Report::of(&profile_of(&store), &Options::default());
+    assert!(report.roots.iter().all(|root| root.of.is_empty()));
+}
+
+#[test]
+fn the_deviation_of_a_host_is_its_own() {
+    let mut store = SpanStore::default();
+    let (name, hosts) = (
+        store.intern("read"),
+        ["a", "b"].map(|host| store.intern(host)),
+    );
+    for (number, (host, took)) in [(0, 10), (1, 100), (0, 30), (1, 100)]
+        .into_iter()
+        .enumerate()
+    {
+        let trace_id = number as u128 + 1;
+        store.push(dfslab_trace::Span {
+            trace_id,
+            span_id: 1,
+            name,
+            host: hosts[host],
+            start_ns: 5,
+            end_ns: 5 + took,
+            ..Default::default()
+        });
+    }
+    let report = Report::of(&profile_of(&store), &Options::default());
+    let of = &report.roots[0].of;
+    assert_eq!((of["a"].0, of["a"].3, of["a"].4), (2, 40, 10.0));
+    assert_eq!((of["b"].0, of["b"].3, of["b"].4), (2, 200, 0.0));
+}
+
+#[test]
+fn what_the_recorder_calls_a_wait_is_one() {
+    let mut store = random_forest(3, 20, 6, 3);
+    let waits = store.intern("call 1");
+    for span in &mut store.spans {
+        span.wait = span.name == waits;
+    }
+    let profile = profile_of(&store);
+    let rankings = rank(&profile, &Options::default());
+    assert!(!rankings.waits.is_empty());
+    assert!(rankings.waits.iter().all(|entry| entry.name == "call 1"));
+    assert!(rankings.ranking.iter().all(|entry| entry.name != "call 1"));
+    let report = Report::of(&profile, &Options::default());
+    for root in &report.roots {
+        let kind = if root.name == "call 1" {
+            "blocked"
+        } else {
+            "service"
+        };
+        assert_eq!(root.kind, kind);
+    }
+}
