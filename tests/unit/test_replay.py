@@ -79,6 +79,28 @@ def test_calls_are_followed_through_descriptors_children_and_directories():
     assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
 
 
+APPENDING = """
+10 1.0 openat(AT_FDCWD, "/data/log", O_WRONLY|O_CREAT|O_APPEND, 0666) = 3 <0.1>
+11 1.1 openat(AT_FDCWD, "/data/log", O_WRONLY|O_APPEND) = 3 <0.1>
+10 1.2 write(3, "a", 100) = 100 <0.1>
+11 1.3 write(3, "b", 10) = 10 <0.1>
+10 1.4 write(3, "a", 100) = 100 <0.1>
+10 1.5 rename("/data/log", "/data/log.1") = 0 <0.1>
+11 1.6 write(3, "b", 10) = 10 <0.1>
+10 1.7 openat(AT_FDCWD, "/data/log", O_WRONLY|O_CREAT|O_APPEND, 0666) = 4 <0.1>
+10 1.8 write(4, "a", 100) = 100 <0.1>
+"""
+
+
+def test_who_appends_writes_at_the_end_and_goes_on_under_a_new_name():
+    told = [(one.path, one.offset_bytes) for one in done(APPENDING) if one.operation == "pwrite"]
+    assert told == [("/data/log", 0), ("/data/log", 100), ("/data/log", 110),
+                    ("/data/log.1", 210), ("/data/log", 0)]  # fmt: skip
+    given = replay.replay(done(APPENDING), 1).given
+    files = [one["file"] for one in given if one["operation"] == "pwrite"]
+    assert files == [0, 0, 0, 0, 1]
+
+
 def test_a_trace_becomes_a_stream_that_the_core_takes():
     found = replay.replay(done(), 2)
     spec = checked({"seed": 1, "clients": 2, "given": found.given, "file_size": {"fixed": 0},

@@ -25,7 +25,7 @@ NOTHING = Replay(given=[{"operation": "create", "file": 0}], starts_s=[0.0])
 class Parameters(FileParameters):
     """`trace` is what counts; sizes come from it."""
 
-    trace: str = Field("", description="The file that holds the trace")
+    trace: str = Field("", description="The file that holds the trace, seen from the scenario's")
     form: Literal["strace", "darshan", "dxt", "blkparse", "recorded"] = Field(
         "strace",
         description="strace -f -T -ttt, a Darshan log with DXT, the text of darshan-dxt-parser, "
