@@ -109,7 +109,14 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """A trace's times are those of one client: more would be given each other's."""
     asked = scenario.workload
     stream = discover.workload(asked.name).stream(own)
-    if not stream.get("given") or "arrival" not in stream:
+    given = stream.get("given")
+    if not given:
+        return
+    if getattr(own, "trace", None) == "":
+        raise InputError("workload.trace", "", "needs the file that holds the trace")
+    if (needed := 1 + max(one.get("client", 0) for one in given)) > asked.clients:
+        raise InputError("workload.clients", asked.clients, f"the trace is of {needed} clients")
+    if "arrival" not in stream:
         return
     if asked.clients > 1:
         allowed = "a trace is done at its times by one client: clients = 1"

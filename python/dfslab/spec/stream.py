@@ -15,6 +15,11 @@ from dfslab.spec.vocabulary import Stream
 LOGNORMAL_SIGMA = 1.0
 
 
+def has_stream(scenario: Scenario) -> bool:
+    """Whether it is known what clients do; a program keeps that to itself."""
+    return discover.workload(scenario.workload.name).argv is None
+
+
 def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
     """A StreamSpec of core/workload; every repetition has a seed of its own."""
     workload = discover.workload(scenario.workload.name)

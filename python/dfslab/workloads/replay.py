@@ -51,7 +51,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "given": found.given,
         "file_size": {"fixed": 0},
-        "transfer_size_bytes": min(1 << 30, largest_transfer(found.given)),
+        "transfer_size_bytes": found.transfer_bytes or min(1 << 30, largest_transfer(found.given)),
     }
     if parameters.rate_factor:
         if parameters.trace_clients > 1 or not found.starts_s:
