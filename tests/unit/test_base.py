@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dfslab.cli.shared import read_scenario
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 
@@ -46,6 +47,26 @@ roles = { client = 1, storage = 1 }
     assert [group.name for group in found.deployment.node] == ["other"]
     assert found.deployment.network.latency == pytest.approx(7e-5)
     assert len(found.points()) == 2
+
+
+def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeypatch):
+    """For good: the run's own copy of the scenario, elsewhere, means the same file."""
+    folder, elsewhere = tmp_path / "here", tmp_path / "there"
+    folder.mkdir()
+    elsewhere.mkdir()
+    stream = b"\0" * 56
+    (folder / "own.stream").write_bytes(stream)
+    (elsewhere / "typed.stream").write_bytes(stream)
+    path = written(folder, 'base = "base.toml"\nname = "own"\n[workload]\nname = "replay"\n'
+                   'form = "recorded"\ntrace = "own.stream"\nclients = 1\n[run]\n'
+                   'methods = ["measure"]\n')  # fmt: skip
+    monkeypatch.chdir(elsewhere)
+    found = read_scenario(path, None)
+    assert found.workload.parameters["trace"] == str(folder / "own.stream")
+    (elsewhere / "copy.toml").write_text(found.toml())
+    assert read(elsewhere / "copy.toml") == found
+    typed = read_scenario(path, ["workload.trace=typed.stream"])
+    assert typed.workload.parameters["trace"] == str(elsewhere / "typed.stream")
 
 
 @pytest.mark.parametrize(("own", "said"), [

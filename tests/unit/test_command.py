@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import tomlkit
 from dfslab import discover
+from dfslab.cli import laboratory
 from dfslab.cli.commands import app
 from dfslab.instruments import access
 from dfslab.method import RunFailed
@@ -56,6 +57,14 @@ def test_a_program_works_where_it_is_told(tmp_path):
     assert (tmp_path / "said").read_text() == f"1 {2 << 20} x y"
     assert result.value("latency_s_mean.command") == pytest.approx(1 / result.value())
     assert result.detail["command"][-1] == "x y"
+
+
+def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
+    """No study takes it for a load."""
+    done = laboratory.run(build(Scenario, table("true")), tmp_path, True, lambda *_: None, True)
+    assert [result.complete for result in done.results] == [True]
+    assert done.server_law is None
+    assert "1 configuration" in done.page.read_text()
 
 
 def test_folders_are_new_at_every_run(tmp_path):

@@ -14,7 +14,9 @@ import duckdb
 import pytest
 from dfslab.cli import compat, laboratory
 from dfslab.cli.laboratory import reopen, run
+from dfslab.instruments.measure import Measure
 from dfslab.report import export
+from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.stream import stream_spec
 from synthetic import scenario
@@ -69,12 +71,23 @@ def test_dfs_perf_properties_become_the_workload(tmp_path):
         (["-np", "2", "-n", "5", "-t", "-w", "3901", "-e", "3901", "-P", "-N", "1", "-F"],
          ("mdtest_hard", 2, 5, "3901 B")),
         (["-I", "10", "-z", "2", "-b", "3"], ("mdtest_tree", 1, 130, "0 B")),
+        # One directory for all tasks, unless each is to have its own.
+        (["-np", "4", "-n", "9", "-F"], ("mdtest_hard", 4, 9, "0 B")),
+        # Directories, too, unless files alone are asked for.
+        (["-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
     ],
 )  # fmt: skip
 def test_mdtest_options_become_the_workload(words, expected):
     found = compat.mdtest(words).workload
     told = found.parameters
     assert (found.name, found.clients, told["items"], told["file_size"]) == expected
+
+
+def test_mdtest_reads_unless_its_phases_leave_that_out():
+    for words, read in (([], True), (["-C", "-T", "-E", "-r"], True), (["-C", "-T", "-r"], False)):
+        spec = stream_spec(compat.mdtest(["-n", "3", "-F", *words]))
+        names = [one["name"] for one in spec["phases"]]
+        assert names == ["create", "stat", *["read"] * read, "remove"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +103,8 @@ def test_mdtest_options_become_the_workload(words, expected):
         (["mdtest", "-n", "10", "-Q"], "unrecognized arguments: -Q"),
         (["mdtest", "-n", "ten"], "-n"),
         (["mdtest"], "needs -n or -I"),
-        (["mdtest", "-n", "3", "-C"], "all phases are run"),
+        (["mdtest", "-n", "3", "-C"], "-C, -T and -r are run together"),
+        (["mdtest", "-n", "3", "-z", "1", "-N", "1"], "only with -F and without -z"),
         (["mdtest", "-n", "3", "-w", "5", "-e", "6"], "the same as -w"),
         (["bonnie"], "must be one of dfs-perf, mdtest"),
     ],
@@ -116,6 +130,16 @@ def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
     assert done.stdout.strip().startswith("SimpleWrite: 2 threads, SUCCESS\n")
     assert float(re.search(r"Write Throughput\(MB/s\): ([\d.]+)", done.stdout)[1]) > 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_massive_is_over_when_its_time_is(tmp_path):
+    words = ["time.seconds=0.5", "file.length.bytes=4096", f"DFS_PERF_WORKSPACE={tmp_path}"]
+    chosen, summary = compat.read("dfs-perf", ["Massive", *words])
+    (result,) = laboratory.measure(chosen, lambda *_: None)
+    assert result.detail["window_s"] >= 0.4
+    assert not result.complete
+    assert "the load was not over when run.time_limit was" in result.notes
+    assert summary([result]).startswith("Massive: 1 threads, SUCCESS\n")
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +199,24 @@ def test_fio_json_says_the_same(finished):
         assert job["trim"]["total_ios"] == 0
 
 
+def test_fio_json_counts_every_way_to_read_and_to_write():
+    mix = [{"operation": one} for one in ("pread", "pwrite", "read", "overwrite", "stat")]
+    changes = {"workload.name": "pattern", "workload.operations_per_client": 60,
+               "workload.mix": mix, "run.methods": ["measure"]}  # fmt: skip
+    (point,) = check(scenario(hold_out=()).with_values(changes))
+    result = Measure().run(point)
+    (job,) = json.loads(export.as_fio([result]))["jobs"]
+    seen = result.detail["operations"]
+    for direction, names in (("read", ("read", "pread")), ("write", ("overwrite", "pwrite"))):
+        told = job[direction]
+        assert told["total_ios"] == sum(seen[name]["count"] for name in names)
+        assert told["io_bytes"] == sum(seen[name]["bytes"] for name in names)
+        mean_s = sum(result.value(f"latency_s_mean.{name}") * seen[name]["count"]
+                     for name in names) / told["total_ios"]  # fmt: skip
+        assert told["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
+        assert told["clat_ns"]["N"] == told["total_ios"]
+
+
 def test_a_form_goes_to_a_new_file_only(finished, tmp_path):
     target = tmp_path / "new.parquet"
     assert laboratory.export(finished.folder, "parquet", target) == target.read_bytes()
@@ -201,7 +243,7 @@ def test_mdtest_runs_and_prints_its_summary(tmp_path):
     lines = summary(results).splitlines()
     assert lines[0] == "SUMMARY rate (in ops/sec): (of 2 iterations)"
     assert [line[3:24].strip() for line in lines[3:]] == ["File creation", "File stat",
-                                                          "File removal"]  # fmt: skip
+                                                          "File read", "File removal"]  # fmt: skip
     for line in lines[3:]:
         most, least, mean, deviation = map(float, line[24:].split())
         assert most >= mean >= least > 0

@@ -249,8 +249,12 @@ def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypa
     with dask.cluster(ClusterKind("slurm", {"queue": "short"}), 3) as address:
         assert address == "tcp://made:1"
     assert told == [{"queue": "short"}, 3, "closed"]
-    with (
-        pytest.raises(run.LoadFailed, match="yarn cluster needs the Python package dask-yarn"),
-        dask.cluster(ClusterKind("yarn"), 2),
-    ):
-        pass
+    monkeypatch.setitem(sys.modules, "asyncssh", None)
+    for kind, package in (("yarn", "dask-yarn"), ("ssh", "asyncssh")):
+        with (
+            pytest.raises(
+                run.LoadFailed, match=f"{kind} cluster needs the Python package {package}"
+            ),
+            dask.cluster(ClusterKind(kind, {"hosts": ["127.0.0.1"]}), 2),
+        ):
+            pass

@@ -72,6 +72,9 @@ def test_the_twin_says_what_the_core_understands(tmp_path):
         ({"mix": [{"operation": "sing"}]}, "stream.mix.0.operation"),
         ({"clients": 0}, "stream.clients"),
         ({"surprise": 1}, "stream.surprise"),
+        ({"access": {"order": "sideways"}}, "stream.access.order = 'sideways'"),
+        ({"file_size": {}}, "stream.file_size = {}: needs exactly one of fixed, uniform"),
+        ({"file_size": {"fixed": 1, "uniform": {"low": 1, "high": 2}}}, "needs exactly one of"),
         ({"arrival": {"open": {"rate_per_s": 0}}}, "stream.arrival"),
     ],
 )

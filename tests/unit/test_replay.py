@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 from dfslab import _core, discover
 from dfslab.spec import dxt, replay, strace
-from dfslab.spec.model import InputError
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
 from dfslab.spec.stream import checked
 from dfslab.workloads.replay import Parameters
+from synthetic import scenario
 
 DFSLAB = Path(sys.executable).with_name("dfslab")
 TRACE = r"""
@@ -77,6 +80,28 @@ def test_calls_are_followed_through_descriptors_children_and_directories():
     assert done()[-2].new_path == "/data/b"
     # A call that was interrupted by others' began when it began.
     assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
+
+
+APPENDING = """
+10 1.0 openat(AT_FDCWD, "/data/log", O_WRONLY|O_CREAT|O_APPEND, 0666) = 3 <0.1>
+11 1.1 openat(AT_FDCWD, "/data/log", O_WRONLY|O_APPEND) = 3 <0.1>
+10 1.2 write(3, "a", 100) = 100 <0.1>
+11 1.3 write(3, "b", 10) = 10 <0.1>
+10 1.4 write(3, "a", 100) = 100 <0.1>
+10 1.5 rename("/data/log", "/data/log.1") = 0 <0.1>
+11 1.6 write(3, "b", 10) = 10 <0.1>
+10 1.7 openat(AT_FDCWD, "/data/log", O_WRONLY|O_CREAT|O_APPEND, 0666) = 4 <0.1>
+10 1.8 write(4, "a", 100) = 100 <0.1>
+"""
+
+
+def test_who_appends_writes_at_the_end_and_goes_on_under_a_new_name():
+    told = [(one.path, one.offset_bytes) for one in done(APPENDING) if one.operation == "pwrite"]
+    assert told == [("/data/log", 0), ("/data/log", 100), ("/data/log", 110),
+                    ("/data/log.1", 210), ("/data/log", 0)]  # fmt: skip
+    given = replay.replay(done(APPENDING), 1).given
+    files = [one["file"] for one in given if one["operation"] == "pwrite"]
+    assert files == [0, 0, 0, 0, 1]
 
 
 def test_a_trace_becomes_a_stream_that_the_core_takes():
@@ -143,6 +168,7 @@ def test_dxt_and_recorded_streams(tmp_path):
     }  # fmt: skip
     content = b"".join(_core.stream_bytes(json.dumps(spec), client) for client in (0, 1))
     again = replay.recorded(content)
+    assert again.transfer_bytes == 4096, "whole files are moved in as many calls as before"
     given = {**spec, "given": again.given}
     for key in ("mix", "operations_per_client", "files_per_client"):
         given.pop(key)
@@ -216,6 +242,25 @@ BLOCKS = """
   8,16   0        6     0.400000000   101  Q   N 0 [fio]
   8,16   0        7     0.500000000   101  Q   D 4096 + 8 [fstrim]
 """
+
+
+def test_a_trace_that_cannot_be_done_is_one_clear_line(tmp_path):
+    path = tmp_path / "trace"
+    path.write_text(DXT)
+    dxt_of = {"trace": str(path), "form": "dxt", "trace_clients": 2}
+    wrong = (
+        ({}, "workload.trace = '': needs the file"),
+        (dxt_of, "workload.clients = 1: the trace is of 2 clients"),
+        ({"trace": str(path)}, "has no time: use strace -ttt"),
+        ({"trace": str(path), "form": "blkparse"}, "holds no operation"),
+    )
+    for told, said in wrong:
+        table = scenario(hold_out=()).model_dump(mode="json")
+        table |= {"sweep": [], "workload": {"name": "replay", **told}}
+        table["run"]["methods"] = ["measure"]
+        with pytest.raises(InputError, match=said) as caught:
+            check(build(Scenario, table))
+        assert str(caught.value).count("workload.") == 1
 
 
 def test_queued_block_requests_are_reads_and_writes_of_their_devices():

@@ -171,6 +171,17 @@ def test_rates_are_told_to_the_workload(tmp_path):
         RateProbe(build(type(scenario()), table))(4000.0, 1)
 
 
+def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
+    with pytest.raises(InputError, match=r"run\.search\.lowest = '200 /s': must be at most high"):
+        build(Search, {"lowest": "200 /s", "highest": "100 /s"})
+    # Its p99 would be that of twenty operations, however long a run is to be.
+    for name in ("dfsperf_mixture", "mdtest_easy"):
+        table = scenario().model_dump(mode="json")
+        table |= {"sweep": [], "workload": {"name": name}, "judge": {}}
+        with pytest.raises(InputError, match=f"workload.name = '{name}': has a number of oper"):
+            RateProbe(build(type(scenario()), table))
+
+
 @pytest.mark.parametrize(
     "text", ["", "p99 <= 20 ms", "response_s_p98 <= 20 ms", "response_s_p99 <= 20",
              "response_s_p99 <= 0 s", "response_s_p99 >= 20 ms"],

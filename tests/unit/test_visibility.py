@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from dfslab.fleet import observer
@@ -55,6 +60,26 @@ def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
     assert stale >= 1
     observer.clear(path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_control_c_leaves_nothing(tmp_path):
+    """As a terminal sends it: to all processes of the command."""
+    path, data = tmp_path / "scenario.toml", tmp_path / "data"
+    path.write_text(with_access("local", directory=str(data)).toml())
+    data.mkdir()
+    dfslab = Path(sys.executable).with_name("dfslab")
+    child = subprocess.Popen(
+        [dfslab, "visibility", path, "--trials", "100000"], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not any(data.glob("*/*")) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    os.killpg(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130, said
+    assert "Traceback" not in said
+    assert list(data.iterdir()) == []
 
 
 def test_numbers_are_told_with_their_interval():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,22 +13,28 @@ import pytest
 from dfslab import _core, discover
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Place
-from dfslab.spec.model import build
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.stream import stream_spec
 
 CLIENTS = 3
 
 
-def spec_of(name: str, **parameters) -> dict[str, Any]:
-    """The stream specification of a workload by three clients."""
-    return stream_spec(build(Scenario, {
+def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Scenario:
+    """A workload of three clients on a local directory."""
+    return build(Scenario, {
         "name": "stream",
         "deployment": {"node": [{"name": "one", "roles": {"client": 1, "storage": 1}}]},
         "file_system": {"name": "local"},
         "workload": {"name": name, "clients": CLIENTS, **parameters},
-        "run": {"methods": ["measure"]},
-    }))  # fmt: skip
+        "run": {"methods": list(methods)},
+    })  # fmt: skip
+
+
+def spec_of(name: str, **parameters) -> dict[str, Any]:
+    """The stream specification of a workload by three clients."""
+    return stream_spec(asked(name, **parameters))
 
 
 def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
@@ -261,6 +268,19 @@ def test_sessions_arrive_by_themselves_and_swing():
     assert max(factors) == pytest.approx(1.5)
     counts = Counter(kinds(operations("sessions", operations_per_client=1000)))
     assert abs(counts["read"] - 800) < 5 * 12.7
+
+
+def test_sessions_at_a_rate_that_is_asked_for_are_still_sessions():
+    told = spec_of("sessions", arrival="poisson", rate="400 /s", requests=8.0)["arrival"]["open"]
+    assert told["session"] == {"requests": 8.0, "think_time_s": 0.01}
+    assert (told["rate_per_s"], told["process"]) == (50.0, "poisson")
+    assert "profile" not in told
+
+
+@pytest.mark.parametrize("method", ["sequence", "petri"])
+def test_no_model_takes_sessions_for_a_closed_load(method):
+    with pytest.raises(InputError, match="arrives by itself, which is not modelled"):
+        check(asked("sessions", methods=["measure", method]))
 
 
 MOVING = ("read", "write", "append", "overwrite", "pread", "pwrite")

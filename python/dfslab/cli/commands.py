@@ -145,7 +145,7 @@ def measure(
         done = with_progress(
             as_json, lambda report: laboratory.run(chosen, out, fresh, report, recording=record)
         )
-    tell(as_json, done.document(), terminal.result_table(done.results))
+    tell(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"run: {done.folder}")
 
@@ -160,7 +160,7 @@ def sweep(
     chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
     with of(scenario):
         done = with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
-    tell(as_json, done.document(), terminal.result_table(done.results))
+    tell(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"run: {done.folder}")
 

@@ -18,6 +18,7 @@ from dfslab.cli.lines import LineReporter
 from dfslab.cli.live import LoadView
 from dfslab.fleet.watch import Watch
 from dfslab.spec import units
+from dfslab.spec.base import beside
 from dfslab.spec.check import check, read_checked
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -39,6 +40,8 @@ Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
+# What is typed names a file from where it is typed.
+TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
@@ -83,6 +86,8 @@ def read_scenario(
         values[key.strip()] = literal(value.strip())
     if not values:
         return scenario
+    if isinstance(name := values.get(TRACE), str):
+        values[TRACE] = beside(name, Path())
     changed = scenario.with_overrides(values)
     check(changed)
     return changed

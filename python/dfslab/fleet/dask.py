@@ -406,7 +406,10 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
     missing or cannot start it.
     """
     module, name, package = KINDS[kind.name]
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
+        if kind.name == "ssh":
+            importlib.import_module(package)  # missed by the class only once it starts
         made = getattr(importlib.import_module(module), name)(**kind.options)
     except ImportError as error:
         reason = f"a {kind.name} cluster needs the Python package {package}: {error}"

@@ -58,8 +58,14 @@ def _counted(
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
         told = Path(folder) / "calls"
         counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(told)))
-        changes = {"stream": stream, "verify": "none", "record": False, "time_limit_s": None,
-                   "run_directory": f"{plan['run_directory']}-{operations}"}  # fmt: skip
+        changes = {
+            "stream": stream,
+            "verify": "none",
+            "record": False,
+            "time_limit_s": None,
+            "run_directory": f"{plan['run_directory']}-{operations}",
+            "layers": [],
+        }
         observe()
         fleet.run_load({**plan, **changes}, [counting])
         return system_calls(told.read_text("utf-8")), server_calls(observe())

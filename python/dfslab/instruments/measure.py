@@ -96,7 +96,8 @@ def run_load(
         "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}",
         "verify": run.verify,
         "time_limit_s": run.time_limit,
-        "max_errors": run.max_errors,
+        "max_errors": run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
+        "layers": [layer.plan() for layer in run.layer],
         "record": session.recording is not None,
         **(changes or {}),
     }
@@ -231,11 +232,25 @@ def _notes(outcome: Mapping[str, Any]) -> list[str]:
     faults = recovery.notes(outcome["faults"]) if "faults" in outcome else []
     return [
         *failed,
+        *_cut_short(outcome),
         *faults,
+        *_layers(outcome),
         *_lateness(outcome),
         *_not_counted(outcome),
         *outcome.get("fleet", {}).get("notes", []),
     ]
+
+
+def _cut_short(outcome: Mapping[str, Any]) -> list[str]:
+    """What ends a load in which nothing failed and nobody was lost is its time."""
+    over = not outcome["complete"] and not outcome["errors"]
+    return ["the load was not over when run.time_limit was"] if over else []
+
+
+def _layers(outcome: Mapping[str, Any]) -> list[str]:
+    done = [f"{count} {what.replace('_', ' ')}"
+            for what, count in (outcome.get("layers") or {}).items()]  # fmt: skip
+    return [f"calls that layers changed: {', '.join(done)}"] if done else []
 
 
 def _not_counted(outcome: Mapping[str, Any]) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from dfslab.spec.scenario import Scenario
 
 POLL_S = 0.0005
 LIMIT_S = 10.0
+CLOSE_LIMIT_S = 1.0
 Z_90 = 1.6449
 
 
@@ -30,14 +33,18 @@ class Observer:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._owed = 0
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
+        # A session of its own: after Ctrl-C it still removes what it has made.
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, text=True
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, text=True,
+            start_new_session=True,
+        )  # fmt: skip
 
     def say(self, document: Mapping[str, Any]) -> None:
         """Tell it something; `hear` its answer."""
         assert self._process.stdin is not None
+        self._owed += 1
         self._process.stdin.write(json.dumps(document) + "\n")
         self._process.stdin.flush()
 
@@ -45,6 +52,7 @@ class Observer:
         """Its next answer. RunFailed when a call failed there, or it has ended."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
+        self._owed = max(0, self._owed - 1)
         if not line:
             self._stderr.seek(0)
             said = self._stderr.read().decode(errors="replace").strip().splitlines()
@@ -55,15 +63,22 @@ class Observer:
         return answer
 
     def do(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Tell it something and wait for the answer."""
+        """Tell it something and wait for the answer; one that an interruption did not wait for is
+        passed over."""
+        while self._owed:
+            self.hear()
         self.say(document)
         return self.hear()
 
     def close(self) -> None:
-        """Its input ends, and so does it."""
+        """Its input ends, and so does it; one that still looks for a change is ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait()
+        try:
+            self._process.wait(CLOSE_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         self._stderr.close()
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,10 @@ NANO = 1e-9
 FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 # A histogram's bucket is this share of its value wide (core/stats): 2 to the power of 7 an octave.
 BUCKETS_AN_OCTAVE_BITS = 7
+# fio knows three directions; operations on names are none.
+FIO_DIRECTIONS = {
+    "read": ("read", "pread"), "write": ("write", "append", "overwrite", "pwrite"), "trim": (),
+}  # fmt: skip
 Buckets = Sequence[tuple[int, int]]
 
 
@@ -141,26 +146,34 @@ def _fio_job(number: int, result: Result) -> dict[str, Any]:
         "jobname": labels or result.point.scenario.name, "groupid": number,
         "error": 0 if result.complete else 1, "job_runtime": window_ms,
         "job options": {key: str(value) for key, value in result.labels.items()},
-        "read": _fio_direction(detail, "read"), "write": _fio_direction(detail, "write"),
-        "trim": _fio_direction(detail, "trim"),
+        **{direction: _fio_direction(detail, names) for direction, names in FIO_DIRECTIONS.items()},
         "usr_cpu": 100 * cpu.get("user", 0.0) / window_s,
         "sys_cpu": 100 * cpu.get("system", 0.0) / window_s,
     }  # fmt: skip
 
 
-def _fio_direction(detail: Mapping[str, Any], operation: str) -> dict[str, Any]:
-    buckets: Buckets = detail["histograms"].get(operation, [])
-    seen = (detail.get("operations") or {}).get(operation, {"count": 0, "bytes": 0})
+def _fio_direction(detail: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    seen = [one for name, one in (detail.get("operations") or {}).items() if name in names]
+    size, count = (sum(one[key] for one in seen) for key in ("bytes", "count"))
     window_s = detail["window_s"] or math.inf
-    rate = seen["bytes"] / window_s
-    latency = _fio_latency(buckets)
+    rate = size / window_s
+    latency = _fio_latency(_together(detail["histograms"], names))
     return {
-        "io_bytes": seen["bytes"], "io_kbytes": seen["bytes"] // 1024,
-        "bw_bytes": round(rate), "bw": round(rate / 1024), "iops": seen["count"] / window_s,
-        "runtime": round(detail["window_s"] * 1e3) if seen["count"] else 0,
-        "total_ios": seen["count"], "short_ios": 0, "drop_ios": 0,
+        "io_bytes": size, "io_kbytes": size // 1024,
+        "bw_bytes": round(rate), "bw": round(rate / 1024), "iops": count / window_s,
+        "runtime": round(detail["window_s"] * 1e3) if count else 0,
+        "total_ios": count, "short_ios": 0, "drop_ios": 0,
         "clat_ns": latency, "lat_ns": {k: v for k, v in latency.items() if k != "percentile"},
     }  # fmt: skip
+
+
+def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
+    """The histograms of several operations as one: their buckets have the same bounds."""
+    counts: Counter[int] = Counter()
+    for name in names:
+        for low_ns, count in histograms.get(name, ()):
+            counts[low_ns] += count
+    return sorted(counts.items())
 
 
 def _fio_latency(buckets: Buckets) -> dict[str, Any]:

@@ -93,20 +93,27 @@ def result_table(results: Iterable[Result]) -> Table:
         table.add_column(name)
     for result in results:
         throughput = result.metrics.get("throughput_bytes_per_s")
-        latencies = [
-            units.text(metric.value, "s")
-            for key, metric in result.metrics.items()
-            if key.startswith("latency_s_mean.")
-        ]
         table.add_row(
             result.method,
-            labels_text(dict(result.labels)),
+            labels_text(dict(result.labels)) + ("" if result.complete else " (incomplete)"),
             interval(result.metrics.get("rate_per_s")),
             units.text(throughput.value, "B/s") if throughput else "-",
-            ", ".join(latencies),
+            ", ".join(_mean_latencies(result)),
             result.binding,
         )
     return table
+
+
+def _mean_latencies(result: Result) -> list[str]:
+    """Of each operation, named where there are several; where it was due at a time, since then."""
+    names = [key.partition(".")[2] for key in result.metrics if key.startswith("latency_s_mean.")]
+    found = []
+    for name in names:
+        shown = units.text(result.value(f"latency_s_mean.{name}"), "s")
+        if since_due := result.metrics.get(f"response_s_mean.{name}"):
+            shown += f" ({units.text(since_due.value, 's')} since due)"
+        found.append(f"{name} {shown}" if len(names) > 1 else shown)
+    return found
 
 
 def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]:

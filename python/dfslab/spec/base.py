@@ -54,10 +54,20 @@ def filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def located(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The table, the words of its workload's command naming files beside the scenario for good."""
+    """The table, its workload naming files beside the scenario for good: the words of a command,
+    or a trace."""
     workload = table.get("workload")
-    if not isinstance(workload, dict) or not isinstance(workload.get("command"), list):
+    if not isinstance(workload, dict):
         return dict(table)
-    words = [word.replace(HERE, str(folder.resolve())) if isinstance(word, str) else word
-             for word in workload["command"]]  # fmt: skip
-    return {**table, "workload": {**workload, "command": words}}
+    if isinstance(workload.get("command"), list):
+        words = [word.replace(HERE, str(folder.resolve())) if isinstance(word, str) else word
+                 for word in workload["command"]]  # fmt: skip
+        return {**table, "workload": {**workload, "command": words}}
+    if isinstance(name := workload.get("trace"), str) and name:
+        return {**table, "workload": {**workload, "trace": beside(name, folder)}}
+    return dict(table)
+
+
+def beside(name: str, folder: Path) -> str:
+    """The file of that name seen from a folder, wherever it is looked for from then on."""
+    return str(folder.resolve() / name)

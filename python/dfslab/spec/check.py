@@ -90,10 +90,10 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
     """A program has all its words; what only a load knows, nobody may ask of it."""
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
-    if run.fault or run.count_calls or run.verify != "none" or run.fleet != "agents":
-        allowed = (
-            "is a program: no faults, no counted calls, no verification, no cluster of clients"
-        )
+    of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
+    if any(of_loads) or run.fleet != "agents":
+        allowed = ("is a program: no faults, no layers, no counted calls, no verification, "
+                   "no cluster of clients")  # fmt: skip
         raise InputError("workload.name", name, allowed)
     for key in OF_LOADS:
         value = getattr(scenario.workload, key)
@@ -107,10 +107,23 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """A trace's times are those of one client: more would be given each other's."""
-    stream = discover.workload(scenario.workload.name).stream(own)
-    if stream.get("given") and "arrival" in stream and scenario.workload.clients > 1:
+    asked = scenario.workload
+    stream = discover.workload(asked.name).stream(own)
+    given = stream.get("given")
+    if not given:
+        return
+    if getattr(own, "trace", None) == "":
+        raise InputError("workload.trace", "", "needs the file that holds the trace")
+    if (needed := 1 + max(one.get("client", 0) for one in given)) > asked.clients:
+        raise InputError("workload.clients", asked.clients, f"the trace is of {needed} clients")
+    if "arrival" not in stream:
+        return
+    if asked.clients > 1:
         allowed = "a trace is done at its times by one client: clients = 1"
         raise InputError("workload.rate_factor", None, allowed)
+    if asked.arrival != "closed":
+        allowed = "with rate_factor a trace's operations arrive at its own times"
+        raise InputError("workload.arrival", asked.arrival, allowed)
 
 
 def _check_described(
@@ -126,6 +139,10 @@ def _check_described(
         if operation not in known:
             raise InputError("workload.name", scenario.workload.name,
                              f"{system.name} describes no {operation}")  # fmt: skip
+    if "arrival" in stream and not stream.get("given"):
+        allowed = ("arrives by itself, which is not modelled; without "
+                   f"{', '.join(sorted(modelled))} it runs")  # fmt: skip
+        raise InputError("workload.name", scenario.workload.name, allowed)
     timeless = modelled - TIMED
     if "arrival" in stream and timeless:
         allowed = (f"only {', '.join(sorted(TIMED))} can start operations at a trace's times; "
@@ -153,7 +170,11 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Ways of reading and writing that no description tells apart are for those who measure."""
+    """Ways of reading and writing that no description tells apart, and layers that none has, are
+    for those who measure."""
+    if scenario.run.layer and modelled:
+        allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
+        raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
     asked = scenario.workload
     unknown = {
         "fsync": asked.fsync == "write", "sync_io": asked.sync_io != "none", "mmap": asked.mmap,

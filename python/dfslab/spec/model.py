@@ -44,7 +44,9 @@ def _first(error: ValidationError, model: type[BaseModel], prefix: str) -> Input
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
-    path = ".".join(str(part) for part in (prefix, *detail["loc"]) if part != "")
+    # Of alternatives pydantic names the one it tried, such as "literal['a','b']".
+    steps = [str(part) for part in (prefix, *detail["loc"]) if "[" not in str(part)]
+    path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":
         return InputError(path, detail["input"], unknown(str(detail["loc"][-1]), _keys(
             model, detail["loc"][:-1])))  # fmt: skip

@@ -26,10 +26,12 @@ KEY = "workload.trace"
 
 @dataclass
 class Replay:
-    """Operations of core's `given`, and when each began, seconds after the first."""
+    """Operations of core's `given`, when each began, seconds after the first, and the bytes that
+    one call moves (0: as many as the largest operation)."""
 
     given: list[dict[str, Any]] = field(default_factory=list)
     starts_s: list[float] = field(default_factory=list)
+    transfer_bytes: int = 0
 
 
 def load(path: Path, form: str, under: str, started_in: str, clients: int) -> Replay:
@@ -38,20 +40,20 @@ def load(path: Path, form: str, under: str, started_in: str, clients: int) -> Re
         if form == "recorded":
             return recorded(path.read_bytes())
         if form == "darshan":
-            return _filled(replay(dxt.log(path), clients), path, under)
+            return _filled(replay(dxt.log(path), clients), under)
         with path.open(encoding="utf-8", errors="surrogateescape") as lines:
             readers = {"dxt": dxt.text, "blkparse": blkparse}
             read = readers.get(form, lambda text: strace.read(text, under, started_in))
-            return _filled(replay(read(lines), clients), path, under)
+            return _filled(replay(read(lines), clients), under)
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(KEY, str(path), str(error)) from error
 
 
-def _filled(found: Replay, path: Path, under: str) -> Replay:
+def _filled(found: Replay, under: str) -> Replay:
     if not found.given:
-        raise InputError(KEY, str(path), f"holds no operation on files under {under}")
+        raise ValueError(f"holds no operation on files under {under}")
     return found
 
 
@@ -60,7 +62,8 @@ def recorded(content: bytes) -> Replay:
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
     found = Replay()
-    for client, kind, _, file, size, _, offset, owner, _ in RECORDED.iter_unpack(content):
+    for client, kind, _, file, size, transfer, offset, owner, _ in RECORDED.iter_unpack(content):
+        found.transfer_bytes = max(found.transfer_bytes, transfer)
         if kind >= len(OPERATIONS):
             raise ValueError(f"is no recorded stream: there is no operation {kind}")
         found.given.append({

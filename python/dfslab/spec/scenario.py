@@ -17,6 +17,7 @@ from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Design, Value
 from dfslab.spec.fault import Fault
+from dfslab.spec.layer import Layer
 from dfslab.spec.model import InputError, Model, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
@@ -138,6 +139,9 @@ class Run(Model):
     )
     fault: list[Fault] = Field(
         default_factory=list, description="What happens to a bed while its clients run"
+    )
+    layer: list[Layer] = Field(
+        default_factory=list, description="What is done to every call, the outermost first"
     )
     search: Search = Field(
         default_factory=Search, description="How `dfslab search` looks for the highest rate"

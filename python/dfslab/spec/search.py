@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from dfslab.spec.model import Model
+from dfslab.spec.model import InputError, Model
 from dfslab.spec.units import PerSecond, Seconds, parse, quantity
 
 _FORM = re.compile(r"^(response|latency)_s_(mean|p50|p90|p99|p999)(?:\.(\w+))?\s*<=\s*(.+)$")
@@ -59,6 +59,12 @@ class Search(Model):
     repeats: Annotated[int, Field(ge=2, le=100)] = Field(
         5, description="Runs at a rate until it is clear, at most"
     )
+
+    @model_validator(mode="after")
+    def _has_rates(self) -> Self:
+        if self.lowest > self.highest:
+            raise InputError("run.search.lowest", f"{self.lowest:g} /s", "must be at most highest")
+        return self
 
     @field_validator("objective")
     @classmethod

@@ -81,6 +81,8 @@ class _Trace:
         self._started_in = started_in
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
+        # How far each file is known to go, which is where appending writes.
+        self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[Done]:
         for number, line in enumerate(lines, 1):
@@ -132,12 +134,15 @@ class _Trace:
         elif name in ("rename", "renameat", "renameat2"):
             old, new = (0, 1) if name == "rename" else (1, 3)
             paths = [_joined(state, arguments, at, name != "rename") for at in (old, new)]
+            self._renamed(*paths)
             yield "rename", paths[0], 0, 0, paths[1]
         elif name in NAMED:
             operation, at = NAMED[name]
             if name == "unlinkat" and "AT_REMOVEDIR" in arguments[-1]:
                 operation = "rmdir"
             path = _joined(state, arguments, at, at == 1)
+            if operation == "delete":
+                self._ends.pop(path, None)
             if path:
                 yield operation, path, 0, 0, ""
         elif name in ("copy_file_range", "sendfile"):
@@ -146,9 +151,9 @@ class _Trace:
             for at, operation in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
                 if copied is not None:
-                    yield from _on_held(state, operation, arguments, result, copied)
+                    yield from self._on_held(state, operation, arguments, result, copied)
         elif (held := _held(state, arguments)) is not None:
-            yield from _on_held(state, name, arguments, result, held)
+            yield from self._on_held(state, name, arguments, result, held)
 
     def _opened(
         self, state: _Process, name: str, arguments: list[str], result: int
@@ -159,6 +164,8 @@ class _Trace:
         state.files[result] = _Open(path, 0, "O_APPEND" in flags)
         if "O_DIRECTORY" in flags:
             return
+        if "O_TRUNC" in flags:
+            self._ends[path] = 0
         if "O_CREAT" in flags:
             yield "create", path, 0, 0, ""
         yield "open", path, 0, 0, ""
@@ -169,23 +176,37 @@ class _Trace:
         files = state.files if shared else dict(state.files)
         self._processes[result] = _Process(state.directory, files)
 
+    def _on_held(
+        self, state: _Process, name: str, arguments: list[str], result: int, held: _Open
+    ) -> Iterator[tuple[str, str, int, int, str]]:
+        if name == "close":
+            del state.files[_number(arguments[0])]
+            yield "close", held.path, 0, 0, ""
+        elif name in ("read", "readv", "write", "writev") and result:
+            if held.appends and "write" in name:
+                held.place = self._ends.get(held.path, 0)
+            yield self._transferred(name, held.path, held.place, result)
+            held.place += result
+        elif name in ("pread64", "preadv", "pwrite64", "pwritev") and result:
+            yield self._transferred(name, held.path, _number(arguments[3]), result)
+        elif name in ("lseek", "_llseek"):
+            held.place = result
+        elif name in HELD:
+            yield HELD[name], held.path, 0, 0, ""
 
-def _on_held(
-    state: _Process, name: str, arguments: list[str], result: int, held: _Open
-) -> Iterator[tuple[str, str, int, int, str]]:
-    if name == "close":
-        del state.files[_number(arguments[0])]
-        yield "close", held.path, 0, 0, ""
-    elif name in ("read", "readv", "write", "writev") and result:
-        yield "pread" if "read" in name else "pwrite", held.path, held.place, result, ""
-        held.place += result
-    elif name in ("pread64", "preadv", "pwrite64", "pwritev") and result:
-        operation = "pread" if "read" in name else "pwrite"
-        yield operation, held.path, _number(arguments[3]), result, ""
-    elif name in ("lseek", "_llseek"):
-        held.place = result
-    elif name in HELD:
-        yield HELD[name], held.path, 0, 0, ""
+    def _transferred(
+        self, name: str, path: str, place: int, size: int
+    ) -> tuple[str, str, int, int, str]:
+        self._ends[path] = max(self._ends.get(path, 0), place + size)
+        return "pread" if "read" in name else "pwrite", path, place, size, ""
+
+    def _renamed(self, old: str, new: str) -> None:
+        """Who has a file open goes on with it under its new name."""
+        self._ends[new] = self._ends.pop(old, 0)
+        for process in self._processes.values():
+            for held in process.files.values():
+                if held.path == old:
+                    held.path = new
 
 
 def _moved(state: _Process, name: str, arguments: list[str], result: int) -> None:

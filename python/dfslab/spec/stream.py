@@ -15,29 +15,39 @@ from dfslab.spec.vocabulary import Stream
 LOGNORMAL_SIGMA = 1.0
 
 
+def has_stream(scenario: Scenario) -> bool:
+    """Whether it is known what clients do; a program keeps that to itself."""
+    return discover.workload(scenario.workload.name).argv is None
+
+
 def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
     """A StreamSpec of core/workload; every repetition has a seed of its own."""
     workload = discover.workload(scenario.workload.name)
     own = workload.stream(workload_parameters(scenario, workload))
-    arrival = (
-        {"arrival": {"open": _open(scenario)}} if scenario.workload.arrival != "closed" else {}
-    )
     return checked({
         **own,
-        **arrival,
+        **_arrival(scenario, own),
         "seed": scenario.run.seed + repetition,
         "clients": scenario.workload.clients,
         "think_time_s": scenario.workload.think_time,
     })  # fmt: skip
 
 
-def _open(scenario: Scenario) -> dict[str, Any]:
-    process: Any = scenario.workload.arrival
+def _arrival(scenario: Scenario, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The open load that is asked for, in place of a workload's own. Its sessions stay sessions,
+    and come so often that there are as many requests a second as asked for."""
+    asked = scenario.workload
+    if asked.arrival == "closed":
+        return {}
+    process: Any = asked.arrival
     if process == "lognormal":
         process = {"lognormal": LOGNORMAL_SIGMA}
-    ramp = scenario.workload.ramp
-    profile = {"profile": [(0.0, 0.0), (ramp, 1.0)]} if ramp else {}
-    return {"rate_per_s": scenario.workload.rate, "process": process, **profile}
+    load: dict[str, Any] = {"rate_per_s": asked.rate, "process": process}
+    if asked.ramp:
+        load["profile"] = [(0.0, 0.0), (asked.ramp, 1.0)]
+    if session := own.get("arrival", {}).get("open", {}).get("session"):
+        load |= {"rate_per_s": asked.rate / session["requests"], "session": session}
+    return {"arrival": {"open": load}}
 
 
 def checked(spec: Mapping[str, Any]) -> dict[str, Any]:

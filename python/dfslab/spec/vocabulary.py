@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dfslab.spec.model import Model
 
@@ -66,6 +66,13 @@ class Size(Model):
     normal: NormalSize | None = None
     gamma: GammaSize | None = None
     choice: list[tuple[SizeBytes, Positive]] | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        names = type(self).model_fields
+        if sum(getattr(self, name) is not None for name in names) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(names)}")
+        return self
 
 
 class Strided(Model):

@@ -11,10 +11,13 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Judge, Scenario
 from dfslab.spec.search import objective
+from dfslab.spec.stream import operations_per_client, stream_spec
 from dfslab.studies.search import Seen
 
 # A tail is known from at least so many operations beyond it.
 BEYOND = 10
+# No workload has so many operations by itself.
+TRIED = 7919
 
 
 class RateProbe:
@@ -33,6 +36,11 @@ class RateProbe:
             "workload.rate": "1 /s",
         })  # fmt: skip
         check(self._base)
+        # Longer runs at higher rates, enough operations for a tail: the probe says how many.
+        tried = self._base.with_values({"workload.operations_per_client": TRIED})
+        if operations_per_client(stream_spec(tried)) != TRIED:
+            allowed = "has a number of operations of its own; a search needs one that takes any"
+            raise InputError("workload.name", first.workload.name, allowed)
 
     def __call__(self, rate_per_s: float, number: int) -> Seen:
         """One run, whose stream is its number's own."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from dfslab.models import burst, laws
 from dfslab.models.prediction import situation_of
 from dfslab.result import Metric, Result
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.stream import has_stream, stream_spec
 from dfslab.studies.compare import geometric_mean
 
 FEWEST = 4
@@ -125,6 +125,8 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 def _only_metadata(result: Result) -> bool:
     """One operation, on empty files, of a system with a metadata server on nodes of its own."""
+    if not has_stream(result.point.scenario):
+        return False
     situation = situation_of(result.point.scenario)
     kinds = {role.kind for role in situation.system.roles}
     empty = not situation.environment["file_size"]

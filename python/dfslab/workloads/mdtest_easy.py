@@ -26,19 +26,22 @@ class Parameters(FileParameters):
         1, description="Whose files are looked at: so many clients further on (-N)"
     )
 
+    read: bool = Field(False, description="Read them, too (-E)")
+
     def operations(self) -> int:
         """Of all phases."""
-        return 3 * self.items
+        return (3 + self.read) * self.items
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Three phases; files with bytes are written instead of created."""
+    """Three phases, or four; files with bytes are written instead of created."""
     make = "write" if parameters.file_size else "create"
     theirs = {"neighbour": parameters.neighbour} if parameters.neighbour else "own"
     return {
         "phases": [
             phase("create", parameters.items, make),
             phase("stat", parameters.items, "stat", files=theirs),
+            *([phase("read", parameters.items, "read", files=theirs)] if parameters.read else []),
             phase("remove", parameters.items, "delete"),
         ],
         "file_size": {"fixed": int(parameters.file_size)},

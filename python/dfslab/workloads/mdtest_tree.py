@@ -28,9 +28,11 @@ class Parameters(FileParameters):
         4, description="Directories in each directory (-b)"
     )
 
+    read: bool = Field(False, description="Read the files, too (-E)")
+
     def operations(self) -> int:
         """Of all phases."""
-        return 5 * self.items
+        return (5 + self.read) * self.items
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
@@ -42,6 +44,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
             phase("directory remove", parameters.items, "rmdir"),
             phase("file create", parameters.items, make),
             phase("file stat", parameters.items, "stat"),
+            *([phase("file read", parameters.items, "read")] if parameters.read else []),
             phase("file remove", parameters.items, "delete"),
         ],
         "layout": {"depth": parameters.depth, "branches": parameters.branches},

@@ -25,7 +25,7 @@ NOTHING = Replay(given=[{"operation": "create", "file": 0}], starts_s=[0.0])
 class Parameters(FileParameters):
     """`trace` is what counts; sizes come from it."""
 
-    trace: str = Field("", description="The file that holds the trace")
+    trace: str = Field("", description="The file that holds the trace, seen from the scenario's")
     form: Literal["strace", "darshan", "dxt", "blkparse", "recorded"] = Field(
         "strace",
         description="strace -f -T -ttt, a Darshan log with DXT, the text of darshan-dxt-parser, "
@@ -51,7 +51,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "given": found.given,
         "file_size": {"fixed": 0},
-        "transfer_size_bytes": min(1 << 30, largest_transfer(found.given)),
+        "transfer_size_bytes": found.transfer_bytes or min(1 << 30, largest_transfer(found.given)),
     }
     if parameters.rate_factor:
         if parameters.trace_clients > 1 or not found.starts_s:

@@ -2,7 +2,8 @@
 
 The shape is that of production traces (Ren and others 2017: lognormal arrivals, several periods;
 Schroeder and others 2006: partly open). No numbers of theirs are published, so the numbers here are
-examples. `rate_factor` makes the same load denser or thinner.
+examples. `rate_factor` makes the same load denser or thinner; `workload.arrival` and `rate` say in
+their place how sessions arrive, and how many requests a second that is.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ LONG_TABLE = 24
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
-    "for the quantile to be more than its slowest one."
+    "for the quantile to be more than its slowest one. Times count from when an operation began; "
+    "where it was due at a time, also since then."
 )
 
 
@@ -52,15 +53,20 @@ def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
         if key.startswith("latency_s_mean.")
     )
     labels = name(group[0].labels)
-    return [[labels, operation, *_cells(group, operation)] for operation in operations]
+    rows = []
+    for operation in operations:
+        rows.append([labels, operation, *_cells(group, operation, "latency")])
+        if any(f"response_s_mean.{operation}" in result.metrics for result in group):
+            rows.append([labels, f"{operation}, since due", *_cells(group, operation, "response")])
+    return rows
 
 
-def _cells(group: Sequence[Result], operation: str) -> list[str]:
+def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
     counts = [sum(count for _, count in _histogram(result, operation)) for result in group]
     fewest = min(counts)
     cells = [f"{sum(counts):,.0f}" if fewest else DASH]
     for quantile, needed in QUANTILES.items():
-        key = f"latency_s_{quantile}.{operation}"
+        key = f"{kind}_s_{quantile}.{operation}"
         values = [result.value(key) for result in group if key in result.metrics]
         known = values and (fewest >= needed or not fewest)
         cells.append(seconds(float(np.median(values))) if known else DASH)

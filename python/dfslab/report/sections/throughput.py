@@ -24,6 +24,7 @@ from dfslab.report.plot import (
 from dfslab.report.table import note, number
 from dfslab.result import Metric, Result
 from dfslab.spec import units
+from dfslab.spec.stream import has_stream
 from dfslab.studies.compare import geometric_mean
 
 TITLE = "Throughput"
@@ -42,7 +43,8 @@ def render(study: ReportInput) -> Markup | None:
     """One chart for each kind of operation, with a panel for every number of clients."""
     groups: dict[str, list[Result]] = {}
     for result in study.results:
-        if result.method != "trace" and _positive(result, "rate_per_s"):
+        is_load = result.method != "trace" and has_stream(result.point.scenario)
+        if is_load and _positive(result, "rate_per_s"):
             groups.setdefault(str(describe(result.point)["operations"]), []).append(result)
     if not groups:
         return None

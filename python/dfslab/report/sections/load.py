@@ -1,0 +1,176 @@
+"""How the loads went: until who had finished, phase by phase, second by second, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from dfslab.report.page import ReportInput
+from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
+from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
+from dfslab.result import Result
+from dfslab.spec import units
+from dfslab.studies.compare import sort_key
+
+TITLE = "The load itself"
+ORDER = 32
+EMPTY = "No load was measured."
+LONG_TABLE = 24
+# A shorter run has no course to speak of.
+FEWEST_SECONDS = 5
+MOST_CURVES = 5
+NOTE = (
+    "Medians over repetitions. Rates count until the last client had finished and until the first "
+    "had (stonewall). The generator's own time is processor time of one operation of the same "
+    "stream on a target that does nothing. Late is how much later than it could have an operation "
+    "with an intended start began, for 99 of 100; calls are those of one operation."
+)
+Value = Callable[[Result], float | None]
+
+
+def render(study: ReportInput) -> Markup | None:
+    """A table of all configurations, one of their phases, and the course of longer runs."""
+    groups: dict[str, list[Result]] = {}
+    for result in study.of_method("measure"):
+        # A program is no load: only it knows how it went.
+        if result.detail.get("generator"):
+            groups.setdefault(result.point_id, []).append(result)
+    if not groups:
+        return None
+    ordered = sorted(groups.values(), key=lambda group: sort_key(group[0].labels))
+    names = [study.name(group[0].labels) for group in ordered]
+    rows = [[name, *_cells(group)] for name, group in zip(names, ordered, strict=True)]
+    body = table(*_filled(["configuration", *COLUMNS, "page cache"], rows))
+    phases = [row for name, group in zip(names, ordered, strict=True)
+              for row in _phases(name, group)]  # fmt: skip
+    return note(NOTE) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
+
+
+def _of_generator(key: str) -> Value:
+    return lambda result: result.detail["generator"][key]
+
+
+def _of_calls(key: str) -> Value:
+    return lambda result: (result.detail.get("calls") or {}).get(key)
+
+
+def _late_s(result: Result) -> float | None:
+    return result.detail["generator"]["late"]["p99_s"] if result.detail.get("schedule") else None
+
+
+def _failed(result: Result) -> float | None:
+    return sum(one["errors"] for one in result.detail["operations"].values()) or None
+
+
+def _rate(value: float) -> str:
+    return f"{number(value)}/s"
+
+
+def _own(value_ns: float) -> str:
+    return seconds(value_ns * 1e-9)
+
+
+COLUMNS: dict[str, tuple[Value, Callable[[float], Any]]] = {
+    "rate": (lambda result: result.metrics["rate_per_s"].value, _rate),
+    "until the first had finished": (lambda one: one.detail["stonewall_rate_per_s"], _rate),
+    "own time": (_of_generator("own_ns_per_op"), _own),
+    "of the mean latency": (_of_generator("share_of_latency"), percent),
+    "late": (_late_s, seconds),
+    "failed": (_failed, number),
+    "system calls": (_of_calls("system_calls_per_operation"), number),
+    "servers' calls": (_of_calls("server_calls_per_operation"), number),
+}
+
+
+def _cells(group: Sequence[Result]) -> list[Any]:
+    cells = []
+    for value, shown in COLUMNS.values():
+        known = [one for one in map(value, group) if one is not None]
+        cells.append(shown(float(np.median(known))) if known else DASH)
+    return [*cells, _cache(group[0])]
+
+
+def _cache(result: Result) -> str:
+    """What was asked of the page cache, and what proves it."""
+    asked, told = result.point.scenario.workload.cache, result.detail.get("cache") or {}
+    proof, disks = told.get("proof"), told.get("disks")
+    said: list[str] = [asked]
+    if proof:
+        said.append(f"{_bytes(proof['resident_bytes'])} of {_bytes(proof['prepared_bytes'])} left")
+    if disks:
+        said.append(f"disks gave {_bytes(disks['read_bytes'])} of {_bytes(disks['asked_bytes'])}")
+    return ", ".join(said)
+
+
+def _bytes(value: float) -> str:
+    return units.text(value, "B", 3)
+
+
+def _filled(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[Any]]:
+    """Without the columns in which no row has anything."""
+    kept = [place for place in range(len(head)) if any(row[place] != DASH for row in rows)]
+    return [head[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def _long(body: Markup, rows: Sequence[Any]) -> Markup:
+    return folded(f"All {len(rows)}", body) if len(rows) > LONG_TABLE else body
+
+
+def _phases(name: str, group: Sequence[Result]) -> list[list[str]]:
+    """One row for each phase of a configuration."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for result in group:
+        for phase in result.detail.get("phases") or ():
+            found.setdefault(phase["name"], []).append(phase)
+    return [[name, phase, *_of_phase(each)] for phase, each in found.items()]
+
+
+def _of_phase(each: Sequence[Mapping[str, Any]]) -> list[str]:
+    def median(key: str) -> float:
+        return float(np.median([one[key] for one in each]))
+
+    moved = median("throughput_bytes_per_s")
+    return [
+        ", ".join(each[0]["operations"]), number(median("count")), seconds(median("window_s")),
+        _rate(median("rate_per_s")), _rate(median("stonewall_rate_per_s")),
+        units.text(moved, "B/s", 3) if moved else DASH,
+    ]  # fmt: skip
+
+
+def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
+    if not rows:
+        return Markup("")
+    head = ["configuration", "phase", "operations", "count", "time", "rate",
+            "until the first had finished", "throughput"]  # fmt: skip
+    body = table(head, rows, texts=3)
+    return Markup("<h3>Phases</h3>") + _long(body, rows)
+
+
+def _course(names: Sequence[str], ordered: Sequence[Sequence[Result]]) -> Markup:
+    """Operations of each second of some configurations, each one's first run."""
+    long = [(name, group[0].detail["seconds"]) for name, group in zip(names, ordered, strict=True)
+            if len(group[0].detail.get("seconds") or ()) > FEWEST_SECONDS]  # fmt: skip
+    if not long:
+        return Markup("")
+    places = np.linspace(0, len(long) - 1, min(MOST_CURVES, len(long)))
+    data = []
+    for turn, place in enumerate(places):
+        name, told = long[round(place)]
+        data.append(_curve(name, told, SEQUENCE[turn % len(SEQUENCE)]))
+    layout = {
+        "title": heading("operations of each second"), "xaxis": axis("seconds after the start"),
+        "yaxis": axis("operations per second", rangemode="tozero"), "height": 300,
+        "showlegend": len(data) > 1,
+    }  # fmt: skip
+    return chart(data, layout, "operations of each second of the load")
+
+
+def _curve(name: str, told: Sequence[Mapping[str, Any]], shade: str) -> dict[str, Any]:
+    # The last second is a part of one.
+    counts = [one["count"] for one in told[:-1]]
+    return {"type": "scatter", "mode": "lines", "name": words(name), "y": counts,
+            "x": [place + 0.5 for place in range(len(counts))],
+            "line": {"color": shade, "width": 2, "shape": "hvh"}}  # fmt: skip

@@ -1,0 +1,60 @@
+"""Layers around a target: what is done to every call of a load while operations are timed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from dfslab.spec.model import InputError, Model
+from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
+
+Kind = Literal["throttle", "timeout", "fault", "stall", "delay"]
+# What each kind is told: its needed keys, and how core/load names them.
+TOLD: dict[str, dict[str, str]] = {
+    "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},
+    "timeout": {"time": "after_s"},
+    "fault": {"share": "probability"},
+    "stall": {"time": "length_s", "period": "period_s"},
+    "delay": {"time": "by_s"},
+}
+
+
+class Layer(Model):
+    """One layer; the first of several is the outermost."""
+
+    kind: Kind = Field(description="What is done to calls")
+    rate: PerSecond = quantity("0 /s", description="Calls a second that a throttle lets through")
+    bandwidth: BytesPerSecond = quantity("0 B/s", description="Bytes a second, likewise")
+    time: Seconds = quantity(
+        "0 s", description="What a call may take (timeout), takes more (delay), or a stall lasts"
+    )
+    period: Seconds = quantity("0 s", description="From the beginning of a stall to the next")
+    share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="Share of calls that a fault lets fail"
+    )
+
+    @model_validator(mode="after")
+    def _has_its_keys(self) -> Self:
+        keys = TOLD[self.kind]
+        said = [key for key in type(self).model_fields if key != "kind" and getattr(self, key)]
+        for key in said:
+            if key not in keys:
+                allowed = f"{self.kind} takes {', '.join(keys)}"
+                raise InputError(f"run.layer.{key}", getattr(self, key), allowed)
+        # A throttle has either or both.
+        if not said or (self.kind != "throttle" and len(said) < len(keys)):
+            raise InputError("run.layer", self.kind, f"needs {', '.join(keys)} above 0")
+        if self.kind == "stall" and self.time > self.period:
+            raise InputError("run.layer.time", self.time, "a stall is no longer than its period")
+        return self
+
+    @property
+    def fails(self) -> bool:
+        """Whether it makes calls fail, so that errors are what is asked for."""
+        return self.kind in ("timeout", "fault")
+
+    def plan(self) -> dict[str, Any]:
+        """It as core/load reads it."""
+        names = TOLD[self.kind].items()
+        return {self.kind: {name: value for key, name in names if (value := getattr(self, key))}}
