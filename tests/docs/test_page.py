@@ -146,6 +146,15 @@ def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
         assert bars.count() == 3
         width = {bar.text_content(): bar.bounding_box()["width"] for bar in bars.all()}
         assert width["wait for room"] == pytest.approx(1.5 * width["read"], rel=0.02)
+        flame.locator("[name=by]").select_option("self")
+        # Each step once, most self time first; below it, as wide, who called it.
+        order = sorted(
+            (bar.bounding_box()["y"], bar.bounding_box()["x"], bar.text_content())
+            for bar in bars.all()
+        )
+        assert [name for _, _, name in order] == [
+            "wait for room", HOSTILE, "read", HOSTILE, HOSTILE]  # fmt: skip
+        assert "1.75 s shown" in flame.locator("output").text_content()
         flame.locator("[name=by]").select_option("bytes")
         assert bars.all_text_contents() == [HOSTILE, "read"]
         flame.locator("[name=by]").select_option("wait")

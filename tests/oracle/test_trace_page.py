@@ -126,9 +126,11 @@ def test_the_counts_above_everything(shown):
 )
 def test_steps_and_waits_by_their_own_time(shown, heading, waits):
     page, ask, _ = shown
-    found = ask(f"with {OWN} select path, calls, self_ns, self_ns / (select sum(self_ns) from own), "
-                f"total / calls, bytes from own where waits = {waits} "
-                f"order by self_ns desc, calls desc, path limit {MOST_ROWS}")  # fmt: skip
+    found = ask(
+        f"with {OWN} select path, calls, self_ns, self_ns / (select sum(self_ns) from own), "
+        f"total / calls, bytes from own where waits = {waits} "
+        f"order by self_ns desc, calls desc, path limit {MOST_ROWS}"
+    )
     wanted = [
         [path, f"{calls:,}", seconds(self_ns / 1e9), percent(share), seconds(mean / 1e9),
          units.text(bytes_, "B") if bytes_ else ""]

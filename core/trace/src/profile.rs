@@ -79,8 +79,8 @@ impl Sampled {
 }
 
 /// A profile's tables as plain rows: each shape's name and the shapes below it, which stand before
-/// it; each node's branch, the node above (before it, or `NONE`), statistics, repeats and first host;
-/// the calls of other hosts.
+/// it; each node's branch, the node above (before it, or `NONE`), statistics, repeats and first
+/// host; the calls of other hosts.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,

@@ -139,7 +139,9 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
             (short_path(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
             for path, failed, attempts, time_ns in found]))  # fmt: skip
     if profile.get("compared"):
-        tables.append(changes_table(profile["compared"], most))
+        compared = profile["compared"]
+        none = f"None of {compared['tests']} steps compared differs beyond chance (Holm, 5 %)."
+        tables.append(changes_table(compared, most) if compared["rows"] else none)
     if profile.get("clocks"):
         tables.append(clocks_table(profile["clocks"]))
     lost = [f"{count:,} {kind.replace('_', ' ')}"
