@@ -161,6 +161,16 @@ def test_each_fault_has_the_time_until_the_next():
     assert second["shortfall"] == pytest.approx(1500, rel=0.1)
 
 
+def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
+    """An open load that nobody answers for a second: all that was due then comes in 0.3 s."""
+    rates = [80.0] * 20 + [0.0] * 10 + [80.0 + 800.0 / 3] * 3 + [80.0] * 20
+    fault = {"action": "pause", "target": "brick", "at_s": 2.0}
+    (seen,) = recovery.recoveries(rates, [], [fault])
+    assert seen["silent_s"] == pytest.approx(1.0)
+    assert seen["recovered_after_s"] == pytest.approx(1.0)
+    assert seen["shortfall"] == pytest.approx(80.0)
+
+
 def test_what_never_comes_back_and_what_never_went_say_so():
     kill = [{"action": "kill", "target": "one", "at_s": 2.0}]
     (gone,) = recovery.recoveries(curve_of(lambda at_s: 1000 if at_s < 2 else 100, 5.0), [], kill)

@@ -55,8 +55,9 @@ def recoveries(
     fault: its action and target; at_s; before_per_s: the mean rate between warming up and the
     first fault (None: there was no such time); lowest_per_s: the least over WINDOW intervals;
     silent_s: the longest time without an operation; recovered_after_s: from the fault until WINDOW
-    intervals have RECOVERED_SHARE of the rate before again (0: it never fell below; None: not
-    before the next fault, nor while all clients ran); relapsed_s: how long it was below after that;
+    intervals, the first of them too, have RECOVERED_SHARE of the rate before again (0: it never
+    fell below; None: not before the next fault, nor while all clients ran); relapsed_s: how long it
+    was below after that;
     shortfall: operations fewer than at the rate before, from the fault until it was as before;
     failed: operations that failed from the second of the fault on.
     """
@@ -91,7 +92,9 @@ def _as_before(after: Sequence[float], usual: float | None) -> dict[str, float |
     if not any(below):
         return found | {"recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
-    back = next((i for i in range(fell, len(below)) if not below[i]), None)
+    # What waited comes at once when it is over: a window must not hold silence and the rush.
+    back = next((i for i in range(fell, len(below))
+                 if not below[i] and after[i] >= RECOVERED_SHARE * usual), None)  # fmt: skip
     missing = sum(usual - rate for rate in after[:back])
     found["shortfall"] = max(0.0, missing * STEP_S)
     if back is not None:

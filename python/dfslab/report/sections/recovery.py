@@ -55,9 +55,10 @@ def _figure(study: ReportInput, result: Result) -> Markup:
         for one in told["done"]
     ]  # fmt: skip
     marks = [
-        {"x": one["at_s"], "yref": "paper", "y": 1, "text": words(_fault(one)),
+        # Neighbours' words stand below each other.
+        {"x": one["at_s"], "yref": "paper", "y": 1 - 0.12 * (turn % 2), "text": words(_fault(one)),
          "showarrow": False, "xanchor": "left", "yanchor": "top"}
-        for one in told["done"]
+        for turn, one in enumerate(told["done"])
     ]  # fmt: skip
     title = _title(study, result)
     layout = {
