@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scipy import stats
+import scipy
 
 from dfslab.beds import hardware
 from dfslab.instruments import probe
@@ -54,7 +54,7 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
     mean = statistics.fmean(values)
     reach = math.inf
     if len(values) > 1:
-        sure = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1))
+        sure = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1))
         reach = sure * statistics.stdev(values) / math.sqrt(len(values))
     return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
 

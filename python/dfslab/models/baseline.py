@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations, operations_key
@@ -28,8 +28,8 @@ def _t_reach(values: Sequence[float]) -> float:
     """How far, in logs, a 90 % prediction interval reaches around the mean of `values`."""
     count = len(values)
     if count < 2:
-        return float(stats.norm.ppf(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
-    quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)
+        return float(scipy.stats.norm.ppf(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
+    quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)
     return float(quantile * np.std(values, ddof=1) * np.sqrt(1 + 1 / count))
 
 
@@ -130,7 +130,7 @@ class Serial:
             columns = np.column_stack([np.ones_like(clients), clients])
             # Relative errors count, as they do when a prediction is judged.
             weights = rates / clients
-            (u, v), _ = optimize.nnls(columns * weights[:, None], np.ones_like(clients))
+            (u, v), _ = scipy.optimize.nnls(columns * weights[:, None], np.ones_like(clients))
             errors = np.log(rates * (u + v * clients) / clients)
             self._lines[key] = (u, v, _t_reach(errors.tolist()))
         return self

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dfslab.method import CONFIDENCE
 
@@ -149,6 +149,8 @@ def _steady_state(
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
     """90 % interval of the mean over replications."""
-    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * stats.sem(values))
+    reach = float(
+        scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * scipy.stats.sem(values)
+    )
     mean = float(values.mean())
     return mean - reach, mean + reach

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dfslab import discover
 from dfslab.method import CONFIDENCE, RunFailed
@@ -61,7 +61,7 @@ class Components:
             errors.append(float(np.log(rate / one.rate_per_s)))
         self.fitted = len(errors)
         if errors:
-            quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors))
+            quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors))
             self.reach = float(quantile * np.sqrt(np.mean(np.square(errors))))
         return self
 

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 
 from dfslab.models.placement import Placement, Station
 from dfslab.spec.environment import is_of_group, of_group
+from dfslab.spec.lazily import lazily
 from dfslab.spec.operation import (
     Call,
     Choice,
@@ -31,6 +31,11 @@ from dfslab.spec.operation import (
     lands_at,
     writes_back,
 )
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    sympy = lazily("sympy")
 
 Demands = dict[Station, float]
 # Where all nodes are one machine, their processors are one station.

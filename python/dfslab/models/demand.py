@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.prediction import OpenPrediction, Situation, situation_of
@@ -89,7 +89,7 @@ class Calibration:
                 gradient[index] = np.log(found.latency_s / said) / np.log(1.05)
         residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
         variance = residual + float(gradient @ self.covariance @ gradient)
-        quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
     def interval_factor(
@@ -100,7 +100,7 @@ class Calibration:
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
         variance = residual + self.parameter_variance(situation) + extra_variance
-        quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(quantile * np.sqrt(variance)))
 
 
@@ -184,7 +184,7 @@ def _calibrate(results: Sequence[Result]) -> Calibration:
     def jacobian(logs: np.ndarray) -> np.ndarray:
         return _jacobian(observed, keys, logs, spread)
 
-    solution = optimize.least_squares(
+    solution = scipy.optimize.least_squares(
         residuals, prior, jacobian, loss="soft_l1", max_nfev=60, xtol=1e-4, ftol=1e-4
     )
     covariance = np.linalg.inv(solution.jac.T @ solution.jac)

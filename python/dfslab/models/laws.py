@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
 MOST_CLIENTS = 4096
@@ -124,7 +124,7 @@ def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     law = LAWS[name][0]
     if name == "usl":
         weighted = np.column_stack([np.ones_like(x), x - 1, x * (x - 1)]) / y[:, None]
-        one, slower, crosstalk = optimize.nnls(weighted, np.ones_like(y))[0]
+        one, slower, crosstalk = scipy.optimize.nnls(weighted, np.ones_like(y))[0]
         one = max(one, 1e-300)
         return np.array([one, slower / one, crosstalk / one])
     if name in ("x ln x", "linear"):
@@ -136,8 +136,8 @@ def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return law(x, np.exp(logs)) / y - 1
 
     each = float(np.log((y / x).mean()))
-    found = optimize.least_squares(residuals, np.array([each, 0.0 if name == "power" else each]),
-                                   bounds=(-60, 60), max_nfev=2000)  # fmt: skip
+    start = np.array([each, 0.0 if name == "power" else each])
+    found = scipy.optimize.least_squares(residuals, start, bounds=(-60, 60), max_nfev=2000)
     return np.exp(found.x)
 
 

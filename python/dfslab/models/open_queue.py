@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 
 @dataclass(frozen=True)
@@ -96,4 +96,6 @@ def quantile_s(
         variance += wait * wait * (2 / min(1.0, max(share, 1e-3)) - 1)
     if mean <= 0 or variance <= 0:
         return fixed_s + max(0.0, mean)
-    return fixed_s + float(stats.gamma.ppf(quantile, mean**2 / variance, scale=variance / mean))
+    return fixed_s + float(
+        scipy.stats.gamma.ppf(quantile, mean**2 / variance, scale=variance / mean)
+    )

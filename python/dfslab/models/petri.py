@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dfslab import _core
 from dfslab.method import CONFIDENCE, RunFailed
@@ -116,7 +116,7 @@ class PetriModel:
         if self.calibration is None:
             notes.append("not calibrated: nothing was measured")
         factor = calibration.interval_factor(situation, self.residual_sd)
-        sure = stats.t.ppf(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
+        sure = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
         reach = {name: float(np.exp(np.hypot(np.log(factor), sure * error)))
                  for name, error in found.errors.items()}  # fmt: skip
         factors = {f"latency_s_mean.{name}": reach[name] for name in found.latency_s}

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.cost import Reader
@@ -88,7 +88,7 @@ class StepFunction:
         others = np.log(np.maximum(self.resampled @ terms + known, 1e-12))
         sd = np.hypot(self.relative_sd, others.std() if len(others) else 0.0)
         freedom = max(1, self.points - int((values > 0).sum()))
-        reach = float(np.exp(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * sd))
+        reach = float(np.exp(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * sd))
         return time, time / reach, time * reach
 
     @property
@@ -302,7 +302,9 @@ def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
         weights = 1 / np.sqrt(said * y)
         weighted = x * weights[:, None]
         scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
-        solved = optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
+        solved = (
+            scipy.optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
+        )
         # What is said of a point must not fall to nothing, or its weight would know no end.
         said = np.maximum(x @ solved + known, y / MOST_RATIO)
     return solved

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from scipy import stats
+import scipy
 
 from dfslab import _core
 from dfslab.method import CONFIDENCE, RunFailed
@@ -140,7 +140,7 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     """Student's interval of independent values."""
     if len(values) < 2:
         raise InputError("values", len(values), "an interval needs at least two")
-    quantile = stats.t.ppf(0.5 + confidence / 2, len(values) - 1)
+    quantile = scipy.stats.t.ppf(0.5 + confidence / 2, len(values) - 1)
     return Estimate(fmean(values), quantile * stdev(values) / math.sqrt(len(values)), len(values))
 
 

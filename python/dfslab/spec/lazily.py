@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from types import ModuleType
+from typing import Any
+
+
+class _Waiting(ModuleType):
+    """Looks like the library, and loads it at the first look into it."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(importlib.import_module(self.__name__), name)
+        setattr(self, name, found)
+        return found
 
 
 def lazily(name: str) -> ModuleType:
-    """The library; it is read at the first look into it. ImportError when it is not there."""
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"no library {name}")
-    spec.loader = importlib.util.LazyLoader(spec.loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    """The library; what is looked for in it is there from then on."""
+    return _Waiting(name)

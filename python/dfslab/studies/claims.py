@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy
 import statsmodels.api as sm
 from pydantic import BaseModel
-from scipy import stats
 
 from dfslab.method import CONFIDENCE
 from dfslab.models.encoding import Encoding, factors_of
@@ -100,7 +100,7 @@ def signs(rows: Rows) -> list[Sign]:
         if "read" in name and np.ptp(kept[own]):
             matrix = np.column_stack([matrix, kept[own]])
         slopes, errors = _robust(matrix, np.log2(rows.rates[own]))
-        reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
+        reach = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
         for claim, factor, expected, holds_for, added in CLAIMS:
             if factor in encoding.names and any(part in name for part in holds_for):
                 at = encoding.names.index(factor)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy import stats
+import scipy
 
 LEVEL = 0.05
 LEAST_CALLS = 5
@@ -208,7 +208,7 @@ def _rows(cohort: str, old: Steps, new: Steps) -> list[dict[str, Any]]:
 
 def _row(cohort: str, path: str, one: Sums, other: Sums) -> dict[str, Any]:
     if one.sd_s + other.sd_s > 0:
-        p = float(stats.ttest_ind_from_stats(
+        p = float(scipy.stats.ttest_ind_from_stats(
             one.mean_s, one.sd_s, one.count, other.mean_s, other.sd_s, other.count,
             equal_var=False,
         ).pvalue)  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from dfslab import discover
 from dfslab.models.prediction import Situation
@@ -162,7 +162,7 @@ def _latin(
 ) -> list[tuple[Row, ...]]:
     """Every block's legal rows met equally often: over the beds, and over all runs."""
     on_bed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
-    strata = qmc.LatinHypercube(d=len(on_bed), rng=random)
+    strata = scipy.stats.qmc.LatinHypercube(d=len(on_bed), rng=random)
     above, within = strata.random(beds), strata.random(beds * per_bed)
     found: dict[tuple[int, ...], list[Row]] = {}
     for bed in range(beds):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import scipy
 from pydantic import BaseModel
-from scipy import stats
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models import step_functions
@@ -204,7 +204,7 @@ def _reach(errors: Sequence[float]) -> float:
     """The factor of a 90 % interval around a prediction whose errors had this spread, or bias."""
     if len(errors) < 2:
         return 3.0
-    quantile = stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors) - 1)
+    quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors) - 1)
     return float(np.exp(quantile * np.sqrt(np.mean(np.square(errors)))))
 
 

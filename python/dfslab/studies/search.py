@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy import stats
+import scipy
 
 from dfslab.spec.search import Search, objective
 
@@ -65,7 +65,9 @@ class Rate:
         if len(logs) < FEWEST_RUNS:
             return math.exp(mean), 0.0, math.inf
         square = sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)
-        half = stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1) * math.sqrt(square / len(logs))
+        half = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1) * math.sqrt(
+            square / len(logs)
+        )
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def document(self) -> dict[str, Any]:

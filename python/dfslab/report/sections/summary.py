@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from markupsafe import Markup
-from scipy.stats import binom
 
 from dfslab.report.page import Name, ReportInput
 from dfslab.report.plot import BASELINES
@@ -204,9 +204,9 @@ def _coverage(name: str, score: Score) -> list[Markup]:
         return []
     held = round(score.coverage_90 * score.n)
     text = Markup("The 90 % intervals of {} are too {}: they hold {} of {} held-out points.")
-    if binom.cdf(held, score.n, CONFIDENCE) < UNLIKELY:
+    if scipy.stats.binom.cdf(held, score.n, CONFIDENCE) < UNLIKELY:
         return [text.format(name, "narrow", held, score.n)]
-    if binom.sf(held - 1, score.n, CONFIDENCE) < UNLIKELY:
+    if scipy.stats.binom.sf(held - 1, score.n, CONFIDENCE) < UNLIKELY:
         return [text.format(name, "wide", held, score.n)]
     return []
 
