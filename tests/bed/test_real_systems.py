@@ -44,7 +44,7 @@ class Case:
 
 TRANSLATORS = {"quick_read": 0, "read_ahead": 1, "cache_size": "64 MiB"}
 CASES = [
-    Case("glusterfs", {"copies": 3, **TRANSLATORS}, "brick-data-2", 3, (3.6, 5.5)),
+    Case("glusterfs", {"copies": 3, **TRANSLATORS}, "brick-data-2", 3, (3.6, 5.9)),
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
