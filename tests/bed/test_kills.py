@@ -16,7 +16,7 @@ from dfslab.beds.holdings import holdings, settled
 
 pytestmark = pytest.mark.bed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
-UP = ["bed", "up", "glusterfs", "--servers", "2", "--clients", "1", "--link", "1Gbit",
+UP = ["bed", "up", "glusterfs", "--servers", "2", "--clients", "1", "--link", "200Mbit",
       "--disk", "60MiB/s"]  # fmt: skip
 RUN = """schema = 1
 name = "killed"
@@ -28,13 +28,13 @@ run = { methods = ["measure"] }
 name = "server"
 count = 2
 roles = { brick = 1 }
-adapter = { bandwidth = "1 Gbit/s" }
+adapter = { bandwidth = "200 Mbit/s" }
 disk = { write_rate = "60 MiB/s", capacity = "2 GiB" }
 
 [[deployment.node]]
 name = "client"
 roles = { client = 1 }
-adapter = { bandwidth = "1 Gbit/s" }
+adapter = { bandwidth = "200 Mbit/s" }
 """
 
 
