@@ -29,6 +29,10 @@ class MountedBed(HostedBed):
         """Start mounting on a client host; `point` is an empty directory."""
         raise NotImplementedError
 
+    def attached(self, host: Host) -> bool:
+        """Whether a client host has its mount, and that reaches all servers."""
+        return host.mounted(self.mount_point)
+
     def settle(self) -> None:
         """After the first write: what is configured on the mounted file system."""
 
@@ -83,7 +87,7 @@ class MountedBed(HostedBed):
         # A client that says how long it may take has reasons, such as a Java machine to start.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = time.monotonic() + limit_s
-        while not host.mounted(self.mount_point):
+        while not self.attached(host):
             if daemon is not None and daemon.state() == "dead":
                 daemon.ready = lambda: False
                 daemon.wait_ready()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import scipy
@@ -41,7 +42,8 @@ SERVER, ADAPTER = len(TERMS) - 2, len(TERMS) - 1
 # A rate or a speed at which nothing takes any time.
 UNLIMITED = 1e15
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
-WHOLE = "whole"
+# The operation, and what a step takes beside the calls within it.
+WHOLE, REST = "whole", "rest"
 RESAMPLES = 200
 ROUNDS = 8
 MOST_RATIO = 30.0
@@ -65,7 +67,7 @@ class StepFunction:
 
     Where the tree names the step, the network's latency is waited for as the tree says. `resampled`
     holds the coefficients of each resample, one row each, `whole` those of the operation, which say
-    whom it meets (None: everybody).
+    whom it meets (None: everybody). `calls` are those that the rest of a step is without.
     """
 
     operation: str
@@ -74,6 +76,7 @@ class StepFunction:
     relative_sd: float
     points: int
     crossed: bool = True
+    calls: tuple[str, ...] = ()
     resampled: np.ndarray = field(default_factory=lambda: np.zeros((0, len(TERMS))), repr=False)
     whole: np.ndarray | None = field(default=None, repr=False)
 
@@ -81,9 +84,10 @@ class StepFunction:
         """(time, low, high): a prediction with its 90 % interval for another configuration."""
         values = np.array([one.value for one in self.coefficients])
         terms = _terms(scenario)
+        waited = partial(waited_s, scenario, self.operation)
         if self.whole is not None:
-            terms = _met(terms, self.whole, waited_s(scenario, self.operation, WHOLE))
-        known = waited_s(scenario, self.operation, self.step) if self.crossed else 0.0
+            terms = _met(terms, self.whole, waited(WHOLE))
+        known = waited(self.step, self.calls) if self.crossed else 0.0
         time = float(terms @ values) + known
         others = np.log(np.maximum(self.resampled @ terms + known, 1e-12))
         sd = np.hypot(self.relative_sd, others.std() if len(others) else 0.0)
@@ -116,12 +120,13 @@ def _terms(scenario: Scenario) -> np.ndarray:
                      further * latency, clients, clients * moved])  # fmt: skip
 
 
-def waited_s(scenario: Scenario, operation: str, step: str) -> float:
+def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
     """Seconds of a step that are the network's latency alone, as its tree has them.
 
     Nobody works, disks and adapters take no time; what waits is messages on their way, and the
     windows of new connections, which double until they hold what is sent (adapters' shapers let
-    the first of it go at once). 0 for a step that the tree has no name for.
+    the first of it go at once). 0 for a step that the tree has no name for. `calls` are within the
+    step and told apart, so that what they wait is not the step's.
     """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
@@ -134,8 +139,10 @@ def waited_s(scenario: Scenario, operation: str, step: str) -> float:
         elif key.endswith(".disk_latency"):
             values[key] = 0.0
     cost = Reader(situation.placement, values, situation.client).read(tree)
-    found = cost if step == WHOLE else cost.steps.get(step)
-    return 0.0 if found is None else float(found.latency_s)
+    waits = {name: float(one.latency_s) for name, one in cost.steps.items()}
+    waits[WHOLE] = float(cost.latency_s)
+    outer = step.removesuffix(f"/{REST}")
+    return max(0.0, waits.get(outer, 0.0) - sum(waits.get(call, 0.0) for call in calls))
 
 
 def fit(
@@ -179,8 +186,8 @@ class _Fit:
         points = {point for times in steps.values() for point in times}
         self._terms = {point: kept * _terms(scenarios[point]) for point in points}
         self._waited = {
-            step: {point: waited_s(scenarios[point], operation, step) if self._crossed else 0.0
-                   for point in points}
+            step: {point: waited_s(scenarios[point], operation, step, self._calls(step))
+                   if self._crossed else 0.0 for point in points}
             for step in (*steps, WHOLE)
         }  # fmt: skip
 
@@ -198,7 +205,14 @@ class _Fit:
                 found[step] = _sum((self._operation, step), parts, (x, y, known))
             else:
                 found[step] = _fit((self._operation, step), (x, y, known), self._seed)
-        return [replace(one, crossed=self._crossed, whole=whole) for one in found.values()]
+        return [replace(one, crossed=self._crossed, whole=whole, calls=self._calls(one.step))
+                for one in found.values()]  # fmt: skip
+
+    def _calls(self, step: str) -> tuple[str, ...]:
+        """The calls of a step that are told apart, where `step` is its rest."""
+        outer, slash, inner = step.partition("/")
+        within = (name for name in self._steps if name != step and name.startswith(f"{outer}/"))
+        return tuple(within) if slash and inner == REST else ()
 
     def _outer(self) -> list[str]:
         return [step for step in self._steps if "/" not in step and step != WHOLE]

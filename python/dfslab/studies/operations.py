@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models import step_functions
 from dfslab.models.prediction import situation_of
+from dfslab.models.step_functions import REST, WHOLE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import Score, geometric_mean, score
@@ -27,7 +28,6 @@ NOISE_FLOOR = 0.15
 LEAST_TIME_S = 1e-4
 # Repetitions that differ by more than this factor from their mean are not consistent.
 INCONSISTENT = 2.0
-REST, WHOLE = "rest", "whole"
 LATENCY = "latency_s_mean."
 FITTED = "fitted"
 FUNCTIONS: Mapping[str, Sequence[str]] = {

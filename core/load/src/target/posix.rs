@@ -7,7 +7,8 @@ use std::fs::{self, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::calls::{checked, CPath};
 use self::file::PosixFile;
@@ -20,6 +21,8 @@ pub const CAPABILITIES: Capabilities = Capabilities::ALL;
 const ATTRIBUTE: &std::ffi::CStr = c"user.dfslab";
 const FILE_MODE: libc::mode_t = 0o666;
 const DIRECTORY_MODE: libc::mode_t = 0o777;
+/// How long a run directory may take until it is the same on all servers.
+const SETTLING: Duration = Duration::from_secs(2);
 
 /// How files are opened.
 #[derive(Clone, Copy)]
@@ -197,16 +200,35 @@ impl Posix {
     }
 }
 
+/// The run directory, tried for a while: what another client has only just made is not yet the same
+/// on all servers, and a volume of fragments calls answers that differ an I/O error.
+fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
+    let until = Instant::now() + SETTLING;
+    loop {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
+            .open(place);
+        match &opened {
+            Err(error) if passes(error) && Instant::now() < until => thread::sleep(SETTLING / 100),
+            _ => return opened,
+        }
+    }
+}
+
+fn passes(error: &std::io::Error) -> bool {
+    let passing = [libc::EIO, libc::ENOENT, libc::ESTALE, libc::ENOTCONN];
+    error
+        .raw_os_error()
+        .is_some_and(|code| passing.contains(&code))
+}
+
 impl Target for Posix {
     fn settle(&mut self) -> Result<()> {
         calls::take_own_descriptors();
         let shown = self.place.display().to_string();
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
-            .open(&self.place)
-            .map_err(|error| Error::io("open", &shown, &error))?;
-        let directory = OwnedFd::from(opened);
+        let opened = opened_directory(&self.place);
+        let directory = OwnedFd::from(opened.map_err(|error| Error::io("open", &shown, &error))?);
         self.at = match calls::take_own_place(directory.as_raw_fd()) {
             true => libc::AT_FDCWD,
             false => directory.as_raw_fd(),
@@ -332,5 +354,32 @@ impl Target for Posix {
         let open = self.plain("resident_bytes", path, libc::O_RDONLY)?;
         let bytes = open.resident_bytes()?;
         Box::new(open).close().map(|()| bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_just_being_made_is_waited_for() {
+        let root = std::env::temp_dir().join(format!("dfslab-made-late-{}", std::process::id()));
+        let late = root.clone();
+        let maker = thread::spawn(move || {
+            thread::sleep(SETTLING / 20);
+            fs::create_dir(late)
+        });
+        let opened = opened_directory(&root);
+        maker.join().unwrap().unwrap();
+        fs::remove_dir(&root).unwrap();
+        assert!(opened.unwrap().metadata().unwrap().is_dir());
+    }
+
+    #[test]
+    fn what_is_no_directory_is_told_at_once() {
+        let began = Instant::now();
+        let error = opened_directory(Path::new("/proc/self/status")).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
+        assert!(began.elapsed() < SETTLING);
     }
 }

@@ -66,6 +66,16 @@ class Bed(MountedBed):
         ]  # fmt: skip
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
+    def attached(self, host: Host) -> bool:
+        """A mount serves before each brick has taken its connection.
+
+        What is made meanwhile is missing there, and fragments that differ are an I/O error.
+        """
+        connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
+        count = f"grep -l '^connected = 1' {connections} | wc -l"
+        asked = f'test "$({count})" -eq {len(self._bricks())}'
+        return super().attached(host) and host.tries("sh", "-c", asked)
+
     @property
     def servers(self) -> list[Host]:
         """The hosts that carry bricks, each once."""
