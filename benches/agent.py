@@ -25,7 +25,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,18 +130,29 @@ def loop_figures(folder: Path) -> Loop:
                 once("allocated")[0] / 1_000_000)  # fmt: skip
 
 
-def cpu_s(pids: Sequence[int]) -> float:
-    """Processor time of JVMs so far, without what their compilers took: no call waits for them, and
-    what they compile when is chance."""
-    return sum(time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK) - compiling_ns(pid)
-               for pid in pids) * 1e-9  # fmt: skip
+class OwnTime:
+    """Processor time of JVMs without what their compilers took: no call waits for them, and what
+    they compile when is chance."""
 
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+        # Compiler threads come and go; what one has taken stays in its process's time.
+        self._compiled_ns: dict[Path, int] = {}
 
-def compiling_ns(pid: int) -> int:
-    """Processor time of a JVM's compiler threads so far."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((one / "schedstat").read_text().split()[0]) for one in threads
-               if COMPILER.match((one / "comm").read_text()))  # fmt: skip
+    def so_far_s(self) -> float:
+        """Seconds of all, up to what a compiler took between the last look and its end."""
+        spent = sum(time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK) for pid in self._pids)
+        for pid in self._pids:
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                self._look(thread)
+        return (spent - sum(self._compiled_ns.values())) * 1e-9
+
+    def _look(self, thread: Path) -> None:
+        # A thread that ends between two looks has no files, or none to read.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if COMPILER.match((thread / "comm").read_text()):
+                taken = int((thread / "schedstat").read_text().split()[0])
+                self._compiled_ns[thread] = taken
 
 
 class Contender:
@@ -154,6 +165,7 @@ class Contender:
         self.client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        text=True)  # fmt: skip
         self.pids = [*(one["pid"] for one in bed.daemon_states()), self.client.pid]
+        self._own_time = OwnTime(self.pids)
         self.profiles = bed.profiles
         self.recording = bool(bed.parameters.trace)
         self._recorded_files, self._calls_told = 0.0, 0
@@ -162,12 +174,12 @@ class Contender:
         """What a file took, over a round."""
         assert self.client.stdin
         assert self.client.stdout
-        before = cpu_s(self.pids)
+        before = self._own_time.so_far_s()
         self.client.stdin.write(f"{load} {ROUND_S}\n")
         self.client.stdin.flush()
         took_s, files = map(float, self.client.stdout.readline().split())
         self._recorded_files += files if self.recording else 0
-        return Took(took_s / files, (cpu_s(self.pids) - before) / files)
+        return Took(took_s / files, (self._own_time.so_far_s() - before) / files)
 
     def calls_per_file(self) -> float:
         """Calls that all its processes recorded of a file, since this was asked last."""

@@ -107,13 +107,10 @@ impl Factory for PosixFactory {
     fn begin(&self, shared: bool) -> Result<()> {
         let shown = self.directory.display().to_string();
         // mkdir fails on anything that is there already, a symbolic link included.
-        let made = fs::create_dir(&self.directory).or_else(|error| {
-            match fs::symlink_metadata(&self.directory) {
-                // Another place of the same load was faster: Alluxio calls that an input error.
-                Ok(seen) if shared && seen.is_dir() => Ok(()),
-                _ => Err(error),
-            }
-        });
+        let made = match shared {
+            true => patiently(|| made_or_found(&self.directory)),
+            false => fs::create_dir(&self.directory),
+        };
         made.map_err(|error| {
             let made = Error::io("mkdir", &shown, &error);
             let reason = format!("{shown:?} cannot be made there: {error}");
@@ -200,18 +197,31 @@ impl Posix {
     }
 }
 
-/// The run directory, tried for a while: what another client has only just made is not yet the same
-/// on all servers, and a volume of fragments calls answers that differ an I/O error.
+/// A run directory that this place makes, or another place of the same load, which was faster:
+/// Alluxio calls that an input error.
+fn made_or_found(place: &Path) -> std::io::Result<()> {
+    fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
+        Ok(seen) if seen.is_dir() => Ok(()),
+        Err(unsure) if passes(&unsure) => Err(unsure),
+        _ => Err(error),
+    })
+}
+
 fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
+        .open(place)
+}
+
+/// Work on the run directory, tried for a while: what another client has only just made is not yet
+/// the same on all servers, and a volume of fragments calls answers that differ an I/O error.
+fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let until = Instant::now() + SETTLING;
     loop {
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
-            .open(place);
-        match &opened {
-            Err(error) if passes(error) && Instant::now() < until => thread::sleep(SETTLING / 100),
-            _ => return opened,
+        match work() {
+            Err(error) if passes(&error) && Instant::now() < until => thread::sleep(SETTLING / 100),
+            done => return done,
         }
     }
 }
@@ -227,7 +237,7 @@ impl Target for Posix {
     fn settle(&mut self) -> Result<()> {
         calls::take_own_descriptors();
         let shown = self.place.display().to_string();
-        let opened = opened_directory(&self.place);
+        let opened = patiently(|| opened_directory(&self.place));
         let directory = OwnedFd::from(opened.map_err(|error| Error::io("open", &shown, &error))?);
         self.at = match calls::take_own_place(directory.as_raw_fd()) {
             true => libc::AT_FDCWD,
@@ -369,7 +379,7 @@ mod tests {
             thread::sleep(SETTLING / 20);
             fs::create_dir(late)
         });
-        let opened = opened_directory(&root);
+        let opened = patiently(|| opened_directory(&root));
         maker.join().unwrap().unwrap();
         fs::remove_dir(&root).unwrap();
         assert!(opened.unwrap().metadata().unwrap().is_dir());
@@ -378,7 +388,7 @@ mod tests {
     #[test]
     fn what_is_no_directory_is_told_at_once() {
         let began = Instant::now();
-        let error = opened_directory(Path::new("/proc/self/status")).unwrap_err();
+        let error = patiently(|| opened_directory(Path::new("/proc/self/status"))).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
         assert!(began.elapsed() < SETTLING);
     }
