@@ -180,7 +180,7 @@ class _Controller:
             if time.monotonic() > deadline_s:
                 reason = f"{len(known)} of {wanted} nodes joined {self._nodes.scheduler}"
                 raise run.LoadFailed(reason)
-            self._tell(0.0, "preparing")
+            self._tell(0.0, f"waiting for nodes: {len(known)} of {wanted} are there")
             await asyncio.sleep(POLL_S)
         chosen = known[: self._nodes.wanted or None]
         count = len(chosen) * self._nodes.processes

@@ -119,7 +119,9 @@ class Run(Model):
     verify: Literal["none", "after", "inline"] = Field(
         "none", description="Check the content read: not, after the timed part, or as it is read"
     )
-    time_limit: Seconds = quantity("60 s", description="Longest time of one measured run")
+    time_limit: Seconds = quantity(
+        "60 s", description="Longest time of each phase of a measured run"
+    )
     warm_up: Seconds = quantity(
         "0 s", description="How long a fresh bed is given small operations; 0: few larger ones"
     )
