@@ -280,7 +280,8 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     assert asked.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
     assert by_name["BlockSender#sendBlock"].count >= asked.count
     assert by_name["DFSOutputStream#close"].count == 0
-    assert 0 < asked.total_s + made.total_s <= program.calls_s
+    # Both are sums of the same nanoseconds, in seconds, added in another order.
+    assert 0 < asked.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.whole_calls(drawn.beside(bottlenecks.profiles([result], tmp_path)))
     assert "open" in {one["name"] for one in whole}
