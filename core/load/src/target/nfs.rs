@@ -9,15 +9,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nfs3_client::nfs3_types::nfs3::{
-    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfsstat3, sattr3,
-    stable_how, CREATE3args, FSINFO3args, GETATTR3args, LOOKUP3args, MKDIR3args, Nfs3Option,
-    READDIR3args, REMOVE3args, RENAME3args, RMDIR3args, SETATTR3args,
+    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, sattr3, stable_how,
+    CREATE3args, FSINFO3args, GETATTR3args, LOOKUP3args, MKDIR3args, Nfs3Option, READDIR3args,
+    REMOVE3args, RENAME3args, RMDIR3args, SETATTR3args,
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
 use serde::Deserialize;
 
 use self::file::NfsFile;
-use self::wire::{Connection, Server};
+use self::wire::{is_left_to_others, is_stale, Connection, Server};
 use super::{root_directory, Capabilities, DropCaches, Factory, File, Fsync, Target};
 use crate::{Error, ErrorKind, Result};
 
@@ -232,16 +232,17 @@ impl Factory for NfsFactory {
 
     fn finish(&self, shared: bool) -> Result<()> {
         let mut connection = lock(&self.connection);
-        match rmdir(&mut connection, &self.root, &self.run_directory) {
-            Err(error) if shared && is_left_to_others(&error) => Ok(()),
+        let mut remove = || rmdir(&mut connection, &self.root, &self.run_directory);
+        let removed = match remove() {
+            // Removed by another place while the server looked; or else the next word is as stale.
+            Err(error) if shared && is_stale(&error) => remove(),
             removed => removed,
-        }
+        };
+        removed.or_else(|error| match shared && is_left_to_others(&error) {
+            true => Ok(()),
+            false => Err(error),
+        })
     }
-}
-
-/// A directory that others still use, or have removed.
-fn is_left_to_others(error: &Error) -> bool {
-    error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
 }
 
 /// Files outlive no target, but the compiler cannot know: both hold the connection.

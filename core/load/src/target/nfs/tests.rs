@@ -122,6 +122,20 @@ fn a_list_of_many_pages_counts_every_entry_once() {
 }
 
 #[test]
+fn a_shared_directory_is_found_by_the_second_place_and_left_by_the_first() {
+    let port = served();
+    let places = [factory(port, "", "shared"), factory(port, "", "shared")];
+    for place in &places {
+        place.begin(true).unwrap();
+    }
+    for place in &places {
+        place.finish(true).unwrap();
+    }
+    let error = factory(port, "", "shared").finish(false).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound);
+}
+
+#[test]
 fn errors_have_their_kinds() {
     let port = served();
     let factory = factory(port, "", "errors");

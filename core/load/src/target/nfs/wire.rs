@@ -199,6 +199,16 @@ fn kind_of(status: nfsstat3) -> ErrorKind {
     }
 }
 
+/// A directory that others still use, or have removed.
+pub fn is_left_to_others(error: &Error) -> bool {
+    error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
+}
+
+/// The server lost what it had just found.
+pub fn is_stale(error: &Error) -> bool {
+    error.context == nfsstat3::NFS3ERR_STALE.to_string()
+}
+
 fn rpc_error(operation: &'static str, path: &str, error: &RpcError) -> Error {
     match error {
         RpcError::Io(io) => Error::io(operation, path, io),
