@@ -92,7 +92,11 @@ class MountedBed(HostedBed):
                 daemon.ready = lambda: False
                 daemon.wait_ready()
             if time.monotonic() > deadline:
-                raise BedError("not_ready", f"mounting on {host.name}", "no mount appeared")
+                raise BedError(
+                    "not_ready",
+                    f"mounting on {host.name}",
+                    "no mount appeared that reaches all servers",
+                )
             time.sleep(POLL_S)
 
     def _await_first_write(self) -> None:
