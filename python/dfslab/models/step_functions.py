@@ -9,7 +9,8 @@ what a client's first operation does beside the others: where the paper's counts
 it cannot be told from the bytes of all clients.
 A whole operation is the sum of its steps, as in Wu's (1) and (6). Ratios are fitted, so small and
 large files weigh the same, and twice as much errs as far as half; intervals come from what is left
-and from resampling configurations.
+and from resampling configurations. What is left of a configuration whose repetitions differ is
+mostly their noise, so each weighs as sure as its mean is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -48,6 +50,8 @@ RESAMPLES = 200
 ROUNDS = 8
 MOST_RATIO = 30.0
 FEWEST_POINTS = 4
+# No mean is surer, and no function truer, than this fraction.
+LEAST_SD = 0.02
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,19 @@ def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str]
     return max(0.0, waits.get(outer, 0.0) - sum(waits.get(call, 0.0) for call in calls))
 
 
+class _Seen(NamedTuple):
+    """What was measured of a step, by configuration: the terms (n, 8) and the mean times.
+
+    `known_s` are seconds of the times that are not fitted; `weights` say how sure the means are
+    (mean 1), by the inverse of their variances.
+    """
+
+    terms: np.ndarray
+    times_s: np.ndarray
+    known_s: np.ndarray
+    weights: np.ndarray
+
+
 def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
@@ -199,12 +216,12 @@ class _Fit:
         met = self._met(whole)
         found: dict[str, StepFunction] = {}
         for step in sorted(self._steps, key=lambda name: name == WHOLE):
-            x, y, known = self._data(step, met)
+            seen = self._seen(step, met)
             parts = [found[name] for name in self._outer() if name in found]
             if self._crossed and step == WHOLE and parts:
-                found[step] = _sum((self._operation, step), parts, (x, y, known))
+                found[step] = _sum((self._operation, step), parts, seen)
             else:
-                found[step] = _fit((self._operation, step), (x, y, known), self._seed)
+                found[step] = _fit((self._operation, step), seen, self._seed)
         return [replace(one, crossed=self._crossed, whole=whole, calls=self._calls(one.step))
                 for one in found.values()]  # fmt: skip
 
@@ -225,20 +242,27 @@ class _Fit:
 
     def _whole(self, met: Mapping[str, np.ndarray]) -> np.ndarray:
         """The coefficients of the operation: of its outermost steps, added, or its own."""
-        return np.sum([_solved(*self._data(step, met)) for step in self._outer() or [WHOLE]], 0)
+        return np.sum([_solved(*self._seen(step, met)[:3]) for step in self._outer() or [WHOLE]], 0)
 
-    def _data(
-        self, step: str, met: Mapping[str, np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Terms, measured means, and seconds that are not fitted, of a step's configurations."""
+    def _seen(self, step: str, met: Mapping[str, np.ndarray]) -> _Seen:
         points = self._steps[step]
         known = np.array([self._waited[step][point] for point in points])
         x = np.array([met[point] for point in points])
         if known.any() and (step != WHOLE or not self._outer()):
             # Deployments differ in more than their latency, and would say it with this term.
             x = np.where(BY_LATENCY, 0.0, x)
-        y = np.array([float(np.exp(np.mean(np.log(times)))) for times in points.values()])
-        return x, y, known
+        logs = [np.log(times) for times in points.values()]
+        y = np.array([float(np.exp(times.mean())) for times in logs])
+        return _Seen(x, y, known, _sureness(logs))
+
+
+def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
+    """Inverse variances of the means, their mean 1; all the same where nothing was repeated."""
+    variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
+    if np.isnan(variances).all():
+        return np.ones(len(logs))
+    weights = 1 / (LEAST_SD**2 + np.nan_to_num(variances, nan=float(np.nanmean(variances))))
+    return np.asarray(weights / weights.mean())
 
 
 def _met(terms: np.ndarray, whole: np.ndarray, waited_s: float) -> np.ndarray:
@@ -261,11 +285,8 @@ def _met(terms: np.ndarray, whole: np.ndarray, waited_s: float) -> np.ndarray:
     return one
 
 
-def _fit(
-    key: tuple[str, str], seen: tuple[np.ndarray, np.ndarray, np.ndarray], seed: int
-) -> StepFunction:
-    """`seen`: terms, times, and seconds of each configuration that are not fitted."""
-    x, y, known = seen
+def _fit(key: tuple[str, str], seen: _Seen, seed: int) -> StepFunction:
+    x, y, known = seen[:3]
     random = np.random.default_rng(seed)
     resampled = []
     for _ in range(RESAMPLES):
@@ -274,25 +295,21 @@ def _fit(
     return _function(key, _solved(x, y, known), np.array(resampled), seen)
 
 
-def _sum(
-    key: tuple[str, str], parts: Sequence[StepFunction],
-    seen: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> StepFunction:  # fmt: skip
+def _sum(key: tuple[str, str], parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
     """A whole operation: the functions of its steps, added; steps of one run may err together."""
     each = np.array([[one.value for one in part.coefficients] for part in parts])
     resampled = np.sum([part.resampled for part in parts], axis=0)
     whole = _function(key, each.sum(axis=0), resampled, seen)
-    times = (seen[0] @ each.T).sum(axis=0)
+    times = (seen.terms @ each.T).sum(axis=0)
     together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
     return replace(whole, relative_sd=max(whole.relative_sd, together))
 
 
 def _function(
-    key: tuple[str, str], values: np.ndarray, resampled: np.ndarray,
-    seen: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> StepFunction:  # fmt: skip
+    key: tuple[str, str], values: np.ndarray, resampled: np.ndarray, seen: _Seen
+) -> StepFunction:
     """A function of these coefficients, with what it leaves of what was `seen`."""
-    x, y, known = seen
+    x, y, known, weights = seen
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     left = np.log(np.maximum(x @ values + known, 1e-12) / y)
     freedom = max(1, len(y) - int((values > 0).sum()))
@@ -300,7 +317,7 @@ def _function(
         Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
         for (term, unit), value, a, b in zip(TERMS.items(), values, low, high, strict=True)
     )
-    spread = max(float(np.sqrt((left**2).sum() / freedom)), 0.01)
+    spread = max(float(np.sqrt((weights * left**2).sum() / freedom)), LEAST_SD)
     return StepFunction(*key, coefficients, spread, len(y), resampled=resampled)
 
 
