@@ -6,7 +6,8 @@ coefficients of at least 0: a constant, the round trips (Dp9), the bytes over th
 How often a step waits for the network is no matter of experiments where the operation's tree says
 so: deployments of two short latencies differ in more, and would say nothing of a long one. Nor is
 what a client's first operation does beside the others: where the paper's counts fall with the size,
-it cannot be told from the bytes of all clients.
+it cannot be told from the bytes of all clients. On a bed a longer latency is made by a process that
+holds every packet back, and waits for a processor itself where clients keep them busy.
 A whole operation is the sum of its steps, as in Wu's (1) and (6). Ratios are fitted, so small and
 large files weigh the same, and twice as much errs as far as half; intervals come from what is left
 and from resampling configurations. What is left of a configuration whose repetitions differ is
@@ -17,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 
+from dfslab.beds.network import LEAST_DELAY_S
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.cost import Reader
 from dfslab.models.prediction import situation_of
@@ -39,8 +41,9 @@ TERMS = {
     "further blocks * network latency": "",
     "clients met": "s",
     "clients met * bytes / adapter rate": "",
+    "clients met * crossings": "s",
 }
-SERVER, ADAPTER = len(TERMS) - 2, len(TERMS) - 1
+SERVER, ADAPTER, CROSSINGS = range(len(TERMS) - 3, len(TERMS))
 # A rate or a speed at which nothing takes any time.
 UNLIMITED = 1e15
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
@@ -70,8 +73,9 @@ class StepFunction:
     """The fitted time of one step; `relative_sd` of what is left; `points` fitted on.
 
     Where the tree names the step, the network's latency is waited for as the tree says. `resampled`
-    holds the coefficients of each resample, one row each, `whole` those of the operation, which say
-    whom it meets (None: everybody). `calls` are those that the rest of a step is without.
+    holds the coefficients of each resample, one row each, `outer` those of the operation's steps,
+    which say whom it meets (none: everybody). `calls` are those that the rest of a step is without.
+    A whole operation has no coefficients of its own where it is the sum of its `parts`.
     """
 
     operation: str
@@ -81,31 +85,95 @@ class StepFunction:
     points: int
     crossed: bool = True
     calls: tuple[str, ...] = ()
+    parts: tuple[StepFunction, ...] = ()
     resampled: np.ndarray = field(default_factory=lambda: np.zeros((0, len(TERMS))), repr=False)
-    whole: np.ndarray | None = field(default=None, repr=False)
+    outer: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
         """(time, low, high): a prediction with its 90 % interval for another configuration."""
-        values = np.array([one.value for one in self.coefficients])
-        terms = _terms(scenario)
-        waited = partial(waited_s, scenario, self.operation)
-        if self.whole is not None:
-            terms = _met(terms, self.whole, waited(WHOLE))
-        known = waited(self.step, self.calls) if self.crossed else 0.0
-        time = float(terms @ values) + known
-        others = np.log(np.maximum(self.resampled @ terms + known, 1e-12))
-        sd = np.hypot(self.relative_sd, others.std() if len(others) else 0.0)
-        freedom = max(1, self.points - int((values > 0).sum()))
+        time, others = self._seconds(_At(scenario, self.operation))
+        logs = np.log(np.maximum(others, 1e-12))
+        sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
+        freedom = max(1, self.points - _used([self, *self.parts]))
         reach = float(np.exp(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * sd))
         return time, time / reach, time * reach
+
+    def _seconds(self, at: _At) -> tuple[float, np.ndarray]:
+        """The time, and that of each resample."""
+        if self.parts:
+            each = [part._seconds(at) for part in self.parts]
+            return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
+        terms = at.met(self.outer)
+        known = 0.0
+        if self.crossed:
+            terms, known = at.of_step(terms, self.step, self.calls)
+        values = np.array([one.value for one in self.coefficients])
+        return float(terms @ values) + known, self.resampled @ terms + known
 
     @property
     def text(self) -> str:
         """The function as people read it; terms without weight are left out."""
+        if self.parts:
+            return " + ".join(part.step for part in self.parts)
         parts = [f"{one.value:.3g}{' ' + one.term if one.term != '1' else ' s'}"
                  for one in self.coefficients if one.value > 0]  # fmt: skip
         known = ["latency of the network"] if self.crossed else []
         return " + ".join([*known, *parts]) or "0"
+
+
+def _used(functions: Sequence[StepFunction]) -> int:
+    """How many terms have weight in any of these."""
+    return len({one.term for each in functions for one in each.coefficients if one.value > 0})
+
+
+class _At:
+    """One configuration as the functions of an operation see it.
+
+    `kept` is 1 where a term may have weight, and else 0.
+    """
+
+    def __init__(self, scenario: Scenario, operation: str, kept: np.ndarray | float = 1.0) -> None:
+        self._scenario, self._operation = scenario, operation
+        self.terms = kept * _terms(scenario)
+
+    @cached_property
+    def _waits(self) -> Mapping[str, float]:
+        return _waits(self._scenario, self._operation)
+
+    @cached_property
+    def _latency_s(self) -> float:
+        return float(situation_of(self._scenario).environment["network_latency"])
+
+    def of_step(
+        self, terms: np.ndarray, step: str, calls: Sequence[str]
+    ) -> tuple[np.ndarray, float]:
+        """A step's own terms, and how long it waits for the network."""
+        waited = _waited_s(self._waits, step, calls)
+        crossings = waited / self._latency_s if self._latency_s else 0.0
+        terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
+        # Deployments differ in more than their latency, and would say it with these terms.
+        return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
+
+    def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The terms with the clients that an operation meets at a server, itself among them.
+
+        All come to the same server and to the same adapter (a closed network: mean value analysis),
+        but not while they wait for anything else, as for the network: then others work. Who holds
+        packets back is a process of the same machine as the server.
+        """
+        count = self.terms[SERVER]
+        if not count or not outer:
+            return self.terms
+        one = self.terms.copy()
+        one[[SERVER, ADAPTER, CROSSINGS]] /= count
+        seconds = np.sum([self.of_step(one, step, ())[0] * values
+                          for step, values in outer.items()], axis=0)  # fmt: skip
+        demands = np.array([seconds[SERVER] + seconds[CROSSINGS], seconds[ADAPTER]])
+        elsewhere_s = _waited_s(self._waits, WHOLE) + float(seconds.sum() - demands.sum())
+        closed = mean_value_analysis(demands.tolist(), round(count), elsewhere_s)
+        ahead = np.divide(closed.waiting_s, demands, out=np.full(2, count - 1.0), where=demands > 0)
+        one[[SERVER, ADAPTER, CROSSINGS]] *= 1.0 + ahead[[0, 1, 0]]
+        return one
 
 
 def _terms(scenario: Scenario) -> np.ndarray:
@@ -119,9 +187,10 @@ def _terms(scenario: Scenario) -> np.ndarray:
     disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
     block = situation.parameters.get("block_size", size) or 1.0
     moved, latency = size / min(adapters), values["network_latency"]
+    held = clients if scenario.deployment.shared_cores and latency >= LEAST_DELAY_S else 0.0
     further = max(0.0, np.ceil(size / block) - 1)
     return np.array([1.0, latency, moved, size / min(disks, default=np.inf), further,
-                     further * latency, clients, clients * moved])  # fmt: skip
+                     further * latency, clients, clients * moved, held])  # fmt: skip
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
@@ -132,10 +201,20 @@ def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str]
     the first of it go at once). 0 for a step that the tree has no name for. `calls` are within the
     step and told apart, so that what they wait is not the step's.
     """
+    return _waited_s(_waits(scenario, operation), step, calls)
+
+
+def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) -> float:
+    outer = step.removesuffix(f"/{REST}")
+    return max(0.0, waits.get(outer, 0.0) - sum(waits.get(call, 0.0) for call in calls))
+
+
+def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
+    """What each step of an operation waits for the network, and the whole."""
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:
-        return 0.0
+        return {}
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:
         if key.endswith((".disk_read_rate", ".disk_write_rate", ".nic_bandwidth")):
@@ -144,9 +223,7 @@ def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str]
             values[key] = 0.0
     cost = Reader(situation.placement, values, situation.client).read(tree)
     waits = {name: float(one.latency_s) for name, one in cost.steps.items()}
-    waits[WHOLE] = float(cost.latency_s)
-    outer = step.removesuffix(f"/{REST}")
-    return max(0.0, waits.get(outer, 0.0) - sum(waits.get(call, 0.0) for call in calls))
+    return {**waits, WHOLE: float(cost.latency_s)}
 
 
 class _Seen(NamedTuple):
@@ -201,29 +278,23 @@ class _Fit:
         self._operation, self._seed, self._steps = operation, seed, steps
         self._crossed = bool(kept[list(TERMS).index("network latency")])
         points = {point for times in steps.values() for point in times}
-        self._terms = {point: kept * _terms(scenarios[point]) for point in points}
-        self._waited = {
-            step: {point: waited_s(scenarios[point], operation, step, self._calls(step))
-                   if self._crossed else 0.0 for point in points}
-            for step in (*steps, WHOLE)
-        }  # fmt: skip
+        self._at = {point: _At(scenarios[point], operation, kept) for point in points}
 
     def functions(self) -> list[StepFunction]:
         """One for each step, the whole last."""
-        whole = None
+        outer: dict[str, np.ndarray] = {}
         for _ in range(ROUNDS if self._crossed else 0):
-            whole = self._whole(self._met(whole))
-        met = self._met(whole)
+            outer = self._solve_outer(outer)
         found: dict[str, StepFunction] = {}
         for step in sorted(self._steps, key=lambda name: name == WHOLE):
-            seen = self._seen(step, met)
+            seen = self._seen(step, outer)
             parts = [found[name] for name in self._outer() if name in found]
             if self._crossed and step == WHOLE and parts:
-                found[step] = _sum((self._operation, step), parts, seen)
-            else:
-                found[step] = _fit((self._operation, step), seen, self._seed)
-        return [replace(one, crossed=self._crossed, whole=whole, calls=self._calls(one.step))
-                for one in found.values()]  # fmt: skip
+                found[step] = self._sum(parts, seen)
+                continue
+            one = _fit((self._operation, step), seen, self._seed)
+            found[step] = replace(one, crossed=self._crossed, outer=outer, calls=self._calls(step))
+        return list(found.values())
 
     def _calls(self, step: str) -> tuple[str, ...]:
         """The calls of a step that are told apart, where `step` is its rest."""
@@ -234,26 +305,33 @@ class _Fit:
     def _outer(self) -> list[str]:
         return [step for step in self._steps if "/" not in step and step != WHOLE]
 
-    def _met(self, whole: np.ndarray | None) -> dict[str, np.ndarray]:
-        if whole is None:
-            return self._terms
-        return {point: _met(terms, whole, self._waited[WHOLE][point])
-                for point, terms in self._terms.items()}  # fmt: skip
+    def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The coefficients of the operation's outermost steps, or its own."""
+        return {step: _solved(*self._seen(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
-    def _whole(self, met: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The coefficients of the operation: of its outermost steps, added, or its own."""
-        return np.sum([_solved(*self._seen(step, met)[:3]) for step in self._outer() or [WHOLE]], 0)
-
-    def _seen(self, step: str, met: Mapping[str, np.ndarray]) -> _Seen:
+    def _seen(self, step: str, outer: Mapping[str, np.ndarray]) -> _Seen:
         points = self._steps[step]
-        known = np.array([self._waited[step][point] for point in points])
-        x = np.array([met[point] for point in points])
-        if known.any() and (step != WHOLE or not self._outer()):
-            # Deployments differ in more than their latency, and would say it with this term.
-            x = np.where(BY_LATENCY, 0.0, x)
+        terms, known = [], []
+        for point in points:
+            at = self._at[point]
+            own, waited = at.met(outer), 0.0
+            if self._crossed:
+                own, waited = at.of_step(own, step, self._calls(step))
+            terms.append(own)
+            known.append(waited)
         logs = [np.log(times) for times in points.values()]
         y = np.array([float(np.exp(times.mean())) for times in logs])
-        return _Seen(x, y, known, _sureness(logs))
+        return _Seen(np.array(terms), y, np.array(known), _sureness(logs))
+
+    def _sum(self, parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
+        """A whole operation: its steps, added; steps of one run may err together."""
+        each = np.array([[part._seconds(self._at[point])[0] for part in parts]
+                         for point in self._steps[WHOLE]])  # fmt: skip
+        times = each.sum(axis=0)
+        together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
+        spread = max(_spread(each.sum(axis=1), seen, _used(parts)), together)
+        return StepFunction(self._operation, WHOLE, (), spread, len(seen.times_s),
+                            parts=tuple(parts))  # fmt: skip
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
@@ -263,26 +341,6 @@ def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
         return np.ones(len(logs))
     weights = 1 / (LEAST_SD**2 + np.nan_to_num(variances, nan=float(np.nanmean(variances))))
     return np.asarray(weights / weights.mean())
-
-
-def _met(terms: np.ndarray, whole: np.ndarray, waited_s: float) -> np.ndarray:
-    """The terms with the clients that an operation meets at a server, itself among them.
-
-    All come to the same server and to the same adapter (a closed network: mean value analysis), but
-    not while they wait for anything else, as for the network: then others work.
-    """
-    count = terms[SERVER]
-    if not count:
-        return terms
-    one = np.where(np.arange(len(terms)) == SERVER, 1.0, terms)
-    one[ADAPTER] = terms[ADAPTER] / count
-    seconds = one * whole
-    demands = seconds[[SERVER, ADAPTER]]
-    elsewhere_s = waited_s + float(seconds.sum() - demands.sum())
-    closed = mean_value_analysis(demands, round(count), elsewhere_s)
-    ahead = np.divide(closed.waiting_s, demands, out=np.full(2, count - 1.0), where=demands > 0)
-    one[[SERVER, ADAPTER]] *= 1.0 + ahead
-    return one
 
 
 def _fit(key: tuple[str, str], seen: _Seen, seed: int) -> StepFunction:
@@ -295,30 +353,25 @@ def _fit(key: tuple[str, str], seen: _Seen, seed: int) -> StepFunction:
     return _function(key, _solved(x, y, known), np.array(resampled), seen)
 
 
-def _sum(key: tuple[str, str], parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
-    """A whole operation: the functions of its steps, added; steps of one run may err together."""
-    each = np.array([[one.value for one in part.coefficients] for part in parts])
-    resampled = np.sum([part.resampled for part in parts], axis=0)
-    whole = _function(key, each.sum(axis=0), resampled, seen)
-    times = (seen.terms @ each.T).sum(axis=0)
-    together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
-    return replace(whole, relative_sd=max(whole.relative_sd, together))
-
-
 def _function(
     key: tuple[str, str], values: np.ndarray, resampled: np.ndarray, seen: _Seen
 ) -> StepFunction:
     """A function of these coefficients, with what it leaves of what was `seen`."""
-    x, y, known, weights = seen
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-    left = np.log(np.maximum(x @ values + known, 1e-12) / y)
-    freedom = max(1, len(y) - int((values > 0).sum()))
     coefficients = tuple(
         Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
         for (term, unit), value, a, b in zip(TERMS.items(), values, low, high, strict=True)
     )
-    spread = max(float(np.sqrt((weights * left**2).sum() / freedom)), LEAST_SD)
-    return StepFunction(*key, coefficients, spread, len(y), resampled=resampled)
+    said = seen.terms @ values + seen.known_s
+    spread = _spread(said, seen, int((values > 0).sum()))
+    return StepFunction(*key, coefficients, spread, len(said), resampled=resampled)
+
+
+def _spread(said_s: np.ndarray, seen: _Seen, used: int) -> float:
+    """Standard deviation of the logarithms of what is left, by so many terms."""
+    left = np.log(np.maximum(said_s, 1e-12) / seen.times_s)
+    freedom = max(1, len(left) - used)
+    return max(float(np.sqrt((seen.weights * left**2).sum() / freedom)), LEAST_SD)
 
 
 def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
