@@ -269,7 +269,7 @@ def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """The time of every measured step as a function, and what was expected of the run."""
     functions, verdicts = laboratory.fit_steps(run_folder), laboratory.expected(run_folder)
     document = {
-        "functions": [asdict(one) for one in functions],
+        "functions": [one.document() for one in functions],
         "expectations": [asdict(one) for one in verdicts],
     }
     tell(as_json, document, *tables.fit_tables(functions, verdicts))

@@ -17,7 +17,7 @@ mostly their noise, so each weighs as sure as its mean is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -109,6 +109,15 @@ class StepFunction:
             terms, known = at.of_step(terms, self.step, self.calls)
         values = np.array([one.value for one in self.coefficients])
         return float(terms @ values) + known, self.resampled @ terms + known
+
+    def document(self) -> dict[str, object]:
+        """What JSON tells of it: all but the resamples."""
+        return {
+            "operation": self.operation, "step": self.step, "function": self.text,
+            "coefficients": [asdict(one) for one in self.coefficients],
+            "relative_sd": self.relative_sd, "points": self.points, "crossed": self.crossed,
+            "calls": list(self.calls), "parts": [part.step for part in self.parts],
+        }  # fmt: skip
 
     @property
     def text(self) -> str:
