@@ -39,7 +39,7 @@ fn eight_digits(word: u64) -> Option<u64> {
     Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
 }
 
-/// An id of exactly `text.len()` hexadecimal digits, at most 32 of them.
+/// An id of exactly so many hexadecimal digits, 16 or 32.
 #[inline(always)]
 pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     if text.len() != digits {
@@ -47,13 +47,13 @@ pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     }
     // Whole halves of 16 digits fit a machine word, which is what makes this cheap.
     let (high, low) = text.split_at(digits - 16);
+    let eight = |from: &[u8]| eight_hexadecimal(u64::from_le_bytes(*from.first_chunk()?));
     let word = |half: &[u8]| {
-        half.chunks_exact(8).try_fold(0u64, |value, eight| {
-            let eight = u64::from_le_bytes(*eight.first_chunk()?);
-            Some(value << 32 | u64::from(eight_hexadecimal(eight)?))
-        })
+        let (left, right) = half.split_at(8);
+        Some(u64::from(eight(left)?) << 32 | u64::from(eight(right)?))
     };
-    Some(u128::from(word(high)?) << 64 | u128::from(word(low)?))
+    let above = if high.is_empty() { 0 } else { word(high)? };
+    Some(u128::from(above) << 64 | u128::from(word(low)?))
 }
 
 /// Eight hexadecimal digits in one word: their values, then pairs, then fours, then all.

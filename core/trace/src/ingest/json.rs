@@ -5,8 +5,7 @@
 
 use serde::de::{Deserialize, Deserializer};
 
-use super::digits::from_hexadecimal;
-use super::json_span::{usual_span, UsualSpan};
+use super::json_span::{usual_span, Identity, UsualSpan};
 use super::json_values::{IsError, Nanoseconds, Text};
 use super::picked::Picked;
 use super::source::{Failure, Source};
@@ -212,7 +211,9 @@ impl JsonReader {
     #[inline(always)]
     fn span(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let place = self.place.unwrap_or_default();
-        if let Some((span, length)) = usual_span(source.rest()) {
+        // Filled where it stands: handing it on would copy it.
+        let mut span = UsualSpan::default();
+        if let Some(length) = usual_span(source.rest(), &mut span) {
             keep(&span, place, store);
             source.consume(length);
             return Ok(());
@@ -222,9 +223,9 @@ impl JsonReader {
         let mut picked = span.attributes;
         picked.trace_state(span.trace_state.0.as_bytes());
         let usual = UsualSpan {
-            trace_id: span.trace_id.0.as_bytes(),
-            span_id: span.span_id.0.as_bytes(),
-            parent_id: span.parent_span_id.0.as_bytes(),
+            trace_id: Identity::of(span.trace_id.0.as_bytes(), 32),
+            span_id: Identity::of(span.span_id.0.as_bytes(), 16),
+            parent_id: Identity::of(span.parent_span_id.0.as_bytes(), 16),
             name: span.name.0.as_bytes(),
             start_ns: span.start_time_unix_nano.0,
             end_ns: span.end_time_unix_nano.0,
@@ -263,16 +264,19 @@ fn wrong_kind(source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Fai
 
 #[inline(always)]
 fn keep(span: &UsualSpan<'_>, (service, host): (u32, u32), store: &mut SpanStore) {
-    let trace_id = from_hexadecimal(span.trace_id, 32);
-    let span_id = from_hexadecimal(span.span_id, 16);
-    let (Some(trace_id), Some(span_id)) = (trace_id, span_id) else {
+    let (Identity::Number(trace_id), Identity::Number(span_id)) = (span.trace_id, span.span_id)
+    else {
         store.losses.bad_ids += 1;
         return;
     };
-    let parent_id = from_hexadecimal(span.parent_id, 16).unwrap_or_else(|| {
-        store.losses.missing_parents += u64::from(!span.parent_id.is_empty());
-        0
-    });
+    let parent_id = match span.parent_id {
+        Identity::Number(parent_id) => parent_id,
+        Identity::None => 0,
+        Identity::Wrong => {
+            store.losses.missing_parents += 1;
+            0
+        }
+    };
     let kept = Span {
         trace_id,
         span_id: span_id as u64,

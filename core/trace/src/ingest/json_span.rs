@@ -5,18 +5,41 @@
 
 use std::borrow::Cow;
 
-use super::digits::digits;
+use super::digits::{digits, from_hexadecimal};
 use super::picked::{Key, Picked, Scalar};
+
+/// An identity written in hexadecimal digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Identity {
+    /// There is none.
+    #[default]
+    None,
+    /// It is not what it should be.
+    Wrong,
+    /// It is this number.
+    Number(u128),
+}
+
+impl Identity {
+    /// What a text of so many digits says.
+    pub fn of(text: &[u8], digits: usize) -> Self {
+        match from_hexadecimal(text, digits) {
+            Some(number) => Identity::Number(number),
+            None if text.is_empty() => Identity::None,
+            None => Identity::Wrong,
+        }
+    }
+}
 
 /// The fields of one span, borrowed from the file.
 #[derive(Default)]
 pub struct UsualSpan<'a> {
-    /// Hexadecimal digits, not yet checked; so are the next two.
-    pub trace_id: &'a [u8],
-    /// The span's own identity.
-    pub span_id: &'a [u8],
+    /// The trace's identity.
+    pub trace_id: Identity,
+    /// The span's own.
+    pub span_id: Identity,
     /// Its parent's.
-    pub parent_id: &'a [u8],
+    pub parent_id: Identity,
     /// Not yet checked for UTF-8.
     pub name: &'a [u8],
     /// When it began.
@@ -29,18 +52,17 @@ pub struct UsualSpan<'a> {
     pub error: bool,
 }
 
-/// The span that begins these bytes, and its length.
-#[inline]
-pub fn usual_span(bytes: &[u8]) -> Option<(UsualSpan<'_>, usize)> {
+/// Reads the span that begins these bytes into an empty one; its length.
+#[inline(always)]
+pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize> {
     let mut cursor = Cursor { bytes, at: 0 };
-    let mut span = UsualSpan::default();
     cursor.expect(b'{')?;
-    let begun = cursor.in_usual_order(&mut span)?;
+    let begun = cursor.in_usual_order(span)?;
     cursor.members_behind(begun, |cursor, key| {
         match key {
-            b"traceId" => span.trace_id = cursor.string()?,
-            b"spanId" => span.span_id = cursor.string()?,
-            b"parentSpanId" => span.parent_id = cursor.string()?,
+            b"traceId" => span.trace_id = Identity::of(cursor.string()?, 32),
+            b"spanId" => span.span_id = Identity::of(cursor.string()?, 16),
+            b"parentSpanId" => span.parent_id = Identity::of(cursor.string()?, 16),
             b"traceState" => span.picked.trace_state(cursor.string()?),
             b"name" => span.name = cursor.string()?,
             b"startTimeUnixNano" => span.start_ns = cursor.whole_number()?,
@@ -54,8 +76,13 @@ pub fn usual_span(bytes: &[u8]) -> Option<(UsualSpan<'_>, usize)> {
         }
         Some(())
     })?;
-    Some((span, cursor.at))
+    Some(cursor.at)
 }
+
+/// Of most calls there is nothing else to tell, which writers put in many words.
+const NOTHING_MORE: &[u8; 95] =
+    b",\"droppedAttributesCount\":0,\"events\":[],\"droppedEventsCount\":0\
+                                ,\"links\":[],\"droppedLinksCount\":0";
 
 struct Cursor<'a> {
     bytes: &'a [u8],
@@ -123,6 +150,36 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
+    /// The identity behind an opening quote. What is nothing but digits holds no quote or escape, so
+    /// that its end needs no search.
+    #[inline(always)]
+    fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
+        if let Some(text) = self.quoted::<DIGITS>() {
+            if let Some(number) = from_hexadecimal(text, DIGITS) {
+                self.at += DIGITS + 1;
+                return Some(Identity::Number(number));
+            }
+        }
+        Some(Identity::of(self.inside()?, DIGITS))
+    }
+
+    /// Nanoseconds since 1970 behind an opening quote: nineteen digits in this century.
+    #[inline(always)]
+    fn time(&mut self) -> Option<u64> {
+        if let Some(time) = self.quoted::<19>().and_then(digits) {
+            self.at += 20;
+            return Some(time);
+        }
+        digits(self.inside()?)
+    }
+
+    /// So many bytes, if a quote stands behind them; they are not passed over.
+    #[inline(always)]
+    fn quoted<const LENGTH: usize>(&self) -> Option<&'a [u8]> {
+        let text = self.bytes.get(self.at..self.at + LENGTH)?;
+        (self.bytes.get(self.at + LENGTH) == Some(&b'"')).then_some(text)
+    }
+
     /// Passes over this text if it stands here.
     #[inline(always)]
     fn literal<const LENGTH: usize>(&mut self, text: &[u8; LENGTH]) -> bool {
@@ -139,15 +196,15 @@ impl<'a> Cursor<'a> {
         if !self.literal(b"\"traceId\":\"") {
             return Some(false);
         }
-        span.trace_id = self.inside()?;
+        span.trace_id = self.identity::<32>()?;
         if self.literal(b",\"spanId\":\"") {
-            span.span_id = self.inside()?;
+            span.span_id = self.identity::<16>()?;
         }
         if self.literal(b",\"traceState\":\"") {
             span.picked.trace_state(self.inside()?);
         }
         if self.literal(b",\"parentSpanId\":\"") {
-            span.parent_id = self.inside()?;
+            span.parent_id = self.identity::<16>()?;
         }
         if self.literal(b",\"flags\":") {
             self.skip()?;
@@ -159,14 +216,28 @@ impl<'a> Cursor<'a> {
             self.skip()?;
         }
         if self.literal(b",\"startTimeUnixNano\":\"") {
-            span.start_ns = digits(self.inside()?)?;
+            span.start_ns = self.time()?;
         }
         if self.literal(b",\"endTimeUnixNano\":\"") {
-            span.end_ns = digits(self.inside()?)?;
+            span.end_ns = self.time()?;
         }
         if self.literal(b",\"attributes\":") {
             self.attributes(&mut span.picked)?;
         }
+        if !self.literal(NOTHING_MORE) {
+            self.rarely_more()?;
+        }
+        if self.literal(b",\"status\":null") {
+            return Some(true);
+        }
+        if self.literal(b",\"status\":") {
+            span.error = self.status()?;
+        }
+        Some(true)
+    }
+
+    /// What happened during a call, which calls it is linked to, and what was dropped of all that.
+    fn rarely_more(&mut self) -> Option<()> {
         if self.literal(b",\"droppedAttributesCount\":") {
             self.skip()?;
         }
@@ -182,10 +253,7 @@ impl<'a> Cursor<'a> {
         if self.literal(b",\"droppedLinksCount\":") {
             self.skip()?;
         }
-        if self.literal(b",\"status\":") {
-            span.error = self.status()?;
-        }
-        Some(true)
+        Some(())
     }
 
     /// Every member of an object, the value left to `take`.
@@ -270,8 +338,10 @@ impl<'a> Cursor<'a> {
             return Some(());
         }
         loop {
-            if self.usual_attribute(picked)? {
-                continue;
+            match self.usual_attribute(picked)? {
+                Some(b',') => continue,
+                Some(_) => return Some(()),
+                None => {}
             }
             let mut name: Option<Option<Key>> = None;
             self.members(|cursor, key| match (key, name) {
@@ -296,26 +366,30 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over an attribute that is a whole number in the usual order, and the comma behind it;
-    /// nothing is passed over if it is anything else, or the last.
+    /// Passes over an attribute that is a whole number in the usual order, and the comma or bracket
+    /// behind it, which is told; nothing is passed over if it is anything else.
     #[inline(always)]
-    fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<bool> {
+    fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<Option<u8>> {
         let start = self.at;
         if self.literal(b"{\"key\":\"") {
             let key = Key::of(self.inside()?);
             if self.literal(b",\"value\":{\"intValue\":\"") {
                 let value = digits(self.inside()?).and_then(|value| i64::try_from(value).ok());
-                if self.literal(b"}},") {
+                let behind = [b',', b']'];
+                if let Some(end) = behind
+                    .into_iter()
+                    .find(|&end| self.literal(&[b'}', b'}', end]))
+                {
                     let value = value?;
                     if let Some(key) = key {
                         picked.offer(key, Scalar::Integer(value));
                     }
-                    return Some(true);
+                    return Some(Some(end));
                 }
             }
         }
         self.at = start;
-        Some(false)
+        Some(None)
     }
 
     fn value(&mut self) -> Option<Scalar<'a>> {
@@ -403,13 +477,15 @@ mod tests {
     #[test]
     fn a_span_that_is_cut_off_anywhere_is_left_to_serde() {
         let text = br#"{"traceId":"ab","kind":1,"events":[{"a":"]"}],"name":"n"} ,     "#;
-        let (span, length) = usual_span(text).expect("a usual span");
+        let mut span = UsualSpan::default();
+        let length = usual_span(text, &mut span).expect("a usual span");
         assert_eq!(
             (span.trace_id, span.name, length),
-            (&b"ab"[..], &b"n"[..], 57)
+            (Identity::Wrong, &b"n"[..], 57)
         );
         for end in 0..length {
-            assert!(usual_span(&text[..end]).is_none(), "{end}");
+            let cut = usual_span(&text[..end], &mut UsualSpan::default());
+            assert!(cut.is_none(), "{end}");
         }
     }
 }

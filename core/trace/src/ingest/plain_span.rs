@@ -48,16 +48,10 @@ const STATUS: u8 = tag(15, BLOCK);
 const FLAGS: [u8; 2] = [0x85, 0x01];
 
 impl<'a> PlainSpan<'a> {
-    /// Reads a span; nothing if anything in it is less usual, or wrong, which takes a closer look.
+    /// Reads a span into an empty one; nothing if anything in it is less usual, or wrong, which
+    /// takes a closer look.
     #[inline(always)]
-    pub fn read(bytes: &'a [u8]) -> Option<Self> {
-        let mut span = PlainSpan::default();
-        span.fill(bytes)?;
-        Some(span)
-    }
-
-    #[inline(always)]
-    fn fill(&mut self, bytes: &'a [u8]) -> Option<()> {
+    pub fn fill(&mut self, bytes: &'a [u8]) -> Option<()> {
         let mut rest = self.in_usual_order(bytes)?;
         while let Some((&tag, behind)) = rest.split_first() {
             if matches!(tag, START | END) {
@@ -103,12 +97,16 @@ impl<'a> PlainSpan<'a> {
     #[inline(always)]
     fn in_usual_order(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = bytes;
-        take(&mut rest, TRACE_ID, block, &mut self.trace_id);
-        take(&mut rest, SPAN_ID, block, &mut self.span_id);
-        if rest.first() == Some(&STATE) {
-            return Some(rest);
+        if let Some(behind) = self.three_ids(bytes) {
+            rest = behind;
+        } else {
+            take(&mut rest, TRACE_ID, block, &mut self.trace_id);
+            take(&mut rest, SPAN_ID, block, &mut self.span_id);
+            if rest.first() == Some(&STATE) {
+                return Some(rest);
+            }
+            take(&mut rest, PARENT_ID, block, &mut self.parent_id);
         }
-        take(&mut rest, PARENT_ID, block, &mut self.parent_id);
         take(&mut rest, NAME, block, &mut self.name);
         take(&mut rest, KIND, short, &mut 0);
         take(&mut rest, START, time, &mut self.start_ns);
@@ -118,6 +116,20 @@ impl<'a> PlainSpan<'a> {
             attribute(found, &mut self.picked)?;
         }
         Some(rest)
+    }
+
+    /// The ids of a call that has a cause, which is all but the outermost; what is behind them.
+    #[inline(always)]
+    fn three_ids(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let (head, behind) = bytes.split_first_chunk::<38>()?;
+        let marks = [head[0], head[1], head[18], head[19], head[28], head[29]];
+        if marks != [TRACE_ID, 16, SPAN_ID, 8, PARENT_ID, 8] {
+            return None;
+        }
+        self.trace_id = &head[2..18];
+        self.span_id = &head[20..28];
+        self.parent_id = &head[30..];
+        Some(behind)
     }
 
     /// Puts the span into the store, or counts why it cannot be.
@@ -233,6 +245,9 @@ const INTEGER: u8 = tag(3, VARINT);
 /// A varint that fills its place.
 #[inline(always)]
 fn integer(bytes: &[u8]) -> Option<i64> {
+    if let &[only @ 0..0x80] = bytes {
+        return Some(only.into());
+    }
     if bytes.is_empty() || bytes.len() > 9 {
         return None;
     }

@@ -345,7 +345,9 @@ fn read_resource(mut resource: Message<'_>) -> Result<Picked<'_>> {
 }
 
 fn read_span(message: Message<'_>, place: (u32, u32), store: &mut SpanStore) -> Result<()> {
-    if let Some(span) = PlainSpan::read(message.bytes()) {
+    // Filled where it stands: handing it on would copy it.
+    let mut span = PlainSpan::default();
+    if span.fill(message.bytes()).is_some() {
         span.keep(place, store);
         return Ok(());
     }
