@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -43,7 +43,7 @@ STEPS = {"wu-write": ("create", "write", "close", "create/create", "write/addBlo
 RESTS = {"wu-write": ("write/rest", "close/rest"), "wu-read": ()}
 
 
-@lru_cache(maxsize=None)
+@cache
 def recorded(name: str, data: str = "") -> tuple[Result, ...]:
     """The runs, each at its point of the scenario, which says what was held out."""
     scenario = read(ROOT / f"{name}.toml")

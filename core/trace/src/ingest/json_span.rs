@@ -150,8 +150,8 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
-    /// The identity behind an opening quote. What is nothing but digits holds no quote or escape, so
-    /// that its end needs no search.
+    /// The identity behind an opening quote. What is nothing but digits holds no quote or escape,
+    /// so that its end needs no search.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
