@@ -236,3 +236,65 @@ fn a_failed_write_leaves_nothing_behind() {
     std::fs::remove_dir(&target).expect("an empty folder");
     std::fs::remove_dir(&folder).expect("an empty folder");
 }
+
+/// A span's members with an identity, a time and attributes of any dress.
+fn members(id: &str, time: &str, attributes: &str) -> String {
+    let ends = r#""droppedAttributesCount":0,"events":[],"droppedEventsCount":0,"links":[]"#;
+    format!(r#""traceId":"{id}","spanId":"0123456789abcdef","parentSpanId":"{id}","name":"n","#)
+        + &format!(r#""startTimeUnixNano":"{time}","endTimeUnixNano":"{time}","attributes":"#)
+        + &format!(r#"{attributes},{ends},"droppedLinksCount":0,"status":null"#)
+}
+
+#[test]
+fn the_short_way_through_json_leads_where_the_long_one_does() {
+    let digits = "f0E1d2C3b4A59687f0E1d2C3b4A59687f0E1d2C3b4A59687";
+    let mut spans = Vec::new();
+    for length in 0..=48 {
+        // Behind an identity of 15 or 31 digits, a quote stands where a longer one's would.
+        spans.push(members(&digits[..length], "1700000000000000000", "[]"));
+    }
+    for wrong in [
+        "g0E1d2C3b4A59687f0E1d2C3b4A59687",
+        "f0E1d2C3b4A59687f0E1d2C3b4A5968 ",
+    ] {
+        spans.push(members(wrong, "1700000000000000000", "[]"));
+    }
+    for length in 1..=20 {
+        spans.push(members(
+            &digits[..32],
+            &"12345678901234567890"[..length],
+            "[]",
+        ));
+    }
+    let attribute =
+        |key: &str, value: &str| format!(r#"{{"key":"{key}","value":{{"intValue":"{value}"}}}}"#);
+    let (thread, size) = (
+        attribute("thread.id", "7"),
+        attribute("dfslab.size_bytes", "65536"),
+    );
+    for attributes in [
+        format!("[{thread}]"),
+        format!("[{thread},{size}]"),
+        format!("[{thread} , {size} ]"),
+        format!(r#"[{size},{{"key":"other","value":{{"stringValue":"7"}}}}]"#),
+    ] {
+        spans.push(members(&digits[..32], "1700000000000000000", &attributes));
+    }
+    for span in spans {
+        let [short, long] = ["", " "].map(|space| {
+            let spans = format!("{{{space}{span}}}");
+            let document =
+                format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}"#);
+            let mut store = SpanStore::default();
+            let outcome = read_bytes(Path::new("trace"), document.as_bytes(), &mut store);
+            (
+                outcome.map_err(|error| error.to_string()),
+                in_words(&store),
+                store.losses,
+            )
+        });
+        assert_eq!(short.1, long.1, "{span}");
+        assert_eq!(short.2, long.2, "{span}");
+        assert_eq!(short.0.is_ok(), long.0.is_ok(), "{span}");
+    }
+}
