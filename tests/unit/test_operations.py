@@ -187,6 +187,36 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
         assert read.time_s(point.scenario)[0] == pytest.approx(time_s(point), rel=0.03)
 
 
+def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
+    """On one machine a longer latency is a process; fitted at 50 and 200 us, told at 1 ms."""
+    crossing_s, server_s = 1e-4, 0.002
+    base = scenario().model_dump(exclude={"sweep", "judge", "name"})
+    base["deployment"]["shared_cores"] = 2
+    sweep = [
+        {
+            "deployment.network.latency": ["50 us", "200 us", "1 ms"],
+            "workload.file_size": ["16 KiB", "64 KiB"],
+            "workload.clients": [1, 2, 4, 8],
+        }
+    ]
+    points = build(Scenario, {**base, "name": "held-back", "sweep": sweep}).points()
+
+    def time_s(point):
+        latency = point.scenario.deployment.network.latency
+        here, away = (step_functions.waited_s(point.scenario, "read", step)
+                      for step in ("read", step_functions.WHOLE))  # fmt: skip
+        held = here / latency if latency > 1e-4 else 0.0
+        demands = [server_s + crossing_s * held, 0.0]
+        return here + mean_value_analysis(demands, point.scenario.workload.clients, away).response_s
+
+    near = [p for p in points if p.scenario.deployment.network.latency < 5e-4]
+    (read,) = step_functions.fit([measured(point, {"read": time_s(point)}) for point in near])
+    assert {c.term for c in read.coefficients if c.value * 1e6 > 1} == {
+        "clients met", "clients met * crossings"}  # fmt: skip
+    for point in points:
+        assert read.time_s(point.scenario)[0] == pytest.approx(time_s(point), rel=0.03)
+
+
 def test_functions_err_as_far_up_as_down():
     """Least squares of p / y - 1 would fall below noisy times; ratios are fitted evenly."""
     scores = []

@@ -236,7 +236,7 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
 
 
 class _Seen(NamedTuple):
-    """What was measured of a step, by configuration: the terms (n, 8) and the mean times.
+    """What was measured of a step, by configuration: the terms (one row each) and the mean times.
 
     `known_s` are seconds of the times that are not fitted; `weights` say how sure the means are
     (mean 1), by the inverse of their variances.
