@@ -9,11 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from dfslab.fleet import observer
-from dfslab.instruments.visibility import summary, visibility
+from dfslab.fleet.places import HERE
+from dfslab.instruments.visibility import Observer, summary, visibility
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from synthetic import scenario
@@ -84,6 +86,33 @@ def test_control_c_leaves_nothing(tmp_path):
     assert child.returncode == 130, said
     assert "Traceback" not in said
     assert list(data.iterdir()) == []
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
+    tmp_path, monkeypatch, sent
+):
+    """Of what was not sent nobody awaits an answer; that to what was sent is passed over."""
+    client, left = Observer(HERE), str(tmp_path / "left")
+    try:
+        with monkeypatch.context() as patched:
+            where = "hear" if sent else "say"
+            patched.setattr(client, where, partial(_interrupt, getattr(client, where), sent))
+            with pytest.raises(KeyboardInterrupt):
+                client.do({"do": "before", "with": ["append", left, 1]})
+        assert client.do({"act": "append", "path": left, "turn": 1})["acknowledged_ns"] > 0
+        assert len(Path(left).read_bytes()) == observer.BLOCK * (2 if sent else 1)
+        assert client.do({"do": "clear", "with": [left]})["done"]
+    finally:
+        client.close()
+    assert not Path(left).exists()
+
+
+def _interrupt(called, sent, *told):
+    if not sent:
+        # As far as the number, not as far as the pipe.
+        called.__self__._turn += 1
+    raise KeyboardInterrupt
 
 
 def test_numbers_are_told_with_their_interval():

@@ -6,7 +6,8 @@ One JSON document a line. In: `{"act": change, "path": ..., "turn": n}` or
 what was there before, then `{"seen_ns": ..., "polls": [...], "torn": n}`: the starts of all looks
 that did not show the new state (seen_ns is null when nothing came within the limit), and how many
 of them showed neither old nor new. Times are of CLOCK_MONOTONIC. `{"error": ...}` when a call
-fails. Both ends touch nothing but the paths that they are told.
+fails. Each line in has an `id`, which its answers repeat. Both ends touch nothing but the paths
+that they are told.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 BLOCK = 4096
@@ -104,14 +106,15 @@ def acted(told: dict[str, Any]) -> dict[str, Any]:
     return {"began_ns": began_ns, "acknowledged_ns": time.monotonic_ns()}
 
 
+def _say(number: int, document: dict[str, Any]) -> None:
+    print(json.dumps({**document, "id": number}), flush=True)
+
+
 def main() -> None:
     """Do what comes, until nothing comes any more."""
-
-    def say(document: dict[str, Any]) -> None:
-        print(json.dumps(document), flush=True)
-
     for line in sys.stdin:
         told = json.loads(line)
+        say = partial(_say, told["id"])
         try:
             if "watch" in told:
                 say(watch(told, say))

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import uuid
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+from dfslab.beds.base import uninterrupted
 from dfslab.fleet.observer import CHANGES
 from dfslab.fleet.places import HERE, Nodes, Place
 from dfslab.instruments import access
@@ -33,40 +35,50 @@ class Observer:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        self._owed = 0
+        self._turn = 0
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
-        # A session of its own: after Ctrl-C it still removes what it has made.
+        # A session of its own: after Ctrl-C it still removes what it has made. No buffers of ours:
+        # an interruption would lose or break what they hold.
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, text=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0,
             start_new_session=True,
         )  # fmt: skip
+        self._unread = b""
 
     def say(self, document: Mapping[str, Any]) -> None:
         """Tell it something; `hear` its answer."""
         assert self._process.stdin is not None
-        self._owed += 1
-        self._process.stdin.write(json.dumps(document) + "\n")
-        self._process.stdin.flush()
+        self._turn += 1
+        self._process.stdin.write(json.dumps({**document, "id": self._turn}).encode() + b"\n")
 
     def hear(self) -> dict[str, Any]:
-        """Its next answer. RunFailed when a call failed there, or it has ended."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        self._owed = max(0, self._owed - 1)
-        if not line:
-            self._stderr.seek(0)
-            said = self._stderr.read().decode(errors="replace").strip().splitlines()
-            raise RunFailed(f"{self.place.name}: its client ended: {said[-1] if said else ''}")
-        answer: dict[str, Any] = json.loads(line)
+        """Its next answer to what it was told last: an interruption may not have waited for earlier
+        ones, or have come before they were asked for. RunFailed when a call failed there, or it has
+        ended.
+        """
+        answer: dict[str, Any] = {}
+        while answer.get("id") != self._turn:
+            with suppress(ValueError):
+                # What an interruption left of a line says nothing.
+                answer = json.loads(b"{" + self._line().partition(b"{")[2])
         if "error" in answer:
             raise RunFailed(f"{self.place.name}: {answer['error']}")
         return answer
 
+    def _line(self) -> bytes:
+        assert self._process.stdout is not None
+        while b"\n" not in self._unread:
+            read = self._process.stdout.read(1 << 16)
+            if not read:
+                self._stderr.seek(0)
+                said = self._stderr.read().decode(errors="replace").strip().splitlines()
+                raise RunFailed(f"{self.place.name}: its client ended: {said[-1] if said else ''}")
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
     def do(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Tell it something and wait for the answer; one that an interruption did not wait for is
-        passed over."""
-        while self._owed:
-            self.hear()
+        """Tell it something and wait for the answer."""
         self.say(document)
         return self.hear()
 
@@ -106,10 +118,25 @@ def visibility(
             found = []
             for change in changes:
                 session.notify(f"visibility of {change}")
-                seen = [_trial(writer, reader, change, f"{folder}/{change}-{turn}", turn)
-                        for turn in range(trials)]  # fmt: skip
+                seen = []
+                with _cleared(writer) as latest:
+                    for turn in range(trials):
+                        latest.append(f"{folder}/{change}-{turn}")
+                        seen.append(_trial(writer, reader, change, latest[0], turn))
                 found.append({"change": change, **summary(seen)})
         return found
+
+
+@contextmanager
+def _cleared(writer: Observer) -> Iterator[deque[str]]:
+    """Room for the latest trial's path, cleared also where an interruption cut that short."""
+    latest: deque[str] = deque(maxlen=1)
+    try:
+        yield latest
+    finally:
+        with uninterrupted():
+            for path in latest:
+                writer.do({"do": "clear", "with": [path]})
 
 
 def _two(scenario: Scenario, session: access.Session) -> list[Place]:
@@ -127,15 +154,19 @@ def _two(scenario: Scenario, session: access.Session) -> list[Place]:
 def _folder(place: Place, directory: str) -> Iterator[str]:
     """A new directory under `directory`, as that place sees it; removed when it is empty again."""
     path = f"{directory}/dfslab-{uuid.uuid4().hex[:12]}"
-    _run(place, "mkdir", path)
     try:
+        _run(place, "mkdir", path)
         yield path
     finally:
-        _run(place, "rmdir", path)
+        with uninterrupted():
+            _run(place, "sh", "-c", '[ ! -d "$1" ] || rmdir -- "$1"', "sh", path)
 
 
 def _run(place: Place, *words: str) -> None:
-    done = subprocess.run([*place.prefix, *words], capture_output=True, text=True, check=False)
+    """A command there, which a terminal's Ctrl-C does not reach."""
+    done = subprocess.run(
+        [*place.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True
+    )
     if done.returncode:
         raise RunFailed(f"{place.name}: {done.stderr.strip()}")
 
