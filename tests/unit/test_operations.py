@@ -115,10 +115,12 @@ def test_nothing_measured_says_nothing():
     assert operations.operations([]) is None
 
 
-def three_datanodes(*counts, changes=None, size="16 MiB", work="sequential_write", **own):
+def three_datanodes(
+    *counts, changes=None, size="16 MiB", work="sequential_write", adapter="600 Mbit/s", **own
+):
     """A write to three equal DataNodes, in groups of these sizes; of these other disks."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
-    node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": "600 Mbit/s"}}
+    node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": adapter}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
     for other, change in zip(nodes, changes or (), strict=False):
         other["disk"] = {**rates, **change}
@@ -215,6 +217,44 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
         "clients met", "clients met * crossings"}  # fmt: skip
     for point in points:
         assert read.time_s(point.scenario)[0] == pytest.approx(time_s(point), rel=0.03)
+
+
+def test_the_last_block_is_waited_for_beside_all_bytes():
+    """A close waits for what the client had handed over: a block at most, of one or of four."""
+    base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
+    base["file_system"]["block_size"] = "1 MiB"
+    points = build(Scenario, {**base, "name": "last-block"}).points()
+
+    def time_s(point):
+        values = Situation(point.scenario).environment
+        last = min(values["file_size"], 2**20) / 125e6
+        here, away = (step_functions.waited_s(point.scenario, "read", step)
+                      for step in ("read", step_functions.WHOLE))  # fmt: skip
+        clients = point.scenario.workload.clients
+        return 0.002 + here + mean_value_analysis([0, last], clients, away + 0.002).response_s
+
+    seen = [measured(point, {"read": time_s(point)}) for point in points if not point.held_out]
+    (read,) = step_functions.fit(seen)
+    others = [name for name in step_functions.TERMS if "last block" not in name]
+    (without,) = step_functions.fit(seen, only=others)
+    held = [point for point in points if point.held_out]
+    errors = [[f.time_s(p.scenario)[0] / time_s(p) - 1 for p in held] for f in (read, without)]
+    assert max(map(abs, errors[0])) < 0.05
+    assert max(map(abs, errors[1])) > 0.2
+
+
+def test_windows_grow_no_further_than_the_way_holds():
+    """1 MiB at 1 ms: a link of 300 Mbit/s holds five windows, one of 100 Gbit/s more than all."""
+    waits = []
+    for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
+        given = three_datanodes(3, size="1 MiB", adapter=bandwidth, block_size="1 MiB")
+        given = given.with_values({"deployment.network.latency": "1 ms"})
+        waits.append(step_functions.waited_s(given, "write", step_functions.WHOLE))
+    ratio = 2e-3 * 37.5e6 / 14480
+    spared = 6 - (3 - 7 / ratio)
+    # A packet of 64 KiB fills two windows before its last at each further hop.
+    packet = 2 * (2 - (2 - 3 / ratio))
+    assert waits[1] - waits[0] == pytest.approx(2e-3 * (spared + packet), rel=0.1)
 
 
 def test_functions_err_as_far_up_as_down():

@@ -2,7 +2,8 @@
 
 Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what physics offers, with
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
-(Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4).
+(Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4). The
+last block is a term of its own: a write returns when its client has taken it, and the close waits.
 How often a step waits for the network is no matter of experiments where the operation's tree says
 so: deployments of two short latencies differ in more, and would say nothing of a long one. Nor is
 what a client's first operation does beside the others: where the paper's counts fall with the size,
@@ -24,28 +25,36 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from dfslab.beds.network import LEAST_DELAY_S
+from dfslab.beds.network import LEAST_BURST_BYTES, LEAST_DELAY_S
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.cost import Reader
-from dfslab.models.prediction import situation_of
+from dfslab.models.prediction import Situation, situation_of
 from dfslab.models.queueing import mean_value_analysis
 from dfslab.result import Result
+from dfslab.spec.operation import Node
 from dfslab.spec.scenario import Scenario
 
 TERMS = {
     "1": "s",
     "network latency": "",
     "bytes / adapter rate": "",
+    "bytes of the last block / adapter rate": "",
     "bytes / disk rate": "",
     "further blocks": "s",
     "further blocks * network latency": "",
     "clients met": "s",
     "clients met * bytes / adapter rate": "",
+    "clients met * bytes of the last block / adapter rate": "",
     "clients met * crossings": "s",
 }
-SERVER, ADAPTER, CROSSINGS = range(len(TERMS) - 3, len(TERMS))
+SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
+# What clients meet at, first the server, then the adapter.
+MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate or a speed at which nothing takes any time.
 UNLIMITED = 1e15
+# A step that takes less than this share of what a block takes of an adapter carries no file.
+BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
+BY_BYTES = np.array(["bytes" in name for name in TERMS])
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
 # The operation, and what a step takes beside the calls within it.
 WHOLE, REST = "whole", "rest"
@@ -150,6 +159,10 @@ class _At:
         return _waits(self._scenario, self._operation)
 
     @cached_property
+    def _carries(self) -> Mapping[str, bool]:
+        return _carries(self._scenario, self._operation)
+
+    @cached_property
     def _latency_s(self) -> float:
         return float(situation_of(self._scenario).environment["network_latency"])
 
@@ -160,6 +173,8 @@ class _At:
         waited = _waited_s(self._waits, step, calls)
         crossings = waited / self._latency_s if self._latency_s else 0.0
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
+        if not self._carries.get(step.removesuffix(f"/{REST}"), True):
+            terms = np.where(BY_BYTES, 0.0, terms)
         # Deployments differ in more than their latency, and would say it with these terms.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
@@ -174,14 +189,16 @@ class _At:
         if not count or not outer:
             return self.terms
         one = self.terms.copy()
-        one[[SERVER, ADAPTER, CROSSINGS]] /= count
+        for terms in MET:
+            one[list(terms)] /= count
         seconds = np.sum([self.of_step(one, step, ())[0] * values
                           for step, values in outer.items()], axis=0)  # fmt: skip
-        demands = np.array([seconds[SERVER] + seconds[CROSSINGS], seconds[ADAPTER]])
+        demands = np.array([seconds[list(terms)].sum() for terms in MET])
         elsewhere_s = _waited_s(self._waits, WHOLE) + float(seconds.sum() - demands.sum())
         closed = mean_value_analysis(demands.tolist(), round(count), elsewhere_s)
         ahead = np.divide(closed.waiting_s, demands, out=np.full(2, count - 1.0), where=demands > 0)
-        one[[SERVER, ADAPTER, CROSSINGS]] *= 1.0 + ahead[[0, 1, 0]]
+        for terms, others in zip(MET, ahead, strict=True):
+            one[list(terms)] *= 1.0 + others
         return one
 
 
@@ -198,17 +215,20 @@ def _terms(scenario: Scenario) -> np.ndarray:
     moved, latency = size / min(adapters), values["network_latency"]
     held = clients if scenario.deployment.shared_cores and latency >= LEAST_DELAY_S else 0.0
     further = max(0.0, np.ceil(size / block) - 1)
-    return np.array([1.0, latency, moved, size / min(disks, default=np.inf), further,
-                     further * latency, clients, clients * moved, held])  # fmt: skip
+    last = (size - further * block) / min(adapters)
+    return np.array([
+        1.0, latency, moved, last, size / min(disks, default=np.inf), further, further * latency,
+        clients, clients * moved, clients * last, held,
+    ])  # fmt: skip
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
     """Seconds of a step that are the network's latency alone, as its tree has them.
 
-    Nobody works, disks and adapters take no time; what waits is messages on their way, and the
-    windows of new connections, which double until they hold what is sent (adapters' shapers let
-    the first of it go at once). 0 for a step that the tree has no name for. `calls` are within the
-    step and told apart, so that what they wait is not the step's.
+    Nobody works and disks take no time; it is what the tree takes longer with the latency than
+    without any: messages on their way, and the windows of new connections, which double until they
+    hold what is sent, or what the way holds. 0 for a step that the tree has no name for. `calls`
+    are within the step and told apart, so that what they wait is not the step's.
     """
     return _waited_s(_waits(scenario, operation), step, calls)
 
@@ -219,20 +239,54 @@ def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) 
 
 
 def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
-    """What each step of an operation waits for the network, and the whole."""
+    """What each step of an operation, and the whole, takes longer by the network's latency."""
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:
         return {}
+    latency_s = situation.environment["network_latency"]
+    idle = _idle(situation, latency_s if scenario.file_system.access.bed else 0.0)
+    here, nowhere = (_times_s(situation, tree, {**idle, "network_latency": one})
+                     for one in (latency_s, 0.0))  # fmt: skip
+    return {name: time - nowhere.get(name, 0.0) for name, time in here.items()}
+
+
+def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
+    """Whether the steps of an operation, as its tree has them, wait for a block's bytes."""
+    situation = situation_of(scenario)
+    tree = situation.system.operations.get(operation)
+    if tree is None:
+        return {}
+    size = float(situation.parameters.get("block_size", 0.0) or BLOCK_BYTES)
+    environment = {**_idle(situation, 0.0), "network_latency": 0.0, "file_size": 2 * size}
+    rate = min(rate for key, rate in environment.items() if key.endswith(".nic_bandwidth"))
+    times = _times_s(situation, tree, environment)
+    return {name: time > LEAST_SHARE * size / rate for name, time in times.items()}
+
+
+def _idle(situation: Situation, shaped_s: float) -> dict[str, float]:
+    """The environment where nobody works and disks take no time.
+
+    A shaped adapter lets the first of a block go at once, as if the way held as much.
+    """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:
-        if key.endswith((".disk_read_rate", ".disk_write_rate", ".nic_bandwidth")):
+        if key.endswith((".disk_read_rate", ".disk_write_rate")):
             values[key] = UNLIMITED
         elif key.endswith(".disk_latency"):
             values[key] = 0.0
-    cost = Reader(situation.placement, values, situation.client).read(tree)
-    waits = {name: float(one.latency_s) for name, one in cost.steps.items()}
-    return {**waits, WHOLE: float(cost.latency_s)}
+        elif key.endswith(".nic_bandwidth") and shaped_s:
+            values[key] = max(values[key], LEAST_BURST_BYTES / (2 * shaped_s))
+    return values
+
+
+def _times_s(
+    situation: Situation, tree: Node, environment: Mapping[str, float]
+) -> dict[str, float]:  # fmt: skip
+    """How long each step and the whole take there."""
+    cost = Reader(situation.placement, environment, situation.client).read(tree)
+    times = {name: float(one.latency_s) for name, one in cost.steps.items()}
+    return {**times, WHOLE: float(cost.latency_s)}
 
 
 class _Seen(NamedTuple):
