@@ -243,18 +243,28 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
     assert max(map(abs, errors[1])) > 0.2
 
 
+def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
+    """Whatever grows with the size beside it, an open asks for no data and a read does."""
+    times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
+    seen = [measured(p, {step: one * (1e-3 + step_functions._terms(p.scenario)[2])
+                         for step, one in times.items()})
+            for p in scenario().points()]  # fmt: skip
+    by_bytes = {function.step: any("bytes" in one.term and one.value > 0
+                                   for one in function.coefficients)
+                for function in step_functions.fit(seen)}  # fmt: skip
+    assert by_bytes == {"open": False, "open/getBlockLocations": False, "read": True}
+
+
 def test_windows_grow_no_further_than_the_way_holds():
-    """1 MiB at 1 ms: a link of 300 Mbit/s holds five windows, one of 100 Gbit/s more than all."""
+    """1 MiB at 1 ms: a link of 300 Mbit/s holds five windows and its shaper lets 18 go at once; one of
+    100 Gbit/s holds more than all."""
     waits = []
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
         given = three_datanodes(3, size="1 MiB", adapter=bandwidth, block_size="1 MiB")
         given = given.with_values({"deployment.network.latency": "1 ms"})
         waits.append(step_functions.waited_s(given, "write", step_functions.WHOLE))
-    ratio = 2e-3 * 37.5e6 / 14480
-    spared = 6 - (3 - 7 / ratio)
-    # A packet of 64 KiB fills two windows before its last at each further hop.
-    packet = 2 * (2 - (2 - 3 / ratio))
-    assert waits[1] - waits[0] == pytest.approx(2e-3 * (spared + packet), rel=0.1)
+    held = 256 * 1024 / 14480
+    assert waits[1] - waits[0] == pytest.approx(2e-3 * (6 - (5 - 31 / held)), rel=0.1)
 
 
 def test_functions_err_as_far_up_as_down():

@@ -4,6 +4,7 @@ Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what p
 coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
 (Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4). The
 last block is a term of its own: a write returns when its client has taken it, and the close waits.
+Steps that carry no file, as its tree says, take no time by its bytes: counts fall as sizes grow.
 How often a step waits for the network is no matter of experiments where the operation's tree says
 so: deployments of two short latencies differ in more, and would say nothing of a long one. Nor is
 what a client's first operation does beside the others: where the paper's counts fall with the size,
@@ -252,7 +253,10 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
 
 
 def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
-    """Whether the steps of an operation, as its tree has them, wait for a block's bytes."""
+    """Whether each step of an operation waits for the bytes of a file, as its tree has them.
+
+    Told by a file of two blocks: one is handed over by the write, the other waited for by the close.
+    """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:
