@@ -175,6 +175,20 @@ public final class Planted {
     }
   }
 
+  /** Slow calls, and calls of threads that end; once the file is there, quick calls only. */
+  static void warmUp(Path file) throws InterruptedException {
+    count(2);
+    for (int i = 0; i < 5; i++) {
+      pause(50);
+    }
+    while (!Files.exists(file)) {
+      Thread.sleep(1);
+    }
+    for (int i = 0; i < 20; i++) {
+      pause(1);
+    }
+  }
+
   /** Does what it is told. */
   public static void main(String[] words) throws Exception {
     switch (words[0]) {
@@ -188,6 +202,7 @@ public final class Planted {
       case "speed" -> System.out.println(speed());
       case "speeds" -> speeds(Path.of(words[1]));
       case "until" -> until(Path.of(words[1]));
+      case "warm-up" -> warmUp(Path.of(words[1]));
       default -> throw new IllegalArgumentException(words[0]);
     }
     System.out.println("done");

@@ -289,19 +289,63 @@ def test_a_pause_records_nothing_and_then_it_goes_on(jar, classes, tmp_path):
     assert (out, words, program.returncode) == ("done\n", "", 0)
 
 
+def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
+    (tmp_path / "points.txt").write_text(POINTS)
+    begin, folder = tmp_path / "begin", tmp_path / "profiles"
+    option = java_option(jar, tmp_path / "points.txt", folder, "planted", interval_s=0.1)
+    words = ["java", option, "-cp", str(classes), "Planted", "warm-up", str(begin)]
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        awaited(folder, 5, "pause")
+        deadline = time.monotonic() + 120
+        while "pause" not in kept(folder):  # written at each tenth snapshot
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert kept(folder).keys() == {"pause", "top", "middle", "leaf", "fails"}
+        asked_ns = time.time_ns()
+        before = callprofile.await_written(folder, anew=True)
+        assert kept(folder) == {}
+        assert not list(folder.glob(f"*{callprofile.FORGET}"))
+    finally:
+        begin.touch()
+        out, words = program.communicate(timeout=30)
+    assert (out, words, program.returncode) == ("done\n", "", 0)
+    (path,) = callprofile.expand([folder])
+    seen = {root["name"]: root for root in callprofile.profile([path])["roots"]}
+    assert seen["planted:pause"]["count"] == 5 + 20
+    assert seen["planted:pause"]["max_s"] >= 0.05
+    assert (seen["planted:top"]["count"], seen["planted:fails"]["errors"]) == (8, 5)
+    (told,) = before.values()
+    assert sum(row.count for row in told.nodes if row.step == "pause") == 5
+    after = kept(folder)
+    assert after.keys() == {"pause"}
+    assert 2 <= len(after["pause"]) <= 4
+    assert min(after["pause"]) > asked_ns
+
+
 def join(classes: Path, process: int, jar: Path, told: str) -> None:
     command = ["java", "-cp", str(classes), "Join", str(process), str(jar), told]
     subprocess.run(command, check=True, timeout=240)
 
 
-def awaited(folder: Path, tops: int) -> int:
-    """Waits for a snapshot with so many calls of the outermost step."""
+def awaited(folder: Path, calls: int, step: str = "top") -> int:
+    """Waits for a snapshot with so many calls of a step."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         for path in callprofile.expand([folder]) if folder.is_dir() else []:
             rows = callprofile.read(path).nodes
-            count = sum(row.count for row in rows if row.step == "top")
-            if count >= tops:
+            count = sum(row.count for row in rows if row.step == step)
+            if count >= calls:
                 return count
         time.sleep(0.05)
-    raise AssertionError(f"never {tops} calls")
+    raise AssertionError(f"never {calls} calls")
+
+
+def kept(folder: Path) -> dict[str, list[int]]:
+    """When the spans of the whole calls in a folder began, by their step."""
+    found: dict[str, list[int]] = {}
+    for path in folder.glob("*.otlp.json"):
+        for one in json.loads(path.read_text())["resourceSpans"]:
+            for span in one["scopeSpans"][0]["spans"]:
+                found.setdefault(span["name"], []).append(int(span["startTimeUnixNano"]))
+    return found

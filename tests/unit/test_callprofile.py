@@ -9,6 +9,7 @@ import random
 
 import pytest
 from dfslab.instruments import callprofile
+from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 
 KINDS = ("service", "queue", "lock", "blocked", "detail")
@@ -162,3 +163,25 @@ def test_a_tree_too_deep_to_print_is_refused(stored):
     rows.append(step(len(rows) - 1, "more", [1]))
     with pytest.raises(InputError, match="at most 300 steps"):
         callprofile.profile(stored(document("deep", rows)))
+
+
+def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path, monkeypatch):
+    running = {**SERVER, "last": False, "written_unix_ns": 2**62}
+    paths = stored(CLIENT, running)
+    here = set(tmp_path.iterdir())
+    assert set(callprofile.await_written(tmp_path, 0.3)) == {path.name for path in paths}
+    assert set(tmp_path.iterdir()) == here
+    asked: list[set[str]] = []
+    look = callprofile.read
+
+    def looking(path):
+        asked.append({one.name for one in set(tmp_path.iterdir()) - here})
+        assert callprofile.expand([tmp_path]) == paths
+        return look(path)
+
+    monkeypatch.setattr(callprofile, "read", looking)
+    # It writes, but it never lets go of its calls.
+    with pytest.raises(RunFailed):
+        callprofile.await_written(tmp_path, 0.5, anew=True)
+    assert asked[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"
+    assert set(tmp_path.iterdir()) == here

@@ -21,6 +21,7 @@ FORMAT = "dfslab-profile/1"
 BEGINNING = re.compile(rb'\s*\{\s*"format"\s*:\s*"dfslab-profile/')
 SUFFIX = ".profile.json"
 TRACE_SUFFIX = ".trace"
+FORGET = ".forget"
 SUB_BUCKETS = 64
 MOST_RANKED = 1000
 MOST_DEPTH = 300
@@ -93,19 +94,44 @@ class File(Model):
     nodes: list[Row]
 
 
-def await_written(folder: Path, limit_s: float = WRITTEN_LIMIT_S) -> dict[str, File]:
+def await_written(
+    folder: Path, limit_s: float = WRITTEN_LIMIT_S, anew: bool = False
+) -> dict[str, File]:
     """Every process's profile as it is written next, by its file's name.
 
-    RunFailed when one is not written within the limit: its process died or was never traced.
+    With `anew` each process has by then let go of the whole calls that it kept so far, and of no
+    sum. RunFailed when one is not written within the limit: its process died or was never traced.
     """
     asked_ns = time.time_ns()
     deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        files = {path.name: read(path) for path in expand([folder])}
-        if all(f.last or f.written_unix_ns > asked_ns + WRITE_NS for f in files.values()):
-            return files
-        time.sleep(0.1)
+    asked: set[str] = set()
+    try:
+        while time.monotonic() < deadline:
+            # Looked at before the profiles: what is read then was written after they let go.
+            waiting = {name for name in asked if _forget_file(folder, name).exists()}
+            files = {path.name: read(path) for path in expand([folder])}
+            if anew:
+                met = {name for name, file in files.items() if not file.last} - asked
+                asked |= met
+                waiting |= met
+                for name in met:
+                    _forget_file(folder, name).touch()
+            if all(
+                f.last or (f.written_unix_ns > asked_ns + WRITE_NS and name not in waiting)
+                for name, f in files.items()
+            ):
+                return files
+            time.sleep(0.1)
+    finally:
+        # An agent removes its own; of a process that is gone nobody else does.
+        for name in asked:
+            _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
+
+
+def _forget_file(folder: Path, name: str) -> Path:
+    """What asks the agent that writes a profile of that name to let go of its whole calls."""
+    return folder / (name.removesuffix(SUFFIX) + FORGET)
 
 
 @dataclass

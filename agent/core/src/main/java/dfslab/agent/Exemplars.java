@@ -1,6 +1,7 @@
 package dfslab.agent;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 
@@ -32,6 +33,15 @@ final class Exemplars {
     }
     slowestFloorNs = slowest[EACH - 1] == null ? -1 : slowest[EACH - 1].tookNs();
     sampledFloor = sampled[EACH - 1] == null ? -1 : sampled[EACH - 1].lot();
+  }
+
+  /** Lets go of all, so that there is room for what comes; threads may be keeping meanwhile. */
+  synchronized void forget() {
+    for (Exemplar[] kept : List.of(slowest, sampled, failed)) {
+      Arrays.fill(kept, null);
+    }
+    slowestFloorNs = -1;
+    sampledFloor = -1;
   }
 
   void merge(Exemplars other) {

@@ -115,6 +115,21 @@ final class Node {
     }
   }
 
+  /**
+   * Lets go of every kept call of this tree, and of no sum.
+   *
+   * <p>The snapshot's thread does this beside the tree's own: a set is emptied, never replaced.
+   */
+  void forgetCalls() {
+    Exemplars kept = exemplars;
+    if (kept != null) {
+      kept.forget();
+    }
+    for (Node child = firstChild; child != null; child = child.sibling) {
+      child.forgetCalls();
+    }
+  }
+
   /** Adds another tree's sums, place by place. */
   void merge(Node other) {
     if (step != null) {

@@ -19,6 +19,9 @@ import java.util.Map;
 final class Snapshots implements Runnable {
   static final String FORMAT = "dfslab-profile/1";
 
+  /** Whoever measures leaves such a file beside the profile when a warm-up is over. */
+  private static final String FORGET = ".forget";
+
   /** Exemplars change little and are long: they are written each so many snapshots. */
   private static final int EXEMPLARS_EVERY = 10;
 
@@ -80,13 +83,22 @@ final class Snapshots implements Runnable {
     }
     over = last;
     try {
+      Path asked = folder.resolve(name + FORGET);
+      boolean anew = Files.exists(asked);
+      if (anew) {
+        Recorder.trees().forEach(tree -> tree.root.forgetCalls());
+      }
       Node merged = merged();
       List<Exemplar> exemplars = new ArrayList<>();
       merged.collect(exemplars);
       long leftOut = limit(exemplars);
       replace(".profile.json", document(merged, leftOut, last));
-      if (last || ++written % EXEMPLARS_EVERY == 0) {
+      if (last || anew || ++written % EXEMPLARS_EVERY == 0) {
         replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
+      }
+      if (anew) {
+        // Not before both files are written: whoever asked sees by this that it was done.
+        Files.deleteIfExists(asked);
       }
     } catch (IOException | RuntimeException failure) {
       Log.line("no snapshot: " + failure);
