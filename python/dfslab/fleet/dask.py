@@ -17,6 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from dfslab.method import RunFailed
 CONNECT_LIMIT_S = 10.0
 JOIN_LIMIT_S = 180.0
 CALL_LIMIT_S = 5.0
+LEAVE_LIMIT_S = 20.0
 # A node that has not answered for so long is lost.
 SILENCE_LIMIT_S = 10.0
 POLL_S = 0.2
@@ -410,16 +412,62 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
     try:
         if kind.name == "ssh":
             importlib.import_module(package)  # missed by the class only once it starts
-        made = getattr(importlib.import_module(module), name)(**kind.options)
+        make = getattr(importlib.import_module(module), name)
+        made = _whole(lambda: make(**kind.options), kind)
     except ImportError as error:
         reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
         raise run.LoadFailed(reason) from error
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise run.LoadFailed(f"{name} cannot be started: {_words(error)}") from error
+    except Exception as error:  # each library has errors of its own
+        reason = _words(error.__cause__ or error)
+        raise run.LoadFailed(f"{name} cannot be started: {reason}") from error
     try:
         # A list of SSH hosts is as long as it is; the others are told how many jobs to start.
         if kind.name != "ssh":
             made.scale(nodes)
         yield made.scheduler_address
     finally:
+        _end(made, kind)
+
+
+def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
+    """The cluster that `make` starts. Half of one could not be ended, so an interruption waits
+    until it is there or has failed; a second one does not."""
+    told: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            told.set_result(make())
+        except BaseException as error:  # handed over, whatever it is
+            told.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return told.result()
+    except KeyboardInterrupt:
+        wait([told], CLEAN_UP_LIMIT_S)
+        if told.done() and told.exception() is None:
+            _end(told.result(), kind)
+        raise
+
+
+def _end(made: Any, kind: ClusterKind) -> None:
+    """Take a cluster down."""
+    try:
+        if kind.name == "ssh":
+            with contextlib.suppress(*UNREACHABLE):
+                made.sync(_dismiss, made, callback_timeout=LEAVE_LIMIT_S)
+    finally:
         made.close()
+
+
+async def _dismiss(made: Any) -> None:
+    """Have the nodes of an SSHCluster end by themselves, their folders with them.
+
+    Closing it would have them killed, and their folders would stay. A node that joins late is
+    asked when it has.
+    """
+    ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))
+    while not ending.done():
+        known = (await made.scheduler_comm.identity(n_workers=-1))["workers"]
+        await made.scheduler_comm.retire_workers(workers=list(known), close_workers=True)
+        await asyncio.wait([ending], timeout=POLL_S)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dfslab.spec.model import InputError
+
 
 @dataclass(frozen=True)
 class Place:
@@ -61,6 +63,25 @@ class ClusterKind:
 
     name: str = "dask"
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def nodes(self, wanted: int) -> int:
+        """How many nodes it will have when so many are wanted; SSH hosts are as many as are listed.
+
+        InputError when they are fewer than wanted, or none beside the first, the scheduler's.
+        """
+        if self.name != "ssh":
+            return max(1, wanted)
+        hosts = self.options.get("hosts")
+        if not isinstance(hosts, list) or len(hosts) < 2:
+            allowed = "must list the host of the scheduler, and after it a host for each node"
+            raise InputError("run.cluster.hosts", hosts, allowed)
+        told = self.options.get("worker_options")
+        each = told.get("n_workers", 1) if isinstance(told, dict) else 1
+        there = (len(hosts) - 1) * each
+        if wanted > there:
+            allowed = f"run.cluster.hosts lists {there} after that of the scheduler"
+            raise InputError("workload.nodes", wanted, allowed)
+        return there
 
 
 def split(clients: int, places: int) -> list[range]:

@@ -120,9 +120,9 @@ class Session:
         key = scenario.run.model_dump_json(include={"fleet", "cluster"})
         address, count = self._clusters.get(key, ("", 0))
         if count < max(1, wanted):
-            count = len(hosts) or max(1, wanted)
-            self.notify(f"starting a Dask cluster of {count} nodes")
             kind = ClusterKind(run.fleet, run.cluster)
+            count = len(hosts) or kind.nodes(wanted)
+            self.notify(f"starting a Dask cluster of {count} nodes")
             try:
                 address = self._stack.enter_context(opened(kind, count, hosts))
             except ClusterFailed as error:

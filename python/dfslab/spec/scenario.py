@@ -129,7 +129,7 @@ class Run(Model):
         "agents", description="Who runs the clients: processes of dfslab, or a Dask cluster"
     )
     scheduler: str = Field("", description="Address of a running Dask scheduler to join")
-    cluster: dict[str, Value | list[Value]] = Field(
+    cluster: dict[str, Any] = Field(
         default_factory=dict, description="What the Dask cluster's class is told, as it is"
     )
     max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
