@@ -256,8 +256,7 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
 
 
 def test_windows_grow_no_further_than_the_way_holds():
-    """1 MiB at 1 ms: a link of 300 Mbit/s holds five windows and its shaper lets 18 go at once; one of
-    100 Gbit/s holds more than all."""
+    """1 MiB at 1 ms: a shaper lets 18 windows go at once, more than 300 Mbit/s hold."""
     waits = []
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
         given = three_datanodes(3, size="1 MiB", adapter=bandwidth, block_size="1 MiB")

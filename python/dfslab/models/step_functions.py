@@ -255,7 +255,7 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
 def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
     """Whether each step of an operation waits for the bytes of a file, as its tree has them.
 
-    Told by a file of two blocks: one is handed over by the write, the other waited for by the close.
+    Told by a file of two blocks: a write hands over one, and its close waits for the other.
     """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
