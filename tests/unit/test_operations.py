@@ -7,6 +7,7 @@ import pytest
 from dfslab.models import step_functions
 from dfslab.models.prediction import Situation
 from dfslab.models.queueing import mean_value_analysis
+from dfslab.report.sections import operations as section
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -299,3 +300,19 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
         spreads.append(read.relative_sd)
     # All alike, they would leave 0.27.
     assert 0.04 < np.median(spreads) < 0.14
+
+
+def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
+    """Four clients at every size, one beside them: two lines with nothing between them."""
+    found = operations.operations(runs(repetitions=2))
+    reads = [one for one in found.steps if one.step == "read"]
+    lines = section._lines(reads)
+    assert [{one.clients for one in line} for line in lines] == [{4}, {1}]
+    assert [[one.size_bytes for one in line] for line in lines] == 2 * [
+        sorted({one.size_bytes for one in reads})
+    ]
+    sizes = section._gapped(lines, lambda one: one.size_bytes)
+    assert sizes.count(None) == 1
+    assert sizes.index(None) == len(SIZES)
+    (points,) = section._points(reads)
+    assert sum(shape.startswith("square") for shape in points["marker"]["symbol"]) == len(SIZES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -24,6 +24,8 @@ NOTE = (
     "Mean time of one file in each step, against its size; what is not the same everywhere is the "
     "number of files, told by each point. Points are measured, with 90 % intervals over "
     "repetitions, filled where they were held out; lines are models, dotted their 90 % intervals. "
+    "Where a size was run by several numbers of clients, the fewer have lines and squares of their "
+    "own. "
     "OUTER/INNER is a call in a step, OUTER/rest what the step takes beside such calls."
 )
 ALL_NOTE = (
@@ -87,22 +89,36 @@ def _methods(ones: Sequence[At]) -> list[str]:
     return [method for method in said if method not in BASELINES]
 
 
-def _by_size(ones: Sequence[At]) -> list[At]:
-    return sorted(ones, key=lambda one: (one.size_bytes, one.point_id))
+def _lines(ones: Sequence[At]) -> list[list[At]]:
+    """By size, each size at most once a line: where most clients were first."""
+    lines: dict[int, list[At]] = {}
+    for of in _grouped(ones, lambda one: one.size_bytes).values():
+        most_first = sorted(of, key=lambda one: (-one.clients, -one.count, one.point_id))
+        for place, one in enumerate(most_first):
+            lines.setdefault(place, []).append(one)
+    return [sorted(line, key=lambda one: one.size_bytes) for line in lines.values()]
+
+
+def _gapped(lines: Sequence[Sequence[At]], value: Callable[[At], float]) -> list[float | None]:
+    """The value of each, with nothing between two lines, so that they are not joined."""
+    return [told for line in lines for told in (*map(value, line), None)][:-1]
 
 
 def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
     """A model's line and the band of its intervals."""
-    said = [one for one in _by_size(ones) if method in one.predictions]
-    metrics = [one.predictions[method] for one in said]
+    lines = _lines([one for one in ones if method in one.predictions])
+
+    def said(end: str) -> list[float | None]:
+        return _gapped(lines, lambda one: getattr(one.predictions[method], end))
+
     line = {
         "type": "scatter", "mode": "lines+markers", "name": words(method),
-        "x": [one.size_bytes for one in said], "y": [m.value for m in metrics],
+        "x": _gapped(lines, lambda one: one.size_bytes), "y": said("value"),
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }  # fmt: skip
     edges = [
-        line | {"name": f"{words(method)}, 90 %", "y": [getattr(m, end) for m in metrics],
+        line | {"name": f"{words(method)}, 90 %", "y": said(end),
                 "mode": "lines", "hoverinfo": "skip",
                 "line": {"color": colour(method), "width": 0.7, "dash": "dot"}}
         for end in ("low", "high")
@@ -111,7 +127,9 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
 
 
 def _points(ones: Sequence[At]) -> list[dict[str, Any]]:
-    ordered = _by_size(ones)
+    lines = _lines(ones)
+    ordered = [one for line in lines for one in line]
+    shapes = ["square" if place else "circle" for place, line in enumerate(lines) for _ in line]
     return [{
         "type": "scatter", "mode": "markers", "name": "measured",
         "x": [one.size_bytes for one in ordered], "y": [one.measured.value for one in ordered],
@@ -119,7 +137,8 @@ def _points(ones: Sequence[At]) -> list[dict[str, Any]]:
         "text": [f"{one.count} files, {one.clients} at a time" for one in ordered],
         "hovertemplate": "%{x:.3s}B, %{text}: %{y:.3s}s<extra></extra>",
         "marker": {"color": INK, "size": 6,
-                   "symbol": ["circle" if one.held_out else "circle-open" for one in ordered]},
+                   "symbol": [shape if one.held_out else f"{shape}-open"
+                              for one, shape in zip(ordered, shapes, strict=True)]},
     }]  # fmt: skip
 
 
@@ -129,10 +148,10 @@ def _together(ones: Sequence[At], name: str) -> Markup:
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
     times: list[float] = []
     for index, (step, of) in enumerate(shown):
-        ordered = _by_size(of)
-        x = [one.size_bytes for one in ordered]
-        y = [one.measured.value * one.count for one in ordered]
-        times += y
+        lines = _lines(of)
+        x = _gapped(lines, lambda one: one.size_bytes)
+        y = _gapped(lines, lambda one: one.measured.value * one.count)
+        times += [time for time in y if time is not None]
         ink: dict[str, Any] = {"color": SEQUENCE[index % len(SEQUENCE)]}
         traces.append({"type": "scatter", "mode": "lines+markers", "name": words(step),
                        "x": x, "y": y, "line": ink, "marker": ink | {"size": 5}})  # fmt: skip
