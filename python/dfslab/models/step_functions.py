@@ -210,17 +210,23 @@ def _terms(scenario: Scenario) -> np.ndarray:
     data = [role.name for role in situation.system.roles if role.kind == "data"]
     clients = values["clients"]
     size = values["file_size"]
-    adapters = [values[f"{role}.nic_bandwidth"] for role in (situation.client, *data)]
+    rate = _adapter_rate(situation)
     disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
     block = situation.parameters.get("block_size", size) or 1.0
-    moved, latency = size / min(adapters), values["network_latency"]
+    moved, latency = size / rate, values["network_latency"]
     held = clients if scenario.deployment.shared_cores and latency >= LEAST_DELAY_S else 0.0
     further = max(0.0, np.ceil(size / block) - 1)
-    last = (size - further * block) / min(adapters)
+    last = (size - further * block) / rate
     return np.array([
         1.0, latency, moved, last, size / min(disks, default=np.inf), further, further * latency,
         clients, clients * moved, clients * last, held,
     ])  # fmt: skip
+
+
+def _adapter_rate(situation: Situation) -> float:
+    """The slowest adapter that a file's bytes go through, in bytes per second."""
+    data = [role.name for role in situation.system.roles if role.kind == "data"]
+    return min(situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
@@ -263,9 +269,9 @@ def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
         return {}
     size = float(situation.parameters.get("block_size", 0.0) or BLOCK_BYTES)
     environment = {**_idle(situation, 0.0), "network_latency": 0.0, "file_size": 2 * size}
-    rate = min(rate for key, rate in environment.items() if key.endswith(".nic_bandwidth"))
+    least_s = LEAST_SHARE * size / _adapter_rate(situation)
     times = _times_s(situation, tree, environment)
-    return {name: time > LEAST_SHARE * size / rate for name, time in times.items()}
+    return {name: time > least_s for name, time in times.items()}
 
 
 def _idle(situation: Situation, shaped_s: float) -> dict[str, float]:
