@@ -1,8 +1,9 @@
 """What tracing costs: a call in a loop, and HDFS with the agent, without it, and with a peer.
 
 Two traced and two untraced beds stand at once and take turns, each round in another order. Two JVMs
-do not compile one program alike, and differ by more than tracing costs. So a traced bed takes its
-turns twice, recording and paused, and what recording costs is told of the same compiled code; what
+do not compile one program alike, and differ by more than tracing costs. So a traced bed takes two
+turns behind each other, recording and paused in either order, and what recording costs is told of
+the same compiled code in the same second; what
 a paused point costs beyond is measured in a loop and added for every call of a file. The beds
 beside each other are told as well, and beds of one kind, which show what no tracing explains.
 What is compared is the steady state: a fresh JVM spends its first tens of thousands of calls
@@ -51,14 +52,14 @@ class Load:
     """What is done, how long everybody warms up by it, and for how many rounds it counts."""
 
     name: str
+    round_s: float
     warm_up_s: float
     rounds: int
     peer_warm_up_s: float
     peer_rounds: int
 
 
-ROUND_S = 0.5
-LOADS = (Load("metadata", 60, 30, 45, 8), Load("data", 25, 20, 15, 8))
+LOADS = (Load("metadata", 0.5, 60, 40, 45, 8), Load("data", 1, 25, 24, 15, 8))
 # Whether a close comes before the DataNode's report is a lottery: what is lost is kept small.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
@@ -167,15 +168,15 @@ class Contender:
         self.pids = [*(one["pid"] for one in bed.daemon_states()), self.client.pid]
         self._own_time = OwnTime(self.pids)
         self.profiles = bed.profiles
-        self.recording = bool(bed.parameters.trace)
+        self.recording = self.traced = bool(bed.parameters.trace)
         self._recorded_files, self._calls_told = 0.0, 0
 
-    def round(self, load: str) -> Took:
+    def round(self, load: Load) -> Took:
         """What a file took, over a round."""
         assert self.client.stdin
         assert self.client.stdout
         before = self._own_time.so_far_s()
-        self.client.stdin.write(f"{load} {ROUND_S}\n")
+        self.client.stdin.write(f"{load.name} {load.round_s}\n")
         self.client.stdin.flush()
         took_s, files = map(float, self.client.stdout.readline().split())
         self._recorded_files += files if self.recording else 0
@@ -206,8 +207,8 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """Has a bed record, or not."""
-        if contender.recording is recording:
+        """Has a bed record, or not; it is told each time, so that turns differ in nothing else."""
+        if not contender.traced:
             return
         word = "resume" if recording else "pause"
         with self._lock:
@@ -242,7 +243,7 @@ def raise_bed(stack: ExitStack, kind: type[Bed], told: Mapping[str, object],
     return contender
 
 
-def warm_up(teams: Mapping[str, Team], switch: Switch, load: str, limit_s: float) -> None:
+def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
     """Every bed at once, which compiles on every core; rounds begin while there is time.
 
     A traced bed records in every other round, so that what it does otherwise is compiled, too.
@@ -261,21 +262,25 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: str, limit_s: float
 
     with ThreadPoolExecutor(len(beds)) as pool:
         for name, took in zip(beds.values(), pool.map(rounds, beds.values()), strict=True):
-            print(f"{load}, warm-up, {name}: {len(took)} rounds, first {took[0] * 1e3:.2f} ms, "
-                  f"last {took[-1] * 1e3:.2f} ms a file", flush=True)  # fmt: skip
+            print(f"{load.name}, warm-up, {name}: {len(took)} rounds, "
+                  f"first {took[0] * 1e3:.2f} ms, last {took[-1] * 1e3:.2f} ms a file",
+                  flush=True)  # fmt: skip
 
 
-def turns(teams: Mapping[str, Team], switch: Switch, load: str,
+def turns(teams: Mapping[str, Team], switch: Switch, load: Load,
           rounds: int) -> list[dict[str, Took]]:  # fmt: skip
     """The counted rounds. One more goes before them: all have just worked at the same time."""
     told = []
-    for order in orders(list(teams), 1 + max(2, round(rounds * SCALE))):
+    beds: dict[int, list[str]] = defaultdict(list)
+    for name, team in teams.items():
+        beds[id(team.contender)].append(name)
+    for order in orders(list(beds.values()), 1 + max(2, round(rounds * SCALE))):
         took = {}
         for name in order:
             switch.turn(teams[name].contender, teams[name].recording)
             took[name] = teams[name].contender.round(load)
         told.append(took)
-        print(f"{load}, ms a file: " + ", ".join(
+        print(f"{load.name}, ms a file: " + ", ".join(
             f"{name} {took[name].wall_s * 1e3:.2f}, cpu {took[name].cpu_s * 1e3:.2f}"
             for name in teams
         ), flush=True)  # fmt: skip
@@ -304,8 +309,8 @@ def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
 def own_figures(load: Load, teams: Mapping[str, Team], switch: Switch,
                 loop: Loop) -> dict[str, object]:  # fmt: skip
     """Recording beside paused, traced beside untraced beds, and each kind beside itself."""
-    warm_up(teams, switch, load.name, load.warm_up_s)
-    told = turns(teams, switch, load.name, load.rounds)
+    warm_up(teams, switch, load, load.warm_up_s)
+    told = turns(teams, switch, load, load.rounds)
     with ThreadPoolExecutor() as pool:
         traced = [teams[name].contender for name in TRACED]
         calls = statistics.mean(pool.map(Contender.calls_per_file, traced))
@@ -328,8 +333,8 @@ def own_figures(load: Load, teams: Mapping[str, Team], switch: Switch,
 
 def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[str, object]:
     """The peer beside the first untraced bed."""
-    warm_up(teams, switch, load.name, load.peer_warm_up_s)
-    told = turns(teams, switch, load.name, load.peer_rounds)
+    warm_up(teams, switch, load, load.peer_warm_up_s)
+    told = turns(teams, switch, load, load.peer_rounds)
     return told_as(f"otel_{load.name}", *compared(told, ["otel"], PLAIN[:1]))
 
 

@@ -15,12 +15,13 @@ import paired  # noqa: E402
 SESSIONS = 60
 ROUNDS = 15
 TEAMS = ("plain 1", "plain 2", "traced 1", "traced 2")
+ALONE = [[team] for team in TEAMS]
 
 
 def session(lots: random.Random, slowdown: float) -> list[dict[str, float]]:
     """Rounds on a machine whose speed wanders by far more than the slowdown."""
     rounds, speed = [], 1.0
-    for order in paired.orders(TEAMS, ROUNDS):
+    for order in paired.orders(ALONE, ROUNDS):
         speed *= lots.lognormvariate(0, 0.1)
         cost = {team: slowdown if team.startswith("traced") else 1.0 for team in order}
         rounds.append({team: speed * cost[team] * lots.lognormvariate(0, 0.02) for team in order})
@@ -40,8 +41,18 @@ def test_the_interval_holds_what_was_planted_as_often_as_it_says(slowdown):
 
 def test_nobody_always_follows_the_same_one():
     before = {team: set() for team in TEAMS}
-    for order in paired.orders(TEAMS, 40):
+    for order in paired.orders(ALONE, 40):
         assert sorted(order) == sorted(TEAMS)
         for first, then in zip(order, order[1:], strict=False):
             before[then].add(first)
     assert all(len(found) == len(TEAMS) - 1 for found in before.values())
+
+
+def test_those_of_a_group_follow_each_other_in_either_order():
+    found = set()
+    for order in paired.orders([TEAMS[:1], TEAMS[1:2], TEAMS[2:]], 40):
+        assert sorted(order) == sorted(TEAMS)
+        at = order.index("traced 1")
+        found.add((order.index("traced 2") - at, at == 0))
+    assert {step for step, _ in found} == {1, -1}
+    assert {first for _, first in found} == {True, False}

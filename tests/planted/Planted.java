@@ -3,6 +3,8 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Random;
+import java.util.TreeMap;
 
 /** A program whose calls are known: what it does is its argument, what it did is its output. */
 public final class Planted {
@@ -189,6 +191,74 @@ public final class Planted {
     }
   }
 
+  /** A walk without a plan that keeps its own count of where it was. */
+  static final class Walk {
+    final Random random;
+    final TreeMap<String, int[]> seen = new TreeMap<>();
+    int left;
+
+    Walk(long seed, int calls) {
+      random = new Random(seed);
+      left = calls;
+    }
+
+    /** Counts a call; one of fifty fails. */
+    void on(String path) {
+      left--;
+      int[] counts = seen.computeIfAbsent(path, absent -> new int[2]);
+      counts[0]++;
+      if (random.nextInt(50) == 0) {
+        counts[1]++;
+        throw new IllegalStateException("planted");
+      }
+    }
+
+    /** Goes on below a path: for very long at the top, and less and less so. */
+    void below(String path, int depth) {
+      while (left > 0 && random.nextInt(2000) > Math.max(0, depth - 1) * 500) {
+        try {
+          if (random.nextBoolean()) {
+            north(this, path, depth + 1);
+          } else {
+            south(this, path, depth + 1);
+          }
+        } catch (IllegalStateException planted) {
+          sink++;
+        }
+      }
+    }
+  }
+
+  static void north(Walk walk, String above, int depth) {
+    String path = above + "/north";
+    walk.below(path, depth);
+    walk.on(path);
+  }
+
+  static void south(Walk walk, String above, int depth) {
+    String path = above + "/south";
+    walk.on(path);
+    walk.below(path, depth);
+  }
+
+  /** Walks in threads behind each other, and says of every path how many calls it had and lost. */
+  static void wander(int walks, int calls) throws InterruptedException {
+    for (int seed = 1; seed <= walks; seed++) {
+      Walk walk = new Walk(seed, calls);
+      Thread thread =
+          new Thread(
+              () -> {
+                while (walk.left > 0) {
+                  walk.below("", 0);
+                }
+              });
+      thread.start();
+      thread.join();
+      walk.seen.forEach(
+          (path, count) -> System.out.println(path + " " + count[0] + " " + count[1]));
+    }
+  }
+
   /** Does what it is told. */
   public static void main(String[] words) throws Exception {
     switch (words[0]) {
@@ -197,6 +267,7 @@ public final class Planted {
       case "handover" -> handOver();
       case "waiting" -> waiting(Integer.parseInt(words[1]));
       case "fork" -> fork(Integer.parseInt(words[1]));
+      case "wander" -> wander(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
       case "mixed" -> mixed();
       case "allocated" -> System.out.println(allocated());
       case "speed" -> System.out.println(speed());

@@ -126,6 +126,63 @@ def test_whole_calls_are_kept_with_what_they_were_about(planted, tmp_path):
     assert about["dfslab.about"] == {"stringValue": "file-7"}
 
 
+WANDER = "point Planted north north service\npoint Planted south south service about=arg1\n"
+
+
+@pytest.mark.parametrize("interval_s", [10, 0.01])
+def test_a_walk_s_own_count_is_that_of_the_profile(planted, jar, tmp_path, interval_s):
+    (tmp_path / "points.txt").write_text(WANDER)
+    option = java_option(jar, tmp_path / "points.txt", tmp_path / "profiles", "planted",
+                         interval_s=interval_s)  # fmt: skip
+    done, profile = planted("wander", "4", "100000", points=WANDER, option=option)
+    told: dict[str, list[int]] = {}
+    for line in done.stdout.splitlines()[:-1]:
+        path, *counts = line.split()
+        sums = told.setdefault(path, [0, 0])
+        told[path] = [a + int(b) for a, b in zip(sums, counts, strict=True)]
+    seen = places(profile)
+    assert {path: [n["count"], n["errors"]] for path, n in seen.items()} == {
+        f"planted:{path.removeprefix('/')}": counts for path, counts in told.items()
+    }
+    assert sum(count for count, _ in told.values()) >= 400_000
+    total = sum(root["total_ns"] for root in profile["roots"])
+    assert sum(node["self_ns"] for node in seen.values()) == total
+    assert not any(profile["losses"].values())
+
+
+def test_the_first_calls_of_a_long_one_are_kept_as_they_were(planted, tmp_path):
+    planted("wander", "2", "100000", points=WANDER)
+    (path,) = (tmp_path / "profiles").glob("*.otlp.json")
+    traces: dict[str, list[dict[str, Any]]] = {}
+    for one in json.loads(path.read_text())["resourceSpans"]:
+        for span in one["scopeSpans"][0]["spans"]:
+            traces.setdefault(span["traceId"], []).append(span)
+    long = 0
+    for spans in traces.values():
+        first, *rest = spans
+        assert "parentSpanId" not in first
+        by_id = {span["spanId"]: span for span in spans}
+        starts = [int(span["startTimeUnixNano"]) for span in spans]
+        assert starts == sorted(starts)
+        for span in rest:
+            around = by_id[span["parentSpanId"]]
+            assert int(span["endTimeUnixNano"]) > int(span["startTimeUnixNano"])
+            assert int(around["startTimeUnixNano"]) <= int(span["startTimeUnixNano"])
+            assert int(span["endTimeUnixNano"]) <= int(around["endTimeUnixNano"])
+        cut = [a["key"] for a in first["attributes"]].count("dfslab.cut")
+        assert cut == (len(spans) == 256)
+        long += cut
+        # A south's path says what is around it.
+        for span in spans:
+            about = [a["value"] for a in span["attributes"] if a["key"] == "dfslab.about"]
+            above, around = "", span
+            while "parentSpanId" in around:
+                around = by_id[around["parentSpanId"]]
+                above = f"/{around['name']}{above}"
+            assert about == ([{"stringValue": above}] if span["name"] == "south" else [])
+    assert long >= 2
+
+
 def test_threads_that_end_leave_their_trees_to_others(planted, tmp_path):
     planted("count", "100")
     (path,) = callprofile.expand([tmp_path / "profiles"])
@@ -141,10 +198,11 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     assert 0.060 <= wait["self_s"] <= 0.100
 
 
-def test_an_operation_goes_on_in_another_thread(planted):
-    over = (
-        "capture Planted$Job <init>\nresume Planted$Job run\npoint Planted submit submit service\n"
-    )
+@pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
+def test_an_operation_goes_on_in_another_thread(planted, carrier):
+    # A class that is named has a field for the cause; those of a pattern are in a table.
+    over = f"capture {carrier} <init>\nresume {carrier} run\n"
+    over += "point Planted submit submit service\n"
     _, profile = planted("handover", points=POINTS + over)
     counts = {path: node["count"] for path, node in places(profile).items()}
     assert counts == {

@@ -19,6 +19,7 @@ import java.util.Map;
 public final class Agent {
   private static Agent running;
   private final Instrumentation instrumentation;
+  private final CarrierFields fields;
   private final Weaver weaver;
   private final Snapshots snapshots;
 
@@ -34,6 +35,7 @@ public final class Agent {
       throw new IllegalArgumentException("interval_s = " + intervalS + ": must be at least 0.01");
     }
     Names.use(points.names);
+    fields = new CarrierFields(points);
     weaver = new Weaver(points);
     snapshots = new Snapshots(folder, instance, points, weaver, intervalS);
   }
@@ -61,6 +63,10 @@ public final class Agent {
       }
       Agent agent = new Agent(instrumentation, parse(arguments));
       Recorder.activate(true);
+      // What a look at a class needs is loaded before the first one is looked at.
+      agent.weaver.concerns("");
+      // Not able to change it back: what a class has when it is loaded, it has for good.
+      instrumentation.addTransformer(agent.fields, false);
       instrumentation.addTransformer(agent.weaver, true);
       agent.retransform();
       agent.snapshots.start();
@@ -85,6 +91,7 @@ public final class Agent {
       return;
     }
     running.instrumentation.removeTransformer(running.weaver);
+    running.instrumentation.removeTransformer(running.fields);
     running.retransform();
     Recorder.activate(false);
     running.snapshots.stop();

@@ -5,7 +5,12 @@ import java.lang.ref.WeakReference;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
-/** The causes that objects carry from thread to thread; a carrier's end is the entry's end. */
+/**
+ * The causes that objects carry from thread to thread, until they are taken up.
+ *
+ * <p>What is taken up is forgotten: an entry that waits for its carrier's end is work for the
+ * collector. Those that nobody takes up end with their carriers.
+ */
 public final class Carriers {
   static final int LIMIT = 65_536;
   private static final ConcurrentHashMap<Object, Context> CAUSES = new ConcurrentHashMap<>();
@@ -75,8 +80,8 @@ public final class Carriers {
     return LOST.sum();
   }
 
-  /** Goes on with what the carrier stands for; the answer goes to {@link Recorder#exit}. */
+  /** Goes on, once, with what the carrier stands for; the answer goes to {@link Recorder#exit}. */
   public static int resume(Object carrier) {
-    return Recorder.resume(carrier == null ? null : CAUSES.get(new Asked(carrier)));
+    return Recorder.resume(carrier == null ? null : CAUSES.remove(new Asked(carrier)));
   }
 }

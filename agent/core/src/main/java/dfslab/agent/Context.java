@@ -15,8 +15,12 @@ public final class Context {
   /** Room for what a carrier wants to keep with a context, such as its form on the wire. */
   public volatile Object carried;
 
-  Context(String path, boolean remote) {
+  /** What {@link Contexts} knows it by; negative where it is in no table. */
+  final int number;
+
+  Context(String path, boolean remote, int number) {
     this.path = path;
     this.remote = remote;
+    this.number = number;
   }
 }

@@ -1,18 +1,78 @@
 package dfslab.agent;
 
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** Every context of this process, each path once, and no more of them than a limit. */
 final class Contexts {
   static final int LIMIT = 4096;
   static final int PATH_LIMIT = 1024;
-  private static final Context LOCAL_BEYOND = new Context("(beyond limit)", false);
-  private static final Context REMOTE_BEYOND = new Context("(beyond limit)", true);
+  private static final Context LOCAL_BEYOND = new Context("(beyond limit)", false, 0);
+  private static final Context REMOTE_BEYOND = new Context("(beyond limit)", true, 1);
+  private static final AtomicReferenceArray<Context> NUMBERED =
+      new AtomicReferenceArray<>(2 + 2 * LIMIT);
+  private static int made = 2;
   private static final ConcurrentHashMap<String, Context> LOCAL = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<String, Context> REMOTE = new ConcurrentHashMap<>();
+  /** Causes by what stands for their path: no thread has to look for its place in its tree. */
+  private static final int SLOTS = 4 * LIMIT;
+
+  private static final int TRIES = 8;
+  private static final long[] PATHS = new long[SLOTS];
+  private static final Context[] AT_PATHS = new Context[SLOTS];
+  private static final long SPREAD = 0x9E3779B97F4A7C15L;
   private static volatile String service = "process";
 
+  static {
+    NUMBERED.set(LOCAL_BEYOND.number, LOCAL_BEYOND);
+    NUMBERED.set(REMOTE_BEYOND.number, REMOTE_BEYOND);
+  }
+
   private Contexts() {}
+
+  /** The context of that number. */
+  static Context numbered(int number) {
+    return NUMBERED.get(number);
+  }
+
+  /** What stands for a path with one more step; 0 stands for none. */
+  static long below(long path, int step) {
+    long mixed = (path ^ step) * SPREAD;
+    return mixed ^ mixed >>> 32 | 1;
+  }
+
+  /** The cause that was remembered for a path; null if none was. */
+  static Context known(long path) {
+    for (int tried = 0; tried < TRIES; tried++) {
+      int slot = slot(path, tried);
+      if (PATHS[slot] == path) {
+        VarHandle.acquireFence();
+        return AT_PATHS[slot];
+      }
+    }
+    return null;
+  }
+
+  /** Remembers a cause, if there is room near its slot. */
+  static synchronized void remember(long path, Context context) {
+    for (int tried = 0; tried < TRIES; tried++) {
+      int slot = slot(path, tried);
+      if (PATHS[slot] == path) {
+        return;
+      }
+      if (PATHS[slot] == 0) {
+        AT_PATHS[slot] = context;
+        VarHandle.releaseFence();
+        PATHS[slot] = path;
+        return;
+      }
+    }
+  }
+
+  private static int slot(long path, int tried) {
+    return (int) (path >>> 40) + tried & SLOTS - 1;
+  }
 
   static Context local(String path) {
     return of(LOCAL, path, false);
@@ -38,6 +98,22 @@ final class Contexts {
     if (known.size() >= LIMIT || path.length() > PATH_LIMIT) {
       return remote ? REMOTE_BEYOND : LOCAL_BEYOND;
     }
-    return known.computeIfAbsent(path, absent -> new Context(absent, remote));
+    return make(known, path, remote);
+  }
+
+  private static synchronized Context make(
+      ConcurrentHashMap<String, Context> known, String path, boolean remote) {
+    Context context = known.get(path);
+    if (context != null) {
+      return context;
+    }
+    // Another thread may have taken the last place meanwhile.
+    if (known.size() >= LIMIT) {
+      return remote ? REMOTE_BEYOND : LOCAL_BEYOND;
+    }
+    context = new Context(path, remote, made++);
+    NUMBERED.set(context.number, context);
+    known.put(path, context);
+    return context;
   }
 }

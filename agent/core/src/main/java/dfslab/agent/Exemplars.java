@@ -1,7 +1,6 @@
 package dfslab.agent;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 
@@ -17,15 +16,15 @@ final class Exemplars {
   private final Exemplar[] slowest = new Exemplar[EACH];
   private final Exemplar[] sampled = new Exemplar[EACH];
   private final Exemplar[] failed = new Exemplar[EACH];
-  private volatile long slowestFloorNs = -1;
-  private volatile long sampledFloor = -1;
+  private long slowestFloorNs = -1;
+  private long sampledFloor = -1;
 
   /** Whether a call would be kept; this is asked of every outermost call. */
   boolean wants(long tookNs, long lot, boolean failure) {
     return tookNs > slowestFloorNs || lot > sampledFloor || failure && failed[EACH - 1] == null;
   }
 
-  synchronized void keep(Exemplar one) {
+  void keep(Exemplar one) {
     insert(slowest, one, BY_TIME);
     insert(sampled, one, BY_LOT);
     if (one.failed()) {
@@ -35,20 +34,11 @@ final class Exemplars {
     sampledFloor = sampled[EACH - 1] == null ? -1 : sampled[EACH - 1].lot();
   }
 
-  /** Lets go of all, so that there is room for what comes; threads may be keeping meanwhile. */
-  synchronized void forget() {
-    for (Exemplar[] kept : List.of(slowest, sampled, failed)) {
-      Arrays.fill(kept, null);
-    }
-    slowestFloorNs = -1;
-    sampledFloor = -1;
-  }
-
   void merge(Exemplars other) {
     other.all().forEach(this::keep);
   }
 
-  synchronized List<Exemplar> all() {
+  List<Exemplar> all() {
     List<Exemplar> found = new ArrayList<>();
     for (Exemplar[] kept : List.of(slowest, sampled, failed)) {
       for (Exemplar one : kept) {

@@ -36,4 +36,33 @@ final class Handover {
       Recorder.exit(entered - 1, 0, false);
     }
   }
+
+  /** The first of them, where the carrier has a field for the cause. */
+  static final class CaptureInField {
+    private CaptureInField() {}
+
+    @Advice.OnMethodExit(suppress = Throwable.class)
+    static void exit(
+        @Advice.FieldValue(value = CarrierFields.NAME, readOnly = false) Object cause) {
+      cause = Recorder.context();
+    }
+  }
+
+  /** The second. */
+  static final class ResumeFromField {
+    private ResumeFromField() {}
+
+    @Advice.OnMethodEnter(suppress = Throwable.class)
+    static int enter(
+        @Advice.FieldValue(value = CarrierFields.NAME, readOnly = false) Object cause) {
+      Object taken = cause;
+      cause = null;
+      return Recorder.resume((Context) taken) + 1;
+    }
+
+    @Advice.OnMethodExit(suppress = Throwable.class, onThrowable = Throwable.class)
+    static void exit(@Advice.Enter int entered) {
+      Recorder.exit(entered - 1, 0, false);
+    }
+  }
 }

@@ -8,8 +8,8 @@ import java.util.Map;
 /**
  * A step at one place of one thread's call tree, with sums over its calls.
  *
- * <p>Only its thread writes; a snapshot reads beside it and may see a call half recorded, until
- * the thread rests.
+ * <p>Only its thread makes children, perhaps while a snapshot reads; sums change under the lock
+ * of the tree.
  */
 final class Node {
   final Step step;
@@ -115,16 +115,9 @@ final class Node {
     }
   }
 
-  /**
-   * Lets go of every kept call of this tree, and of no sum.
-   *
-   * <p>The snapshot's thread does this beside the tree's own: a set is emptied, never replaced.
-   */
+  /** Lets go of every kept call of this tree, and of no sum. */
   void forgetCalls() {
-    Exemplars kept = exemplars;
-    if (kept != null) {
-      kept.forget();
-    }
+    exemplars = null;
     for (Node child = firstChild; child != null; child = child.sibling) {
       child.forgetCalls();
     }

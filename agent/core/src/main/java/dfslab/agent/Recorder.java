@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What woven code calls. It allocates nothing once every step of a thread was seen. */
+/** What woven code calls. It allocates nothing once every path of a thread was seen. */
 public final class Recorder {
   static final int STEP_LIMIT = 4096;
 
@@ -27,7 +27,7 @@ public final class Recorder {
 
   /** Starts a call of the step with this number, and with what is worth telling about it. */
   public static int enter(Object tree, int step, Object about) {
-    return tree == null ? NOTHING : ((ThreadTree) tree).enter(steps[step], about);
+    return tree == null ? NOTHING : ((ThreadTree) tree).enter(step, about);
   }
 
   /** Ends a call that moved so many bytes; negative is none. */
@@ -44,10 +44,14 @@ public final class Recorder {
     }
   }
 
-  /** Starts a call that the traced program names itself, if a point asks for that name. */
-  public static int enterNamed(String name, boolean served) {
-    int step = active ? Names.step(name, served) : NOTHING;
-    return step == NOTHING ? NOTHING : TREE.get().enter(steps[step], null);
+  /** The step of calls that the traced program names itself; {@link #NOTHING} if none asks. */
+  public static int named(String name, boolean served) {
+    return Names.step(name, served);
+  }
+
+  /** Starts a call of such a step. */
+  public static int enterNamed(int step) {
+    return active && step != NOTHING ? TREE.get().enter(step, null) : NOTHING;
   }
 
   /** Puts this thread's calls under their cause; the answer goes to {@link #exit}. */
@@ -62,6 +66,13 @@ public final class Recorder {
     }
   }
 
+  /** The same of a detail, where there was any of it. */
+  public static void detailAfter(String step, long tookNs) {
+    if (tookNs != 0) {
+      recordAfter(step, "detail", tookNs);
+    }
+  }
+
   /** Where this thread is, as a cause of calls elsewhere; null outside all calls. */
   public static Context context() {
     return active ? TREE.get().context() : null;
@@ -70,6 +81,11 @@ public final class Recorder {
   /** A cause that came from another process. */
   public static Context remote(String path) {
     return Contexts.remote(path);
+  }
+
+  /** The step of that number. */
+  static Step step(int number) {
+    return steps[number];
   }
 
   /** The step of that name and kind. */

@@ -86,13 +86,15 @@ final class Snapshots implements Runnable {
       Path asked = folder.resolve(name + FORGET);
       boolean anew = Files.exists(asked);
       if (anew) {
-        Recorder.trees().forEach(tree -> tree.root.forgetCalls());
+        Recorder.trees().forEach(ThreadTree::forgetCalls);
       }
-      Node merged = merged();
+      Node merged = new Node(null, null, null);
+      ThreadTree.Totals totals = new ThreadTree.Totals();
+      Recorder.trees().forEach(tree -> tree.mergeInto(merged, totals));
       List<Exemplar> exemplars = new ArrayList<>();
       merged.collect(exemplars);
       long leftOut = limit(exemplars);
-      replace(".profile.json", document(merged, leftOut, last));
+      replace(".profile.json", document(merged, totals, leftOut, last));
       if (last || anew || ++written % EXEMPLARS_EVERY == 0) {
         replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
       }
@@ -127,21 +129,7 @@ final class Snapshots implements Runnable {
     return 0;
   }
 
-  private static Node merged() {
-    Node merged = new Node(null, null, null);
-    Recorder.trees().forEach(tree -> merged.merge(tree.root));
-    return merged;
-  }
-
-  private String document(Node merged, long leftOut, boolean last) {
-    long tooDeep = 0;
-    long misplaced = 0;
-    long open = 0;
-    for (ThreadTree tree : Recorder.trees()) {
-      tooDeep += tree.tooDeep;
-      misplaced += tree.merged;
-      open += tree.openCalls();
-    }
+  private String document(Node merged, ThreadTree.Totals totals, long leftOut, boolean last) {
     Json json = new Json().open('{');
     json.key("format").text(FORMAT);
     json.key("service").text(Contexts.service());
@@ -151,13 +139,13 @@ final class Snapshots implements Runnable {
     json.key("written_unix_ns").number(System.currentTimeMillis() * 1_000_000);
     json.key("last").truth(last);
     json.key("trees").number(Recorder.trees().size());
-    json.key("open_calls").number(open);
+    json.key("open_calls").number(totals.openCalls);
     processor.look();
     json.key("processor_ns").number(processor.ranNs());
     json.key("starved_ns").number(processor.starvedNs());
     json.key("losses").open('{');
-    json.key("too_deep").number(tooDeep);
-    json.key("misplaced").number(misplaced);
+    json.key("too_deep").number(totals.tooDeep);
+    json.key("misplaced").number(totals.misplaced);
     json.key("hand_overs").number(Carriers.lost());
     json.key("exemplars_left_out").number(leftOut);
     json.close('}');

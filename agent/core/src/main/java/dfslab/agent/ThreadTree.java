@@ -1,50 +1,42 @@
 package dfslab.agent;
 
-import java.lang.invoke.VarHandle;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * One thread's calling-context tree, and the calls it is in.
+ * One thread's calling-context tree, the calls it is in, and those that are yet to be added.
  *
  * <p>A thread that begins takes over the tree of one that ended: their calls are merged in any
- * case, and so there are never more trees than there were threads at one time.
+ * case, and so there are never more trees than there were threads at one time. Sums change only
+ * under this object's lock, which the thread takes once for some hundred calls.
  */
 final class ThreadTree {
   static final int DEPTH_LIMIT = 200;
-  static final int NODE_LIMIT = 50_000;
   private static final AtomicInteger NODES = new AtomicInteger();
-  private static final Context MERGED = new Context("(merged at the node limit)", false);
 
-  final Node root = new Node(null, null, null);
-  volatile WeakReference<Thread> owner;
+  private final Node root = new Node(null, null, null);
+  private final Calls calls = new Calls();
+  private final Adding adding = new Adding(root, NODES);
+  private final int[] open = new int[DEPTH_LIMIT];
 
-  /** Calls below the depth limit: counted, and not timed. */
-  long tooDeep;
+  /** What stands for the path down to each open call: {@link Contexts} knows causes by it. */
+  private final long[] paths = new long[DEPTH_LIMIT];
 
-  /** Calls recorded away from their place because there was no room for more nodes. */
-  long merged;
+  private volatile WeakReference<Thread> owner;
 
-  /** A call that has not ended: what it needs lies together, since a server's caches are cold. */
-  private static final class Frame {
-    Node node;
-    long startNs;
-    long belowNs;
-    int span;
+  private int depth;
+  private int outermost = Calls.NONE;
+  private boolean failedInside;
 
-    /** The timed calls around it, and the innermost one's span. */
-    int timedBefore;
+  /** The call that ended last; its place, once it is only there. */
+  private int left = Calls.NONE;
 
-    int spanBefore;
-  }
+  private Node leftPlace = root;
+  private long tooDeep;
+  private long misplaced;
 
-  int depth;
-  private final Frame[] frames = new Frame[DEPTH_LIMIT];
-  private final Spans spans = new Spans();
-  private int timed;
-  private int lastSpan = -1;
-  private Node current = root;
-  private Node left = root;
+  /** Calls that ended before are not to be kept whole. */
+  private long forgottenNs = System.nanoTime();
 
   ThreadTree(Thread owner) {
     this.owner = new WeakReference<>(owner);
@@ -53,10 +45,10 @@ final class ThreadTree {
   /** Takes over from a thread that ended, perhaps inside calls. */
   void adopt(Thread thread) {
     depth = 0;
-    timed = 0;
-    lastSpan = -1;
-    current = root;
-    left = root;
+    outermost = Calls.NONE;
+    makeRoom();
+    left = Calls.NONE;
+    leftPlace = root;
     owner = new WeakReference<>(thread);
   }
 
@@ -65,24 +57,26 @@ final class ThreadTree {
     return thread == null || thread.getState() == Thread.State.TERMINATED;
   }
 
-  /** Starts a call; the answer is what its end needs. */
-  int enter(Step step, Object about) {
-    int at = depth++;
+  /** Starts a call of a step; the answer is what its end needs. */
+  int enter(int step, Object about) {
+    int at = depth;
     if (at >= DEPTH_LIMIT) {
+      depth++;
       tooDeep++;
       return at;
     }
-    Node node = current.child(step);
-    if (node == null) {
-      node = place(step);
+    boolean first = outermost == Calls.NONE;
+    if (calls.count() >= (first ? Calls.BETWEEN : Calls.ROOM)) {
+      makeRoom();
     }
-    Frame frame = open(at, node);
-    if (timed++ == 0) {
-      spans.clear();
+    int call = calls.begin(step, at == 0 ? Calls.NONE : open[at - 1], first, about);
+    open[at] = call;
+    paths[at] = Contexts.below(at == 0 ? 0 : paths[at - 1], step);
+    depth = at + 1;
+    if (first) {
+      outermost = call;
+      failedInside = false;
     }
-    long nowNs = System.nanoTime();
-    frame.startNs = nowNs;
-    lastSpan = frame.span = spans.begin(step, lastSpan, about, nowNs);
     return at;
   }
 
@@ -96,100 +90,104 @@ final class ThreadTree {
     if (at >= DEPTH_LIMIT) {
       return;
     }
-    Frame frame = frames[at];
-    Node node = frame.node;
-    long tookNs = frame.belowNs;
-    timed = frame.timedBefore;
-    lastSpan = frame.spanBefore;
-    if (node.step != null) {
-      tookNs = nowNs - frame.startNs;
-      node.record(tookNs, frame.belowNs, moved, failed);
-      left = node;
-      spans.end(frame.span, nowNs, moved, failed);
-      if (timed == 0) {
-        spans.offer(node, tookNs, node.parent.asContext());
-      }
+    int call = open[at];
+    failedInside |= failed;
+    calls.end(call, nowNs, moved, failed, failedInside);
+    if (outermost >= call) {
+      outermost = Calls.NONE;
     }
-    if (at == 0) {
-      current = root;
-    } else {
-      Frame around = frames[at - 1];
-      current = around.node;
-      around.belowNs += tookNs;
+    if (calls.timed(call)) {
+      left = call;
     }
   }
 
   /** Puts the calls that follow under their cause, until {@link #exit}. */
-  int resume(Context context) {
-    int at = depth++;
+  int resume(Context cause) {
+    int at = depth;
     if (at >= DEPTH_LIMIT) {
+      depth++;
       return at;
     }
-    Node node = root.child(context);
-    if (node == null) {
-      NODES.incrementAndGet();
-      node = root.add(null, context);
+    if (calls.count() >= Calls.ROOM) {
+      makeRoom();
     }
-    open(at, node);
+    open[at] = calls.resume(cause.number, at == 0 ? Calls.NONE : open[at - 1]);
+    paths[at] = Contexts.below(0, -1 - cause.number);
+    depth = at + 1;
     return at;
   }
 
   /** Records a call that was timed elsewhere, under the call this thread left last. */
   void recordAfter(Step step, long tookNs) {
-    Node node = left.child(step);
-    if (node == null) {
-      node = NODES.get() < NODE_LIMIT ? made(left, step) : place(step);
+    if (calls.count() >= Calls.ROOM) {
+      makeRoom();
     }
-    node.record(tookNs, 0, 0, false);
+    if (left == Calls.NONE) {
+      addAfter(step, tookNs);
+    } else {
+      calls.after(step.number(), left, tookNs);
+    }
   }
 
   /** The innermost call's place as a cause of calls elsewhere; null outside all calls. */
   Context context() {
-    return current.asContext();
+    int inside = Math.min(depth, DEPTH_LIMIT);
+    if (inside == 0) {
+      return null;
+    }
+    Context known = Contexts.known(paths[inside - 1]);
+    if (known == null) {
+      known = adding.place(calls, open, inside).asContext();
+      Contexts.remember(paths[inside - 1], known);
+    }
+    return known;
+  }
+
+  /** Adds what ended to the tree. */
+  private synchronized void makeRoom() {
+    misplaced += adding.add(calls, calls.count(), forgottenNs);
+    if (left != Calls.NONE) {
+      leftPlace = adding.place(left);
+    }
+    calls.letGo(open, Math.min(depth, DEPTH_LIMIT), outermost, adding.belowNs);
+    left = calls.renumbered(left);
+    outermost = calls.renumbered(outermost);
+  }
+
+  private synchronized void addAfter(Step step, long tookNs) {
+    adding.child(leftPlace, step).record(tookNs, 0, 0, false);
+  }
+
+  /** Lets go of the calls that were kept whole, and of no sum. */
+  synchronized void forgetCalls() {
+    forgottenNs = System.nanoTime();
+    root.forgetCalls();
+  }
+
+  /** Adds all that ended to another tree, which is counted apart. */
+  synchronized void mergeInto(Node merged, Totals totals) {
+    merged.merge(root);
+    Adding rest = new Adding(merged, new AtomicInteger(NODES.get()));
+    int count = calls.count();
+    System.arraycopy(adding.belowNs, 0, rest.belowNs, 0, count);
+    totals.misplaced += misplaced + rest.add(calls, count, forgottenNs);
+    totals.tooDeep += tooDeep;
+    totals.openCalls += openCalls();
+  }
+
+  /** Sums over trees, beside those of their nodes. */
+  static final class Totals {
+    long misplaced;
+    long tooDeep;
+    long openCalls;
   }
 
   /** Timed calls that have started and not ended, nearly. */
-  int openCalls() {
-    int open = 0;
+  private int openCalls() {
+    int timed = 0;
     for (int at = Math.min(depth, DEPTH_LIMIT) - 1; at >= 0; at--) {
-      Frame frame = frames[at];
-      open += frame != null && frame.node.step != null ? 1 : 0;
+      timed += calls.timed(open[at]) ? 1 : 0;
     }
-    return orphaned() ? 0 : open;
-  }
-
-  private Frame open(int at, Node node) {
-    Frame frame = frames[at];
-    if (frame == null) {
-      frame = new Frame();
-      frame.node = node;
-      // A snapshot that looks for open calls sees it whole.
-      VarHandle.releaseFence();
-      frames[at] = frame;
-    }
-    frame.node = node;
-    frame.belowNs = 0;
-    frame.timedBefore = timed;
-    frame.spanBefore = lastSpan;
-    current = node;
-    return frame;
-  }
-
-  private Node place(Step step) {
-    if (NODES.get() < NODE_LIMIT) {
-      return made(current, step);
-    }
-    merged++;
-    Node beyond = root.child(MERGED);
-    if (beyond == null) {
-      beyond = root.add(null, MERGED);
-    }
-    Node node = beyond.child(step);
-    return node == null ? beyond.add(step, null) : node;
-  }
-
-  private static Node made(Node parent, Step step) {
-    NODES.incrementAndGet();
-    return parent.add(step, null);
+    return orphaned() ? 0 : timed;
   }
 }

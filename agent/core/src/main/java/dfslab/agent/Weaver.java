@@ -36,6 +36,7 @@ final class Weaver implements ClassFileTransformer {
   private final Map<String, List<Points.Cut>> byClass = new HashMap<>();
   private final List<Points.Cut> byPattern = new ArrayList<>();
   private final Set<String> replaced;
+  private final ThreadLocal<Weaver> weaving = new ThreadLocal<>();
   private final Map<Points.Cut, String> states = new ConcurrentHashMap<>();
   private final ByteBuddy weaver =
       new ByteBuddy()
@@ -64,8 +65,7 @@ final class Weaver implements ClassFileTransformer {
   }
 
   boolean concerns(String className) {
-    return byClass.containsKey(className)
-        || byPattern.stream().anyMatch(cut -> cut.owner().matches(className));
+    return !cuts(className).isEmpty();
   }
 
   @Override
@@ -75,9 +75,11 @@ final class Weaver implements ClassFileTransformer {
       Class<?> loaded,
       ProtectionDomain domain,
       byte[] content) {
-    if (internalName == null) {
+    // What weaving itself needs is loaded as it is.
+    if (internalName == null || weaving.get() != null) {
       return null;
     }
+    weaving.set(this);
     try {
       String name = internalName.replace('/', '.');
       byte[] other = loaded == null && replaced.contains(outermost(name)) ? life(name) : null;
@@ -85,6 +87,8 @@ final class Weaver implements ClassFileTransformer {
     } catch (Throwable failure) {
       Log.line(internalName + " is left as it is: " + failure);
       return null;
+    } finally {
+      weaving.remove();
     }
   }
 
@@ -123,7 +127,12 @@ final class Weaver implements ClassFileTransformer {
       return exact;
     }
     List<Points.Cut> all = new ArrayList<>(exact);
-    byPattern.stream().filter(cut -> cut.owner().matches(name)).forEach(all::add);
+    // No stream: this looks at every class that is loaded, and may not need one that is not.
+    for (Points.Cut cut : byPattern) {
+      if (cut.owner().matches(name)) {
+        all.add(cut);
+      }
+    }
     return all;
   }
 
@@ -155,8 +164,9 @@ final class Weaver implements ClassFileTransformer {
 
   private byte[] build(TypeDescription type, ClassFileLocator locator, List<Points.Cut> cuts) {
     DynamicType.Builder<?> builder = weaver.redefine(type, locator);
+    boolean inField = CarrierFields.has(type);
     for (Points.Cut cut : cuts) {
-      builder = builder.visit(woven.of(cut).on(methods(cut)));
+      builder = builder.visit(woven.of(cut, inField).on(methods(cut)));
     }
     return builder.make(TypePool.Default.of(locator)).getBytes();
   }

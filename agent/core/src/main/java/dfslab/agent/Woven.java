@@ -18,21 +18,24 @@ final class Woven {
     types = TypePool.Default.of(locator);
   }
 
-  Advice of(Points.Cut cut) {
+  /** The code of a point, in a class whose carriers may have a field for their cause. */
+  Advice of(Points.Cut cut, boolean inField) {
     return switch (cut.action()) {
       case POINT -> Advice.withCustomMapping()
           .bind(Timing.StepNumber.class, Recorder.define(cut.step(), cut.kind()).number())
           .bind(new Place<>(Timing.Moved.class, cut.source()))
           .bind(new Place<>(Timing.About.class, cut.about()))
           .to(type("dfslab.agent.Timing"), locator);
-      case CAPTURE -> Advice.withCustomMapping()
-          .bind(new Place<>(Handover.Carrier.class, cut.source()))
-          .to(type("dfslab.agent.Handover$Capture"), locator);
-      case RESUME -> Advice.withCustomMapping()
-          .bind(new Place<>(Handover.Carrier.class, cut.source()))
-          .to(type("dfslab.agent.Handover$Resume"), locator);
+      case CAPTURE -> handover(cut, inField ? "CaptureInField" : "Capture");
+      case RESUME -> handover(cut, inField ? "ResumeFromField" : "Resume");
       case ADVICE -> Advice.to(type(cut.step()), locator);
     };
+  }
+
+  private Advice handover(Points.Cut cut, String how) {
+    return Advice.withCustomMapping()
+        .bind(new Place<>(Handover.Carrier.class, cut.source()))
+        .to(type("dfslab.agent.Handover$" + how), locator);
   }
 
   private TypeDescription type(String name) {

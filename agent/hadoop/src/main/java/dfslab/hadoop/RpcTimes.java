@@ -20,13 +20,10 @@ final class RpcTimes {
     ProcessingDetails times = call.getProcessingDetails();
     TimeUnit unit = TimeUnit.NANOSECONDS;
     Recorder.recordAfter("rpc_queue", "queue", times.get(ProcessingDetails.Timing.QUEUE, unit));
-    Recorder.recordAfter(
-        "rpc_processing", "detail", times.get(ProcessingDetails.Timing.PROCESSING, unit));
-    Recorder.recordAfter(
-        "rpc_lock_wait", "detail", times.get(ProcessingDetails.Timing.LOCKWAIT, unit));
-    Recorder.recordAfter(
-        "rpc_lock_shared", "detail", times.get(ProcessingDetails.Timing.LOCKSHARED, unit));
-    Recorder.recordAfter(
-        "rpc_lock_exclusive", "detail", times.get(ProcessingDetails.Timing.LOCKEXCLUSIVE, unit));
+    Recorder.detailAfter("rpc_processing", times.get(ProcessingDetails.Timing.PROCESSING, unit));
+    Recorder.detailAfter("rpc_lock_wait", times.get(ProcessingDetails.Timing.LOCKWAIT, unit));
+    Recorder.detailAfter("rpc_lock_shared", times.get(ProcessingDetails.Timing.LOCKSHARED, unit));
+    Recorder.detailAfter(
+        "rpc_lock_exclusive", times.get(ProcessingDetails.Timing.LOCKEXCLUSIVE, unit));
   }
 }

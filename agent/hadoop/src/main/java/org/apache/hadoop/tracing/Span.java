@@ -1,5 +1,6 @@
 package org.apache.hadoop.tracing;
 
+import dfslab.agent.Recorder;
 import java.io.Closeable;
 
 /** A call that others may be caused by; its time is kept by the scope that is open for it. */
@@ -8,6 +9,7 @@ public class Span implements Closeable {
 
   private final SpanContext context;
   final String name;
+  final int step;
 
   /** A span outside every call. */
   public Span() {
@@ -17,6 +19,11 @@ public class Span implements Closeable {
   Span(SpanContext context, String name) {
     this.context = context;
     this.name = name;
+    step = name.isEmpty() ? Recorder.NOTHING : Recorder.named(name, served(context));
+  }
+
+  private static boolean served(SpanContext from) {
+    return from != null && from.served();
   }
 
   /** Annotations are not kept. */

@@ -4,7 +4,6 @@ import dfslab.agent.Context;
 import dfslab.agent.Recorder;
 import java.io.Closeable;
 import java.nio.charset.StandardCharsets;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;
 
 /** A cause, in Hadoop's terms; there is one for each cause of the agent's. */
@@ -12,14 +11,17 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
   /** The form on the wire begins with it, so that nobody else's bytes are taken for a path. */
   private static final String MARK = "dfslab1:";
 
-  /** Causes come again and again: so many of those that came are known by their bytes. */
-  private static final int KNOWN_LIMIT = 4096;
+  /** Causes come again and again: those that came are at hand by their length and last bytes. */
+  private static final SpanContext[] KNOWN = new SpanContext[4096];
 
-  private static final ConcurrentHashMap<ByteString, SpanContext> KNOWN = new ConcurrentHashMap<>();
+  private static final int LAST_BYTES = 16;
 
   final Context cause;
   final Span span = new Span(this, "");
   private final ByteString wire;
+
+  /** What this caused last: mostly the same again. */
+  private Span caused = Span.NONE;
 
   /** A context of nothing. */
   public SpanContext() {
@@ -41,6 +43,16 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return (SpanContext) cause.carried;
   }
 
+  /** A call of that name that this caused; what was made once is used again. */
+  Span caused(String name) {
+    Span last = caused;
+    if (!last.name.equals(name)) {
+      last = new Span(this, name);
+      caused = last;
+    }
+    return last;
+  }
+
   /** Whether it came from another process. */
   boolean served() {
     return cause != null && cause.remote;
@@ -51,16 +63,22 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
   }
 
   static SpanContext fromBytes(ByteString bytes) {
-    SpanContext known = KNOWN.get(bytes);
-    if (known != null) {
-      return known;
+    int place = place(bytes);
+    SpanContext known = KNOWN[place];
+    if (known == null || !known.wire.equals(bytes)) {
+      known = read(bytes);
+      KNOWN[place] = known;
     }
-    SpanContext read = read(bytes);
-    if (read != null && KNOWN.size() < KNOWN_LIMIT) {
-      // A copy: what came may be a piece of something larger.
-      KNOWN.put(ByteString.copyFrom(bytes.toByteArray()), read);
+    return known;
+  }
+
+  private static int place(ByteString bytes) {
+    int size = bytes.size();
+    int mixed = size;
+    for (int at = Math.max(0, size - LAST_BYTES); at < size; at++) {
+      mixed = 31 * mixed + bytes.byteAt(at);
     }
-    return read;
+    return (mixed ^ mixed >>> 16) & KNOWN.length - 1;
   }
 
   private static SpanContext read(ByteString bytes) {

@@ -14,10 +14,9 @@ public class TraceScope implements Closeable {
     this.span = span;
   }
 
-  TraceScope(SpanContext from, String name) {
-    boolean served = from != null && from.served();
+  TraceScope(SpanContext from, int step) {
     cause = Recorder.resume(from == null ? null : from.cause);
-    call = Recorder.enterNamed(name, served);
+    call = Recorder.enterNamed(step);
   }
 
   /** Annotations are not kept. */

@@ -28,27 +28,27 @@ public class Tracer {
 
   /** A call inside this thread's. */
   public TraceScope newScope(String description) {
-    return new TraceScope(null, description);
+    return new TraceScope(null, Recorder.named(description, false));
   }
 
   /** A call caused by another process or thread, to be opened by {@link #activateSpan}. */
   public Span newSpan(String description, SpanContext from) {
-    return new Span(from, description);
+    return from == null ? new Span(null, description) : from.caused(description);
   }
 
   /** A call caused by another process or thread. */
   public TraceScope newScope(String description, SpanContext from) {
-    return new TraceScope(from, description);
+    return activateSpan(newSpan(description, from));
   }
 
   /** A call caused by another process or thread. */
   public TraceScope newScope(String description, SpanContext from, boolean finishOnClose) {
-    return new TraceScope(from, description);
+    return activateSpan(newSpan(description, from));
   }
 
   /** Opens what {@link #newSpan} made. */
   public TraceScope activateSpan(Span span) {
-    return span == null ? null : new TraceScope(span.getContext(), span.name);
+    return span == null ? null : new TraceScope(span.getContext(), span.step);
   }
 
   /** Nothing is held. */

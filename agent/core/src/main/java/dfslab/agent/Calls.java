@@ -1,0 +1,238 @@
+package dfslab.agent;
+
+import java.lang.invoke.VarHandle;
+
+/**
+ * A thread's calls that are not in its tree yet, in the order of their starts.
+ *
+ * <p>Each takes four words behind each other, and no reference: a call touches one line of the
+ * processor's caches where its place in the tree has ten, which are cold in a server. Only their
+ * thread writes; a snapshot reads beside it.
+ */
+final class Calls {
+  /** Calls there is room for, and how many there may be when an outermost one begins. */
+  static final int ROOM = 1024;
+
+  static final int BETWEEN = 512;
+
+  /** Calls of an outermost one that are kept whole while it lasts. */
+  static final int WHOLE = 256;
+
+  /** The caller of a thread's first call. */
+  static final int NONE = -1;
+
+  private static final int WORDS = 4;
+  private static final int START = 0;
+  private static final int ABOUT = 1;
+  private static final int END = 2;
+  private static final int RESULT = 3;
+
+  /** The end of a call that is open. */
+  private static final long OPEN = Long.MIN_VALUE;
+
+  private static final int NUMBER_BITS = 16;
+  private static final long NUMBER = (1L << NUMBER_BITS) - 1;
+  private static final int CALLER_SHIFT = NUMBER_BITS;
+  private static final long CALLER = NUMBER << CALLER_SHIFT;
+  private static final long CAUSE = 1L << 32;
+  private static final long AFTER = 1L << 33;
+  private static final long OUTERMOST = 1L << 34;
+  private static final long TOLD = 1L << 35;
+  private static final long ADDED = 1L << 36;
+  private static final long CUT = 1L << 37;
+  private static final int FAILED = 1;
+  private static final int FAILED_INSIDE = 2;
+  private static final int RESULT_BITS = 2;
+
+  private final long[] words = new long[ROOM * WORDS];
+  private final Object[] abouts = new Object[ROOM];
+  private final int[] renumbered = new int[ROOM];
+  private int count;
+
+  int count() {
+    return count;
+  }
+
+  /** A timed call begins; its caller is a number, or {@link #NONE}. */
+  int begin(int step, int caller, boolean outermost, Object about) {
+    long how = outermost ? OUTERMOST : 0;
+    if (about != null) {
+      abouts[count] = about;
+      how |= TOLD;
+    }
+    return append(step, caller, how, OPEN, System.nanoTime());
+  }
+
+  /** What follows is done for a cause. */
+  int resume(int cause, int caller) {
+    return append(cause, caller, CAUSE, OPEN, 0);
+  }
+
+  /** A call that was timed elsewhere, below one that ended. */
+  void after(int step, int caller, long tookNs) {
+    append(step, caller, AFTER, 0, tookNs);
+  }
+
+  private int append(int number, int caller, long how, long endNs, long startNs) {
+    int call = count;
+    int at = call * WORDS;
+    words[at + START] = startNs;
+    words[at + ABOUT] = how | (caller + 1L) << CALLER_SHIFT | number;
+    words[at + END] = endNs;
+    VarHandle.releaseFence();
+    count = call + 1;
+    return call;
+  }
+
+  void end(int call, long nowNs, long moved, boolean failed, boolean failedInside) {
+    int at = call * WORDS;
+    words[at + RESULT] =
+        Math.max(0, moved) << RESULT_BITS
+            | (failedInside ? FAILED_INSIDE : 0)
+            | (failed ? FAILED : 0);
+    VarHandle.releaseFence();
+    words[at + END] = nowNs;
+  }
+
+  boolean ended(int call) {
+    return words[call * WORDS + END] != OPEN;
+  }
+
+  /** Whether a call's time counts: not that of a cause, nor of what was timed elsewhere. */
+  boolean timed(int call) {
+    return (words[call * WORDS + ABOUT] & (CAUSE | AFTER)) == 0;
+  }
+
+  boolean isCause(int call) {
+    return is(call, CAUSE);
+  }
+
+  boolean isAfter(int call) {
+    return is(call, AFTER);
+  }
+
+  boolean isOutermost(int call) {
+    return is(call, OUTERMOST);
+  }
+
+  /** Whether it has ended and is not in the tree yet. */
+  boolean fresh(int call) {
+    return ended(call) && !is(call, ADDED);
+  }
+
+  /** Whether calls inside this outermost one are no longer here. */
+  boolean cut(int call) {
+    return is(call, CUT);
+  }
+
+  private boolean is(int call, long what) {
+    return (words[call * WORDS + ABOUT] & what) != 0;
+  }
+
+  /** The number of its step, or of its cause. */
+  int number(int call) {
+    return (int) (words[call * WORDS + ABOUT] & NUMBER);
+  }
+
+  int caller(int call) {
+    return (int) ((words[call * WORDS + ABOUT] & CALLER) >>> CALLER_SHIFT) - 1;
+  }
+
+  long startNs(int call) {
+    return words[call * WORDS + START];
+  }
+
+  long endNs(int call) {
+    return words[call * WORDS + END];
+  }
+
+  /** What it took, of a call that ended or was timed elsewhere. */
+  long tookNs(int call) {
+    long startNs = words[call * WORDS + START];
+    return isAfter(call) ? startNs : endNs(call) - startNs;
+  }
+
+  long moved(int call) {
+    return words[call * WORDS + RESULT] >>> RESULT_BITS;
+  }
+
+  boolean failed(int call) {
+    return (words[call * WORDS + RESULT] & FAILED) != 0;
+  }
+
+  /** Whether it or a call inside it failed, of an outermost one. */
+  boolean failedInside(int call) {
+    return (words[call * WORDS + RESULT] & (FAILED | FAILED_INSIDE)) != 0;
+  }
+
+  /** What tells it from other calls; null if that was not asked for. */
+  Object about(int call) {
+    return is(call, TOLD) ? abouts[call] : null;
+  }
+
+  /** The first number behind the calls inside an outermost one. */
+  int behind(int outermost, int limit) {
+    int call = outermost + 1;
+    while (call < limit && (isAfter(call) || caller(call) >= outermost)) {
+      call++;
+    }
+    return call;
+  }
+
+  /**
+   * Lets go of calls that are in the tree: all but open ones, and the first of an open outermost
+   * one. Those that stay get new numbers, also in the list of open ones and of what they took
+   * below.
+   */
+  void letGo(int[] open, int depth, int outermost, long[] belowNs) {
+    int stack = 0;
+    int kept = 0;
+    for (int call = 0; call < count; call++) {
+      boolean isOpen = stack < depth && open[stack] == call;
+      if (isOpen) {
+        open[stack++] = kept;
+      }
+      if (stays(call, kept, isOpen, outermost)) {
+        belowNs[kept] = isOpen ? belowNs[call] : 0;
+        kept++;
+      }
+    }
+    for (int gone = kept; gone < count; gone++) {
+      belowNs[gone] = 0;
+      abouts[gone] = null;
+    }
+    count = kept;
+  }
+
+  /** What a call's number became when others went last; {@link #NONE} if it went, too. */
+  int renumbered(int call) {
+    return call == NONE ? NONE : renumbered[call];
+  }
+
+  /** Moves a call to another number, if it is to stay. */
+  private boolean stays(int call, int to, boolean isOpen, int outermost) {
+    boolean inside = outermost != NONE && call >= outermost;
+    if (!isOpen && !(inside && call < outermost + WHOLE)) {
+      renumbered[call] = NONE;
+      if (inside) {
+        words[renumbered[outermost] * WORDS + ABOUT] |= CUT;
+      }
+      return false;
+    }
+    renumbered[call] = to;
+    move(call, to);
+    return true;
+  }
+
+  private void move(int call, int to) {
+    int caller = caller(call);
+    long about = words[call * WORDS + ABOUT] & ~CALLER;
+    about |= (caller < 0 ? 0L : renumbered[caller] + 1L) << CALLER_SHIFT;
+    Object told = about(call);
+    System.arraycopy(words, call * WORDS, words, to * WORDS, WORDS);
+    words[to * WORDS + ABOUT] = ended(to) ? about | ADDED : about;
+    if (to != call) {
+      abouts[to] = told;
+    }
+  }
+}

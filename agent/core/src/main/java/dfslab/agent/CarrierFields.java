@@ -1,0 +1,87 @@
+package dfslab.agent;
+
+import java.lang.instrument.ClassFileTransformer;
+import java.security.ProtectionDomain;
+import java.util.HashSet;
+import java.util.Set;
+import net.bytebuddy.ByteBuddy;
+import net.bytebuddy.description.modifier.FieldPersistence;
+import net.bytebuddy.description.modifier.SyntheticState;
+import net.bytebuddy.description.modifier.Visibility;
+import net.bytebuddy.description.type.TypeDescription;
+import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.dynamic.scaffold.TypeValidation;
+import net.bytebuddy.implementation.Implementation;
+import net.bytebuddy.pool.TypePool;
+
+/**
+ * Gives classes that carry operations from thread to thread a field for the cause, as they load.
+ *
+ * <p>A field costs nothing beside {@link Carriers}. Only classes that hand over and go on by
+ * themselves get one; a class that is loaded already cannot.
+ */
+final class CarrierFields implements ClassFileTransformer {
+  static final String NAME = "dfslab$cause";
+  private final Set<String> owners = new HashSet<>();
+  private final ByteBuddy builder =
+      new ByteBuddy()
+          .with(TypeValidation.DISABLED)
+          .with(Implementation.Context.Disabled.Factory.INSTANCE);
+
+  CarrierFields(Points points) {
+    Set<String> resumed = new HashSet<>();
+    for (Points.Cut cut : points.cuts) {
+      boolean capture = cut.action() == Points.Action.CAPTURE;
+      if (!capture && cut.action() != Points.Action.RESUME) {
+        continue;
+      }
+      if (!cut.owner().plain() || cut.source().from() != Points.From.THIS) {
+        // Such a carrier may be of any class: all stay in one table.
+        owners.clear();
+        return;
+      }
+      (capture ? owners : resumed).add(cut.owner().toString());
+    }
+    if (!owners.equals(resumed)) {
+      owners.clear();
+    }
+  }
+
+  /** Whether a class has the field. */
+  static boolean has(TypeDescription type) {
+    return type.getDeclaredFields().stream().anyMatch(field -> field.getName().equals(NAME));
+  }
+
+  @Override
+  public byte[] transform(
+      ClassLoader loader,
+      String internalName,
+      Class<?> loaded,
+      ProtectionDomain domain,
+      byte[] content) {
+    if (internalName == null || loaded != null) {
+      return null;
+    }
+    String name = internalName.replace('/', '.');
+    if (!owners.contains(name)) {
+      return null;
+    }
+    try {
+      ClassFileLocator locator =
+          new ClassFileLocator.Compound(
+              ClassFileLocator.Simple.of(name, content),
+              ClassFileLocator.ForClassLoader.of(loader));
+      TypeDescription type = TypePool.Default.of(locator).describe(name).resolve();
+      return builder
+          .redefine(type, locator)
+          .defineField(
+              NAME, Object.class, Visibility.PRIVATE, FieldPersistence.TRANSIENT,
+              SyntheticState.SYNTHETIC)
+          .make(TypePool.Default.of(locator))
+          .getBytes();
+    } catch (Throwable failure) {
+      Log.line(internalName + " carries no cause in a field: " + failure);
+      return null;
+    }
+  }
+}
