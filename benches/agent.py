@@ -59,7 +59,7 @@ class Load:
     peer_rounds: int
 
 
-LOADS = (Load("metadata", 0.5, 60, 40, 45, 8), Load("data", 1, 25, 24, 15, 8))
+LOADS = (Load("metadata", 0.5, 60, 80, 45, 8), Load("data", 1, 25, 24, 15, 8))
 # Whether a close comes before the DataNode's report is a lottery: what is lost is kept small.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
