@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,11 +131,13 @@ class Done:
         """What people see."""
         tables: list[Any]
         if self.bottlenecks:
-            timed = [result for result in self.results if result.method == "measure"]
+            timed = [one for one in in_order(self.scenario, self.results)
+                     if one.method == "measure"]  # fmt: skip
             tables = [terminal.result_table(timed)] if timed else []
             return [*tables, *terminal.bottleneck_tables(self.bottlenecks), *self.notes]
         if self.comparison is None:
-            return [terminal.result_table(self.results), *self.notes]
+            ordered = in_order(self.scenario, self.results)
+            return [terminal.result_table(ordered), *self.notes]
         tables = [terminal.comparison_table(self.comparison, self.methods)]
         for title, scores in (
             ("Errors on held-out configurations", self.comparison.held_out),
@@ -247,13 +249,18 @@ def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Repo
     traces = sorted((folder / "traces").glob("*.otlp"))
     if traces:
         done.trace = tracing.profile(traces)
-    # By what was varied: a run of an earlier version has other ids.
-    places = {str(point.labels): place for place, point in enumerate(scenario.points())}
-    in_order = sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
-    done.bottlenecks = bottlenecks.bottlenecks(in_order, folder / "traces")
+    ordered = in_order(scenario, results)
+    done.bottlenecks = bottlenecks.bottlenecks(ordered, folder / "traces")
     if done.bottlenecks:
         done.trace = trace_work.profile(bottlenecks.profiles(results, folder / "traces"))
     return done
+
+
+def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
+    """Results as the scenario lists their configurations: they were measured in a drawn order."""
+    # By what was varied: a run of an earlier version has other ids.
+    places = {str(point.labels): place for place, point in enumerate(scenario.points())}
+    return sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
 
 
 def _learn(scenario: Scenario, measured: Sequence[Result], notes: list[str], report: Report) -> Any:
