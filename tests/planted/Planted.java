@@ -191,6 +191,30 @@ public final class Planted {
     }
   }
 
+  /** What cannot say its name while another thread works on it. */
+  static final class Busy {
+    @Override
+    public synchronized String toString() {
+      return "busy";
+    }
+  }
+
+  static void with(Object busy) {
+    sink += busy.hashCode();
+  }
+
+  /** Calls about something that is locked all the time; after the first a snapshot is taken. */
+  static void locked(int calls) throws InterruptedException {
+    Busy busy = new Busy();
+    synchronized (busy) {
+      with(busy);
+      Thread.sleep(500);
+      for (int i = 1; i < calls; i++) {
+        with(busy);
+      }
+    }
+  }
+
   /** A walk without a plan that keeps its own count of where it was. */
   static final class Walk {
     final Random random;
@@ -268,6 +292,7 @@ public final class Planted {
       case "waiting" -> waiting(Integer.parseInt(words[1]));
       case "fork" -> fork(Integer.parseInt(words[1]));
       case "wander" -> wander(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
+      case "locked" -> locked(Integer.parseInt(words[1]));
       case "mixed" -> mixed();
       case "allocated" -> System.out.println(allocated());
       case "speed" -> System.out.println(speed());

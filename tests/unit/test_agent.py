@@ -198,6 +198,15 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     assert 0.060 <= wait["self_s"] <= 0.100
 
 
+def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, jar, tmp_path):
+    points = "point Planted with with service about=arg0\n"
+    option = java_option(jar, tmp_path / "points.txt", tmp_path / "profiles", "planted",
+                         interval_s=0.1)  # fmt: skip
+    # A thread holds what the argument wants to say its name, and comes to its tree every 512 calls.
+    _, profile = planted("locked", "100000", points=points, option=option)
+    assert places(profile)["planted:with"]["count"] == 100_000
+
+
 @pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
 def test_an_operation_goes_on_in_another_thread(planted, carrier):
     # A class that is named has a field for the cause; those of a pattern are in a table.

@@ -15,13 +15,20 @@ final class Adding {
 
   private final Node root;
   private final AtomicInteger nodes;
+  private final boolean asks;
   private final Node[] places = new Node[Calls.ROOM];
   private long random = ThreadLocalRandom.current().nextLong() | 1;
 
-  /** Adds to a tree, which counts its nodes together with others'. */
-  Adding(Node root, AtomicInteger nodes) {
+  /**
+   * Adds to a tree, which counts its nodes together with others'.
+   *
+   * @param asks whether arguments are asked at once for what they say. They are the host's code,
+   *     which may want a lock that a thread has which waits for this tree: a snapshot asks later.
+   */
+  Adding(Node root, AtomicInteger nodes, boolean asks) {
     this.root = root;
     this.nodes = nodes;
+    this.asks = asks;
   }
 
   /**
@@ -154,20 +161,21 @@ final class Adding {
         ids.nextLong(), ids.nextLong() | 1, Arrays.copyOf(spans, count));
   }
 
-  private static Exemplar.Span span(Calls calls, int call, int outermost, int[] numbers) {
+  private Exemplar.Span span(Calls calls, int call, int outermost, int[] numbers) {
     int caller = call == outermost ? Calls.NONE : calls.caller(call);
     while (caller > outermost && !calls.timed(caller)) {
       caller = calls.caller(caller);
     }
     boolean ended = calls.ended(call);
+    Object about = calls.about(call);
     return new Exemplar.Span(
         Recorder.step(calls.number(call)), caller < 0 ? -1 : numbers[caller - outermost],
         calls.startNs(call), ended ? calls.endNs(call) : calls.startNs(call),
-        ended ? calls.moved(call) : 0, ended && calls.failed(call), text(calls.about(call)));
+        ended ? calls.moved(call) : 0, ended && calls.failed(call), asks ? text(about) : about);
   }
 
   /** What an argument says of itself; the host's code may fail in that. */
-  private static String text(Object about) {
+  static String text(Object about) {
     if (about == null) {
       return null;
     }

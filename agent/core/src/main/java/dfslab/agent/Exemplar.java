@@ -1,6 +1,10 @@
 package dfslab.agent;
 
-/** One whole call with all timed calls inside it, as it was. */
+/**
+ * One whole call with all timed calls inside it, as it was.
+ *
+ * <p>What a call was about is a text, or an object that is still to be asked for one.
+ */
 record Exemplar(
     long tookNs,
     long lot,
@@ -12,5 +16,5 @@ record Exemplar(
     Span[] spans) {
   /** A call of an exemplar; parent is its number among the spans, or -1. */
   record Span(
-      Step step, int parent, long startNs, long endNs, long bytes, boolean failed, String about) {}
+      Step step, int parent, long startNs, long endNs, long bytes, boolean failed, Object about) {}
 }

@@ -40,7 +40,7 @@ final class Otlp {
     json.key("attributes").open('[');
     attribute(json, "dfslab.kind", span.step().kind().word());
     if (span.about() != null) {
-      attribute(json, "dfslab.about", span.about());
+      attribute(json, "dfslab.about", Adding.text(span.about()));
     }
     if (number == 0 && one.cause() != null) {
       attribute(json, "dfslab.cause", one.cause().path);

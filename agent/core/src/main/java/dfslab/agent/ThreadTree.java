@@ -16,7 +16,7 @@ final class ThreadTree {
 
   private final Node root = new Node(null, null, null);
   private final Calls calls = new Calls();
-  private final Adding adding = new Adding(root, NODES);
+  private final Adding adding = new Adding(root, NODES, true);
   private final int[] open = new int[DEPTH_LIMIT];
 
   /** What stands for the path down to each open call: {@link Contexts} knows causes by it. */
@@ -167,7 +167,7 @@ final class ThreadTree {
   /** Adds all that ended to another tree, which is counted apart. */
   synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
-    Adding rest = new Adding(merged, new AtomicInteger(NODES.get()));
+    Adding rest = new Adding(merged, new AtomicInteger(NODES.get()), false);
     int count = calls.count();
     System.arraycopy(adding.belowNs, 0, rest.belowNs, 0, count);
     totals.misplaced += misplaced + rest.add(calls, count, forgottenNs);
