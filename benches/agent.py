@@ -3,9 +3,9 @@
 Two traced and two untraced beds stand at once and take turns, each round in another order. Two JVMs
 do not compile one program alike, and differ by more than tracing costs. So a traced bed takes two
 turns behind each other, recording and paused in either order, and what recording costs is told of
-the same compiled code in the same second; what
-a paused point costs beyond is measured in a loop and added for every call of a file. The beds
-beside each other are told as well, and beds of one kind, which show what no tracing explains.
+the same compiled code in the same second; what a paused point costs beyond is measured in a loop
+and added for every call of a file. The beds beside each other are told as well, and beds of one
+kind, which show what no tracing explains.
 What is compared is the steady state: a fresh JVM spends its first tens of thousands of calls
 compiling, so all warm up, at the same time, before anything counts. All of the beds is in memory:
 waits for a disk that others use, too, would drown what is looked for. The peer traces the same
