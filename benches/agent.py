@@ -7,9 +7,11 @@ the same compiled code in the same second; what a paused point costs beyond is m
 and added for every call of a file. The beds beside each other are told as well, and beds of one
 kind, which show what no tracing explains.
 What is compared is the steady state: a fresh JVM spends its first tens of thousands of calls
-compiling, so all warm up, at the same time, before anything counts. All of the beds is in memory:
-waits for a disk that others use, too, would drown what is looked for. The peer traces the same
-methods, exports nothing, and takes its turns with an untraced bed afterwards.
+compiling, so all warm up, at the same time, before anything counts (after half as long a warm-up
+the first quarter of the rounds told up to 14 % where the rest told 0 to 5). Snapshots are written
+in turns of both kinds, so what they take of a processor is added, too. All of the beds is in
+memory: waits for a disk that others use, too, would drown what is looked for. The peer traces the
+same methods, exports nothing, and takes its turns with an untraced bed afterwards.
 """
 
 from __future__ import annotations
@@ -59,13 +61,15 @@ class Load:
     peer_rounds: int
 
 
-LOADS = (Load("metadata", 0.5, 60, 80, 45, 8), Load("data", 1, 25, 24, 15, 8))
+LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
 # Whether a close comes before the DataNode's report is a lottery: what is lost is kept small.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
 # The kernel's clock of a process's own time, threads that ended included (clock_getcpuclockid).
 PROCESS_CLOCK = 2
 COMPILER = re.compile("C[12] Compiler")
+# The agent's own thread, which writes snapshots.
+WRITER = "dfslab-agent"
 
 
 @dataclass(frozen=True)
@@ -121,14 +125,21 @@ def loop_figures(folder: Path) -> Loop:
     stop = folder / "stop"
     with subprocess.Popen(planted("speeds", str(stop)), stdout=subprocess.PIPE, text=True) as runs:
         assert runs.stdout
-        runs.stdout.readline()
-        join = ["java", "-cp", str(folder), "Join", str(runs.pid), str(agent_jar()), "pause"]
-        subprocess.run(join, check=True)
-        # Compiled anew, since no call was paused before.
-        paused = [float(runs.stdout.readline().split()[0]) for _ in range(2 + LOOPS)][2:]
-        stop.touch()
+        try:
+            runs.stdout.readline()
+            join = ["java", "-cp", str(folder), "Join", str(runs.pid), str(agent_jar()), "pause"]
+            subprocess.run(join, check=True)
+            # Compiled anew, since no call was paused before.
+            paused = [float(runs.stdout.readline().split()[0]) for _ in range(2 + LOOPS)][2:]
+        finally:
+            runs.terminate()
     return Loop(statistics.median(over), statistics.median(paused),
                 once("allocated")[0] / 1_000_000)  # fmt: skip
+
+
+def ran_ns(thread: Path) -> int:
+    """Processor time that a thread has taken."""
+    return int((thread / "schedstat").read_text().split()[0])
 
 
 class OwnTime:
@@ -152,8 +163,7 @@ class OwnTime:
         # A thread that ends between two looks has no files, or none to read.
         with suppress(FileNotFoundError, ProcessLookupError):
             if COMPILER.match((thread / "comm").read_text()):
-                taken = int((thread / "schedstat").read_text().split()[0])
-                self._compiled_ns[thread] = taken
+                self._compiled_ns[thread] = ran_ns(thread)
 
 
 class Contender:
@@ -189,6 +199,17 @@ class Contender:
         told, self._calls_told = calls - self._calls_told, calls
         files, self._recorded_files = self._recorded_files, 0.0
         return told / files
+
+    def snapshots_s(self) -> float:
+        """Processor time that its agents have taken to write snapshots."""
+        taken_ns = []
+        for thread in (one for pid in self.pids for one in Path(f"/proc/{pid}/task").iterdir()):
+            # Others' threads may end meanwhile.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if (thread / "comm").read_text().strip() == WRITER:
+                    taken_ns.append(ran_ns(thread))
+        assert len(taken_ns) == len(self.pids)
+        return sum(taken_ns) * 1e-9
 
     def close(self) -> None:
         """The client ends with its input."""
@@ -310,13 +331,16 @@ def own_figures(load: Load, teams: Mapping[str, Team], switch: Switch,
                 loop: Loop) -> dict[str, object]:  # fmt: skip
     """Recording beside paused, traced beside untraced beds, and each kind beside itself."""
     warm_up(teams, switch, load, load.warm_up_s)
+    traced = [teams[name].contender for name in TRACED]
+    began_s, before_s = time.monotonic(), sum(map(Contender.snapshots_s, traced))
     told = turns(teams, switch, load, load.rounds)
+    spent_s = sum(map(Contender.snapshots_s, traced)) - before_s
+    snapshots = spent_s / len(traced) / (time.monotonic() - began_s)
     with ThreadPoolExecutor() as pool:
-        traced = [teams[name].contender for name in TRACED]
         calls = statistics.mean(pool.map(Contender.calls_per_file, traced))
     wall, spent = compared(told, TRACED, PAUSED)
     paused_s = statistics.mean(one[name].cpu_s for one in told for name in PAUSED)
-    rest = loop.paused_ns * 1e-9 * calls / paused_s
+    rest = loop.paused_ns * 1e-9 * calls / paused_s + snapshots
     beds = compared(told, TRACED, PLAIN)
     same = [compared(told, pair[:1], pair[1:]) for pair in (PLAIN, PAUSED, TRACED)]
     return {
@@ -325,7 +349,8 @@ def own_figures(load: Load, teams: Mapping[str, Team], switch: Switch,
         **told_as(f"{load.name}_paused_beds", *compared(told, PAUSED, PLAIN)),
         f"{load.name}_calls_per_file": calls,
         f"{load.name}_ns_per_call_in_place": (spent.value - 1) * paused_s / calls * 1e9,
-        f"{load.name}_paused_share": rest,
+        f"{load.name}_paused_share": rest - snapshots,
+        f"{load.name}_snapshots_share": snapshots,
         f"{load.name}_same_kind": [one.value for one, _ in same],
         f"{load.name}_same_kind_cpu": [one.value for _, one in same],
     }

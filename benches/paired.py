@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-DRAWS = 4000
 SEED = 6
+# Two-sided, of a normal distribution.
+NINE_OF_TEN = 1.645
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,20 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
 def ratio(
     rounds: Sequence[Mapping[str, float]], ours: Sequence[str], theirs: Sequence[str]
 ) -> Ratio:
-    """Our teams' time over theirs: the median over rounds, which each hold one time a team.
+    """Our teams' time over theirs, of rounds that each hold one time a team.
 
-    Logarithms, so that twice as slow and twice as quick cancel; the interval draws rounds anew.
+    Logarithms, so that twice as slow and twice as quick cancel. The median of the means of all
+    pairs of rounds (Hodges and Lehmann 1963) heeds single bad rounds as little as the median does
+    and wanders by a fifth less; its interval is that of Wilcoxon's signed ranks.
     """
     told = np.array([
         np.mean([np.log(times[team]) for team in ours])
         - np.mean([np.log(times[team]) for team in theirs])
         for times in rounds
     ])  # fmt: skip
-    lots = np.random.default_rng(SEED).integers(len(told), size=(DRAWS, len(told)))
-    drawn = np.median(told[lots], axis=1)
-    low, high = np.quantile(drawn, (0.05, 0.95))
-    return Ratio(*(float(np.exp(value)) for value in (np.median(told), low, high)))
+    count = len(told)
+    means = np.sort((told[:, None] + told)[np.triu_indices(count)] / 2)
+    spread = (count * (count + 1) * (2 * count + 1) / 24) ** 0.5
+    below = max(0, int(len(means) / 2 - NINE_OF_TEN * spread))
+    found = (np.median(means), means[below], means[-1 - below])
+    return Ratio(*(float(np.exp(value)) for value in found))

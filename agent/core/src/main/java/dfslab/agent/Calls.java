@@ -53,6 +53,13 @@ final class Calls {
     return count;
   }
 
+  /** The same for another thread, which may read all of so many calls but how open ones end. */
+  int seenCount() {
+    int seen = count;
+    VarHandle.acquireFence();
+    return seen;
+  }
+
   /** A timed call begins; its caller is a number, or {@link #NONE}. */
   int begin(int step, int caller, boolean outermost, Object about) {
     long how = outermost ? OUTERMOST : 0;
@@ -94,8 +101,11 @@ final class Calls {
     words[at + END] = nowNs;
   }
 
+  /** Whether a call has ended; then how it did may be read, by another thread, too. */
   boolean ended(int call) {
-    return words[call * WORDS + END] != OPEN;
+    boolean ended = words[call * WORDS + END] != OPEN;
+    VarHandle.acquireFence();
+    return ended;
   }
 
   /** Whether a call's time counts: not that of a cause, nor of what was timed elsewhere. */

@@ -168,7 +168,7 @@ final class ThreadTree {
   synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
     Adding rest = new Adding(merged, new AtomicInteger(NODES.get()), false);
-    int count = calls.count();
+    int count = calls.seenCount();
     System.arraycopy(adding.belowNs, 0, rest.belowNs, 0, count);
     totals.misplaced += misplaced + rest.add(calls, count, forgottenNs);
     totals.tooDeep += tooDeep;
