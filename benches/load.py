@@ -1,11 +1,11 @@
 """The load generator beside raw calls and fio; the last line is one JSON object.
 
 Processor time of one operation is the slope between N and 4 N operations, so start-up counts for
-nothing; ours and the peer's runs alternate, and the median of the rounds' ratios is told, so
+nothing; ours and the peer's runs alternate, and the middle of the rounds' ratios is told, so
 neighbours on the machine slow down both. How long memory takes changes from second to second where
 others share it, so rounds are short and many, and both read the very same file: one that fits in
 the processor's cache tells what is beside the reads, a larger one what that comes to in memory. A
-median stands with its quartiles and its 95 % interval, from the order of the rounds (binomial).
+middle (`paired.middle`) stands with its 95 % interval, and the rounds' quartiles.
 Rates by the wall clock are told only as ratios. What is told in ns is longer on a slower machine,
 so fio's own cost of the same is measured in turns with ours, by the same slope, and told as well:
 each bar in ns stands beside the same bar as a part of fio's, and both are judged.
@@ -14,7 +14,6 @@ each bar in ns stands beside the same bar as a part of fio's, and both are judge
 from __future__ import annotations
 
 import json
-import math
 import os
 import resource
 import shutil
@@ -28,6 +27,7 @@ from typing import Any
 
 from bars import Bar, Pair, judged, of_pairs
 from dfslab import _core
+from paired import NINETEEN_OF_TWENTY, middle
 from rich.console import Console
 from rich.table import Table
 
@@ -187,12 +187,10 @@ def two_threads(folder: Path) -> list[float]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    """The median of rounds, its quartiles, and the 95 % interval that their order gives it."""
-    ordered = sorted(values)
-    below = max(0, math.floor(len(ordered) / 2 - 0.98 * math.sqrt(len(ordered))))
-    lower, median, upper = statistics.quantiles(ordered, n=4)
-    low, high = ordered[below], ordered[-1 - below]
-    return {"median": median, "quartile_1": lower, "quartile_3": upper, "low": low, "high": high}
+    """The middle of rounds with its 95 % interval, and the rounds' quartiles."""
+    lower, _, upper = statistics.quantiles(values, n=4)
+    value, low, high = middle(values, NINETEEN_OF_TWENTY)
+    return {"value": value, "quartile_1": lower, "quartile_3": upper, "low": low, "high": high}
 
 
 def iops_ratios(folder: Path) -> list[float]:
@@ -221,7 +219,7 @@ def names_ratios(program: Path, folder: Path) -> list[float]:
               "file_size": {"fixed": 0}}  # fmt: skip
     peer = peer_s(program, "names", folder)
     ratios = []
-    for _ in range(SHORT_ROUNDS):
+    for _ in range(2 * SHORT_ROUNDS):
         ours, floor = slopes_ns(lambda n: cpu_s(run(target, n, **stream)), peer, NAMES)
         ratios.append(ours / floor)
     return ratios
@@ -259,25 +257,25 @@ def measured(program: Path, folder: Path) -> dict[str, dict[str, float]]:
 
 def show(figures: dict[str, dict[str, float]], console: Console) -> None:
     """A table of all figures, and whether the bars are kept, in ns and beside fio."""
-    table = Table(title="The load generator (processor time; medians of one session)")
-    for column in ("figure", "median", "quartiles", "95 % interval", "bar", ""):
+    table = Table(title="The load generator (processor time; one session)")
+    for column in ("figure", "value", "95 % interval", "quartiles", "bar", ""):
         table.add_column(column, no_wrap=True)
     for key, seen in figures.items():
         bar = BARS.get(key)
         quartiles = f"{seen['quartile_1']:,.4g} to {seen['quartile_3']:,.4g}"
         interval = f"{seen['low']:,.4g} to {seen['high']:,.4g}"
-        kept = bar.verdict(seen["median"], (seen["low"], seen["high"])) if bar else ""
-        table.add_row(key, f"{seen['median']:,.4g}", quartiles, interval, str(bar or ""), kept)
+        kept = bar.verdict(seen["value"], (seen["low"], seen["high"])) if bar else ""
+        table.add_row(key, f"{seen['value']:,.4g}", interval, quartiles, str(bar or ""), kept)
     console.print(table)
-    medians = {key: seen["median"] for key, seen in figures.items()}
+    values = {key: seen["value"] for key, seen in figures.items()}
     intervals = {key: (seen["low"], seen["high"]) for key, seen in figures.items()}
     for pair in PAIRS:
-        for line in pair.told(medians, intervals):
+        for line in pair.told(values, intervals):
             console.print(line, soft_wrap=True, highlight=False)
 
 
 def main() -> None:
-    """Print the figures, then their medians and the bars as one JSON object."""
+    """Print the figures, then their values and the bars as one JSON object."""
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         program = folder / "floor"
@@ -285,8 +283,8 @@ def main() -> None:
         subprocess.run(command, check=True)
         figures = measured(program, folder)
     show(figures, Console(width=120))
-    medians = {key: seen["median"] for key, seen in figures.items()}
-    print(json.dumps({**medians, "bars": judged(BARS, medians)}))
+    values = {key: seen["value"] for key, seen in figures.items()}
+    print(json.dumps({**values, "bars": judged(BARS, values)}))
 
 
 if __name__ == "__main__":

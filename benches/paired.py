@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 SEED = 6
-# Two-sided, of a normal distribution.
-NINE_OF_TEN = 1.645
+# Two-sided quantiles of a normal distribution.
+NINE_OF_TEN, NINETEEN_OF_TWENTY = 1.645, 1.96
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,29 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
     ]  # fmt: skip
 
 
+def middle(values: Sequence[float], quantile: float) -> tuple[float, float, float]:
+    """Where equals are spread about: the median of the means of all pairs, and its interval.
+
+    It heeds single bad rounds as little as the median does and wanders by a fifth less (Hodges and
+    Lehmann 1963); the interval is that of Wilcoxon's signed ranks, `quantile` its normal quantile.
+    """
+    told, count = np.array(values), len(values)
+    means = np.sort((told[:, None] + told)[np.triu_indices(count)] / 2)
+    spread = (count * (count + 1) * (2 * count + 1) / 24) ** 0.5
+    below = max(0, int(len(means) / 2 - quantile * spread))
+    return float(np.median(means)), float(means[below]), float(means[-1 - below])
+
+
 def ratio(
     rounds: Sequence[Mapping[str, float]], ours: Sequence[str], theirs: Sequence[str]
 ) -> Ratio:
     """Our teams' time over theirs, of rounds that each hold one time a team.
 
-    Logarithms, so that twice as slow and twice as quick cancel. The median of the means of all
-    pairs of rounds (Hodges and Lehmann 1963) heeds single bad rounds as little as the median does
-    and wanders by a fifth less; its interval is that of Wilcoxon's signed ranks.
+    Logarithms, so that twice as slow and twice as quick cancel.
     """
-    told = np.array([
+    told = [
         np.mean([np.log(times[team]) for team in ours])
         - np.mean([np.log(times[team]) for team in theirs])
         for times in rounds
-    ])  # fmt: skip
-    count = len(told)
-    means = np.sort((told[:, None] + told)[np.triu_indices(count)] / 2)
-    spread = (count * (count + 1) * (2 * count + 1) / 24) ** 0.5
-    below = max(0, int(len(means) / 2 - NINE_OF_TEN * spread))
-    found = (np.median(means), means[below], means[-1 - below])
-    return Ratio(*(float(np.exp(value)) for value in found))
+    ]  # fmt: skip
+    return Ratio(*(float(np.exp(value)) for value in middle(told, NINE_OF_TEN)))
