@@ -9,7 +9,7 @@ from dfslab.fleet.places import HERE, Nodes
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.report.page import ReportInput
-from dfslab.report.sections import scaling
+from dfslab.report.sections import processes, scaling, throughput
 from dfslab.spec.model import InputError
 from synthetic import measured, scenario
 
@@ -85,3 +85,53 @@ def test_the_page_shows_speed_up():
     assert told == ["100%"] * 3 + ["100%", "50%", "25%"]
     alone = ReportInput(scenario=results[0].point.scenario, results=results[:1])
     assert scaling.render(alone) is None
+
+
+def spread_over(result, rate, **workload):
+    """The same configuration with these keys varied, and another rate."""
+    keys = {f"workload.{key}": value for key, value in workload.items()}
+    told = result.point.scenario.with_values(keys)
+    labels = {**result.point.labels, **keys}
+    return measured(result.point.model_copy(update={"scenario": told, "labels": labels}), rate)
+
+
+def shares(page):
+    """What a table's rows end with, in per cent."""
+    cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
+    return [cell.partition(">")[2].partition("<")[0] for cell in cells]
+
+
+def test_one_node_is_the_first_point_of_several():
+    """Planted: four clients a node, three quarters of what they should give on two nodes."""
+    point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
+    alone = spread_over(measured(point, 1.0), 100.0)
+    two = spread_over(alone, 150.0, nodes=2, clients=8)
+    page = str(scaling.render(ReportInput(scenario=point.scenario, results=[alone, two])))
+    assert "threads of several nodes" in page
+    assert shares(page) == ["100%", "75%"]
+    uneven = spread_over(alone, 75.0, nodes=2, clients=6)
+    told = ReportInput(scenario=point.scenario, results=[alone, two, uneven])
+    assert shares(str(scaling.render(told))) == ["100%", "150%"], "6 and 8 clients"
+
+
+def test_threads_stand_beside_processes():
+    """Planted: processes are twice as fast, in both repetitions."""
+    point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
+    threads = [spread_over(measured(point, 1.0), rate, processes=0) for rate in (100.0, 400.0)]
+    apart = [spread_over(one, 2 * one.value(), processes=4) for one in threads]
+    nodes = spread_over(threads[0], 7777.0, nodes=2, processes=2)
+    page = str(processes.render(ReportInput(point.scenario, [*threads, *apart, nodes])))
+    assert "<td>200<" in page.replace(' class="n"', "")
+    assert "<td>400<" in page.replace(' class="n"', "")
+    assert "7777" not in page
+    assert processes.render(ReportInput(point.scenario, [*threads, nodes])) is None
+
+
+def test_configurations_of_one_size_are_points_of_their_own():
+    point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
+    one = spread_over(measured(point, 1.0), 100.0, processes=0)
+    other = spread_over(one, 900.0, processes=4)
+    page = str(throughput.render(ReportInput(point.scenario, [one, other])))
+    assert "processes 0" in page
+    assert "processes 4" in page
+    assert "processes" not in str(throughput.render(ReportInput(point.scenario, [one, one])))

@@ -22,6 +22,7 @@ NOTE = (
     "geometric mean over repetitions; the dotted line is as many times the rate as clients. "
     "Efficiency is one over the other."
 )
+THREADS, PROCESSES = "threads", "processes"
 Series = dict[str, dict[int, list[Result]]]
 
 
@@ -33,17 +34,19 @@ def render(study: ReportInput) -> Markup | None:
     panel_of: dict[str, Series] = {}
     for result in measured:
         if "rate_per_s" in result.metrics and result.value() > 0:
-            series = panel_of.setdefault(_way(result), {})
-            places = series.setdefault(_rest(result, study), {})
+            series = panel_of.setdefault(way(result), {})
+            places = series.setdefault(rest(result, study), {})
             places.setdefault(result.point.scenario.workload.clients, []).append(result)
+    _begin_with_one_node(panel_of)
     # One point says nothing of growth.
     for series in panel_of.values():
         for name in [name for name, places in series.items() if len(places) < 2]:
             del series[name]
-    panel_of = {way: series for way, series in panel_of.items() if series}
+    panel_of = {spread: series for spread, series in panel_of.items() if series}
     if not panel_of:
         return None
-    groups = [(way, _curves(series)) for way, series in sorted(panel_of.items())]
+    names = sorted({name for series in panel_of.values() for name in series})
+    groups = [(spread, _curves(series, names)) for spread, series in sorted(panel_of.items())]
     clients = sorted({n for s in panel_of.values() for places in s.values() for n in places})
     ticks = {"tickvals": clients, "ticktext": [str(count) for count in clients]}
     figure = panels(
@@ -51,16 +54,27 @@ def render(study: ReportInput) -> Markup | None:
         "measured speed-up against clients",
     )  # fmt: skip
     head = ["clients spread over", "series", "clients", "rate", "speed-up", "efficiency"]
-    rows = [row for way, series in sorted(panel_of.items()) for row in _rows(way, series)]
+    rows = [row for spread, series in sorted(panel_of.items()) for row in _rows(spread, series)]
     return note(NOTE) + figure + table(head, rows, texts=2)
 
 
-def _way(result: Result) -> str:
+def way(result: Result) -> str:
     """How the clients are spread: over nodes, over processes, or as threads of one process."""
     asked = result.point.scenario.workload
     if KEYS["nodes"] in result.labels:
-        return "processes of several nodes" if asked.processes > 1 else "threads of several nodes"
-    return "processes of one node" if asked.processes > 1 or _one_each(result) else "threads"
+        return f"{PROCESSES if asked.processes > 1 else THREADS} of several nodes"
+    return f"{PROCESSES} of one node" if asked.processes > 1 or _one_each(result) else THREADS
+
+
+def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
+    """One node's part of the clients is measured once, and is the first point of two series."""
+    for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
+        for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
+            asked = [results[0].point.scenario.workload for results in places.values()]
+            of_each = {one.clients / one.nodes for one in asked if one.nodes}
+            known = panel_of.get(alone, {}).get(name, {})
+            if len(of_each) == 1 and (count := of_each.pop()) in known:
+                places.setdefault(int(count), known[int(count)])
 
 
 def _one_each(result: Result) -> bool:
@@ -68,7 +82,7 @@ def _one_each(result: Result) -> bool:
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
 
-def _rest(result: Result, study: ReportInput) -> str:
+def rest(result: Result, study: ReportInput) -> str:
     """What else was varied."""
     labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
     return study.name(labels) if labels else "measured"
@@ -81,15 +95,16 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
     }
 
 
-def _curves(series: Series) -> list[dict[str, Any]]:
+def _curves(series: Series, names: Sequence[str]) -> list[dict[str, Any]]:
+    """A series has the colour of its place among all names, in every panel the same."""
     curves = []
-    for index, (name, places) in enumerate(sorted(series.items())):
+    for name, places in sorted(series.items()):
         rates = _rates(places)
         first = next(iter(rates))
         curves.append({
             "type": "scatter", "mode": "lines+markers", "name": words(name),
             "x": list(rates), "y": [rate / rates[first] for rate in rates.values()],
-            "line": {"color": SEQUENCE[index % len(SEQUENCE)]},
+            "line": {"color": SEQUENCE[names.index(name) % len(SEQUENCE)]},
         })  # fmt: skip
     counts = sorted({count for places in series.values() for count in places})
     return [*curves, {
@@ -99,7 +114,7 @@ def _curves(series: Series) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def _rows(way: str, series: Series) -> list[list[str]]:
+def _rows(spread: str, series: Series) -> list[list[str]]:
     rows = []
     for name, places in sorted(series.items(), key=lambda one: sort_key({"series": one[0]})):
         rates = _rates(places)
@@ -108,5 +123,5 @@ def _rows(way: str, series: Series) -> list[list[str]]:
             speed_up = rate / rates[first]
             efficiency = speed_up * first / count
             told = number(speed_up) if count != first else DASH
-            rows.append([way, name, str(count), f"{number(rate)}/s", told, f"{efficiency:.0%}"])
+            rows.append([spread, name, str(count), f"{number(rate)}/s", told, f"{efficiency:.0%}"])
     return rows

@@ -21,7 +21,7 @@ from dfslab.report.plot import (
     with_interval,
     words,
 )
-from dfslab.report.table import note, number
+from dfslab.report.table import labels_text, note, number
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.stream import has_stream
@@ -32,9 +32,9 @@ ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
 ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
 NOTE = (
-    "Points are measured means with 90 % intervals, filled where the configuration was held out; "
-    "lines are predictions, whose intervals show under the pointer. The baselines are one click "
-    "on the legend away."
+    "Points are measured means of configurations with 90 % intervals, filled where one was held "
+    "out; lines are predictions, whose intervals show under the pointer. The baselines are one "
+    "click on the legend away."
 )
 Described = Mapping[str, Mapping[str, Any]]
 
@@ -115,20 +115,22 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 def _trace(
     results: Sequence[Result], described: Described, along: str, metric: str
 ) -> dict[str, Any]:
-    """Measured points with error bars, or the line of one model."""
-    points: dict[float, list[Result]] = {}
-    for result in results:
-        place = float(described[result.point_id].get(along, 1.0))
-        points.setdefault(place, []).append(result)
-    places = sorted(points)
+    """Measured points with error bars, one a configuration, or the line of one model."""
+    points: dict[tuple[float, str], list[Result]] = {}
     method = results[0].method
     measured = method == "measure"
+    for result in results:
+        place = float(described[result.point_id].get(along, 1.0))
+        points.setdefault((place, str(result.labels) if measured else ""), []).append(result)
+    groups = [points[key] for key in sorted(points)]
+    places = [place for place, _ in sorted(points)]
     metrics = [
-        geometric_mean([r.value(metric) for r in points[p]]) if measured
-        else points[p][0].metrics[metric]
-        for p in places
+        geometric_mean([r.value(metric) for r in group]) if measured
+        else group[0].metrics[metric]
+        for group in groups
     ]  # fmt: skip
-    held = [any(result.point.held_out for result in points[place]) for place in places]
+    held = [any(result.point.held_out for result in group) for group in groups]
+    crowded = len(places) > len(set(places))
     lines = {
         "mode": "lines" if len(places) > 1 else "markers",
         "line": {"color": colour(method), "width": 2, "dash": DASHES.get(method, "solid")},
@@ -146,16 +148,21 @@ def _trace(
         "visible": "legendonly" if method in BASELINES else True,
         "x": places,
         "y": [one.value for one in metrics],
-        "text": [words(_hover(method, one, metric)) for one in metrics],
+        "text": [
+            words(_hover(method, one, metric, group[0].labels if crowded else {}))
+            for one, group in zip(metrics, groups, strict=True)
+        ],
         "hovertemplate": "%{text}<extra></extra>",
         **(marks if measured else lines),
     }
 
 
-def _hover(method: str, one: Metric, metric: str) -> str:
-    """The value with its interval: no prediction is shown without it."""
+def _hover(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
+    """The value with its interval: no prediction is shown without it. Of which configuration, where
+    several are at one place."""
     unit = "B/s" if metric == "throughput_bytes_per_s" else "1/s"
-    text = f"{method} {_text(one.value, unit)}"
+    of = f", {labels_text(labels)}" if labels else ""
+    text = f"{method}{of} {_text(one.value, unit)}"
     if one.low is None or one.high is None:
         return text
     return f"{text} ({_text(one.low, unit)} to {_text(one.high, unit)})"
