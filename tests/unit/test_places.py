@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -115,15 +116,21 @@ def test_one_node_is_the_first_point_of_several():
 
 
 def test_threads_stand_beside_processes():
-    """Planted: processes are twice as fast, in both repetitions."""
+    """Planted: four processes are twice as fast in both repetitions, two are half as fast."""
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     threads = [spread_over(measured(point, 1.0), rate, processes=0) for rate in (100.0, 400.0)]
-    apart = [spread_over(one, 2 * one.value(), processes=4) for one in threads]
+    four = [spread_over(one, 2 * one.value(), processes=4) for one in threads]
+    two = spread_over(threads[0], 50.0, processes=2)
     nodes = spread_over(threads[0], 7777.0, nodes=2, processes=2)
-    page = str(processes.render(ReportInput(point.scenario, [*threads, *apart, nodes])))
-    assert "<td>200<" in page.replace(' class="n"', "")
-    assert "<td>400<" in page.replace(' class="n"', "")
+    lonely = spread_over(threads[0], 8888.0, clients=8, processes=8)
+    told = ReportInput(point.scenario, [*threads, *four, two, nodes, lonely])
+    page = str(processes.render(told))
+    rows = [re.findall(r">([\d.,]+)<", row) for row in page.split("<tr>")[2:]]
+    assert [[row[0], row[1], row[2], row[-2], row[-1]] for row in rows] == [
+        ["4", "2", "200", "50", "0.25"], ["4", "4", "200", "400", "2"],
+    ]  # fmt: skip
     assert "7777" not in page
+    assert "8888" not in page
     assert processes.render(ReportInput(point.scenario, [*threads, nodes])) is None
 
 

@@ -1,9 +1,10 @@
-"""The same work by threads of one process and by as many processes: DFS-Perf's figures."""
+"""The same work by threads of one process and by several processes: DFS-Perf's figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -12,19 +13,35 @@ from dfslab.report.page import ReportInput
 from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.report.table import note, number, predicted, table
-from dfslab.result import Metric, Result
+from dfslab.result import Metric
 from dfslab.studies.compare import geometric_mean
 
 TITLE = "Threads and processes"
 ORDER = 22
 EMPTY = "No work was done both by threads of one process and by processes."
-WAYS = {THREADS: THREADS, f"{PROCESSES} of one node": PROCESSES}
+APART = f"{PROCESSES} of one node"
 NOTE = (
-    "The same work by clients that are threads of one process, and by one process each: measured "
-    "means (geometric, over repetitions) with 90 % intervals."
+    "The same work by clients that are threads of one process, and by as many clients in several "
+    "processes: measured means (geometric, over repetitions) with 90 % intervals."
 )
-Work = tuple[str, str, int]
-Pair = Mapping[str, Metric]
+
+
+@dataclass(frozen=True, order=True)
+class Work:
+    """What is done: operations, what else was varied, and by how many."""
+
+    operations: str
+    varied: str
+    clients: int
+
+
+class Pair(NamedTuple):
+    """The rates of the same work, either way."""
+
+    work: Work
+    processes: int
+    threads: Metric
+    apart: Metric
 
 
 def render(study: ReportInput) -> Markup | None:
@@ -32,47 +49,40 @@ def render(study: ReportInput) -> Markup | None:
     pairs = _pairs(study)
     if not pairs:
         return None
-    rates = [metric.value for pair in pairs.values() for metric in pair.values()]
+    rates = [metric.value for pair in pairs for metric in (pair.threads, pair.apart)]
     what = "operations per second"
     layout = {
         "height": 110 + 24 * len(pairs), "xaxis": log_axis(what, rates),
         "yaxis": axis("", type="category", autorange="reversed", automargin=True),
     }  # fmt: skip
-    figure = chart(_traces(pairs), layout, f"{what} by threads and by processes")
-    head = ["work", "clients", *WAYS.values(), "processes to threads"]
-    rows = [_row(work, pair) for work, pair in pairs.items()]
-    return note(NOTE) + figure + table(head, rows, texts=1)
+    places = [_place(pair) for pair in pairs]
+    traces = [
+        _trace(THREADS, places, [pair.threads for pair in pairs], SEQUENCE[0]),
+        _trace(PROCESSES, places, [pair.apart for pair in pairs], SEQUENCE[1]),
+    ]
+    figure = chart(traces, layout, f"{what} by threads and by processes")
+    head = ["work", "clients", "processes", "rate of threads", "of processes", "ratio"]
+    return note(NOTE) + figure + table(head, [_row(pair) for pair in pairs], texts=1)
 
 
-def _pairs(study: ReportInput) -> dict[Work, Pair]:
-    """Work (operations, what else was varied, clients) that was done either way, in order."""
-    seen: dict[Work, dict[str, list[float]]] = {}
+def _pairs(study: ReportInput) -> list[Pair]:
+    """Work that was done either way, in order; once for each number of processes."""
+    threads: dict[Work, list[float]] = {}
+    apart: dict[tuple[Work, int], list[float]] = {}
     for result in study.of_method("measure"):
-        spread = WAYS.get(way(result))
-        if spread is not None and "rate_per_s" in result.metrics and result.value() > 0:
-            seen.setdefault(_work(result, study), {}).setdefault(spread, []).append(result.value())
-    return {
-        work: {spread: geometric_mean(rates) for spread, rates in by_way.items()}
-        for work, by_way in sorted(seen.items())
-        if len(by_way) == len(WAYS)
-    }
-
-
-def _work(result: Result, study: ReportInput) -> Work:
-    clients = result.point.scenario.workload.clients
-    return str(describe(result.point)["operations"]), rest(result, study), clients
-
-
-def _traces(pairs: Mapping[Work, Pair]) -> list[dict[str, Any]]:
-    """Points of either way beside each other."""
+        if "rate_per_s" not in result.metrics or result.value() <= 0:
+            continue
+        asked, spread = result.point.scenario.workload, way(result)
+        operations = str(describe(result.point)["operations"])
+        work = Work(operations, rest(result, study), asked.clients)
+        if spread == THREADS:
+            threads.setdefault(work, []).append(result.value())
+        elif spread == APART:
+            apart.setdefault((work, asked.processes), []).append(result.value())
     return [
-        _trace(
-            spread,
-            [_place(work) for work in pairs],
-            [pair[spread] for pair in pairs.values()],
-            SEQUENCE[index],
-        )  # fmt: skip
-        for index, spread in enumerate(WAYS.values())
+        Pair(work, count, geometric_mean(threads[work]), geometric_mean(rates))
+        for (work, count), rates in sorted(apart.items())
+        if work in threads
     ]
 
 
@@ -86,13 +96,13 @@ def _trace(
     }  # fmt: skip
 
 
-def _place(work: Work) -> str:
-    _, varied, clients = work
-    return words(f"{varied}, {clients} client{'' if clients == 1 else 's'}")
+def _place(pair: Pair) -> str:
+    work = pair.work
+    of = "" if pair.processes == work.clients else f", {pair.processes} processes"
+    return words(f"{work.varied}, {work.clients} client{'' if work.clients == 1 else 's'}{of}")
 
 
-def _row(work: Work, pair: Pair) -> list[Any]:
-    _, varied, clients = work
-    told = [predicted(pair[spread]) for spread in WAYS.values()]
-    ratio = pair[PROCESSES].value / pair[THREADS].value
-    return [varied, str(clients), *told, number(ratio)]
+def _row(pair: Pair) -> list[Any]:
+    counts = [str(pair.work.clients), str(pair.processes)]
+    rates = [predicted(pair.threads), predicted(pair.apart)]
+    return [pair.work.varied, *counts, *rates, number(pair.apart.value / pair.threads.value)]
