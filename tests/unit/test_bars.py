@@ -39,7 +39,7 @@ def told(show, *arguments) -> str:
 def spread(median: float, part: float = 0.01) -> dict[str, float]:
     around = {"quartile_1": 1 - part / 2, "quartile_3": 1 + part / 2, "low": 1 - part,
               "high": 1 + part}  # fmt: skip
-    return {"median": median, **{name: median * times for name, times in around.items()}}
+    return {"value": median, **{name: median * times for name, times in around.items()}}
 
 
 def test_a_bar_is_kept_on_its_side_only():
@@ -70,7 +70,7 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, k
     assert "(fio's 92 ns where 45 was set): kept" in said
     assert f"pread_over_floor_ns: {50 * slower:.3g} ns, bar at most 60: {kept}" in said
     assert "bar at most 0.228 (fio's 263 ns where 60 was set): kept, unsure" in said
-    medians = {key: seen["median"] for key, seen in figures.items()}
+    medians = {key: seen["value"] for key, seen in figures.items()}
     judged = bars.judged(load.BARS, medians)
     assert judged["null_ns_per_op"] == {"bar": 45.0, "sense": "at most", "kept": kept == "kept"}
     assert judged["null_vs_fio"]["kept"]

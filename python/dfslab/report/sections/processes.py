@@ -14,6 +14,7 @@ from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, w
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.report.table import note, number, predicted, table
 from dfslab.result import Metric
+from dfslab.spec.stream import has_stream
 from dfslab.studies.compare import geometric_mean
 
 TITLE = "Threads and processes"
@@ -70,7 +71,8 @@ def _pairs(study: ReportInput) -> list[Pair]:
     threads: dict[Work, list[float]] = {}
     apart: dict[tuple[Work, int], list[float]] = {}
     for result in study.of_method("measure"):
-        if "rate_per_s" not in result.metrics or result.value() <= 0:
+        is_load = has_stream(result.point.scenario) and "rate_per_s" in result.metrics
+        if not is_load or result.value() <= 0:
             continue
         asked, spread = result.point.scenario.workload, way(result)
         operations = str(describe(result.point)["operations"])
