@@ -54,12 +54,21 @@ def study():
 def test_every_section_is_there_and_full(study):
     found = page.sections(study)
     assert [s.name for s in found] == [
-        "summary", "throughput", "scaling", "io500", "recovery", "latency", "load", "order",
-        "steps", "operations", "expectations", "server_law", "predictions", "factors",
+        "summary", "throughput", "processes", "scaling", "io500", "recovery", "latency", "load",
+        "order", "steps", "operations", "expectations", "server_law", "predictions", "factors",
         "model_error", "advice", "bottlenecks", "trace", "provenance"]  # fmt: skip
-    # No IO500, no faults, no load that really ran, none of an application, no metadata server
-    # alone, no designed sweep, no program.
-    empty = ["io500", "recovery", "load", "order", "server_law", "factors", "bottlenecks"]
+    # No processes, no IO500, no faults, no load that really ran, none of an application, no
+    # metadata server alone, no designed sweep, no program.
+    empty = [
+        "processes",
+        "io500",
+        "recovery",
+        "load",
+        "order",
+        "server_law",
+        "factors",
+        "bottlenecks",
+    ]
     assert [s.name for s in found if not s.body] == empty
     assert {s.name for s in found} == set(discover.members("report/sections"))
 
