@@ -8,7 +8,7 @@ and added for every call of a file. The beds beside each other are told as well,
 kind, which show what no tracing explains.
 What is compared is the steady state: a fresh JVM spends its first tens of thousands of calls
 compiling, so all warm up, at the same time, before anything counts (after half as long a warm-up
-the first quarter of the rounds told up to 14 % where the rest told 0 to 5). Snapshots are written
+the first quarter of the rounds told up to 14 % where the rest told -5 to 5). Snapshots are written
 in turns of both kinds, so what they take of a processor is added, too. All of the beds is in
 memory: waits for a disk that others use, too, would drown what is looked for. The peer traces the
 same methods, exports nothing, and takes its turns with an untraced bed afterwards.
