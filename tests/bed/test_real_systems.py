@@ -162,12 +162,12 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
-    """8 ms a round trip hide everything else; the uncalibrated prediction stands beside."""
+    """8 ms a round trip hide all but a busy machine, which only adds: the least of three."""
     known, _ = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
-    result = measured(known, **workload)
-    assert result.complete, result.notes
-    seen = result.value("latency_s_p50.create") / ROUND_TRIP_S
+    results = [measured(known, **workload) for _ in range(3)]
+    assert all(result.complete for result in results), [result.notes for result in results]
+    seen = min(result.value("latency_s_p50.create") for result in results) / ROUND_TRIP_S
     given = Situation(scenario(known, **workload))
     predicted = given.predict(given.constants).latency_s["create"] / ROUND_TRIP_S
     print(f"{known.name}: create {seen:.2f} round trips, predicted {predicted:.2f}")

@@ -7,6 +7,7 @@ mod gathered;
 mod json;
 mod json_span;
 mod json_values;
+mod layout;
 mod lines;
 mod picked;
 mod plain_span;

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use super::layout::Layouts;
 use super::picked::{Key, Picked, Scalar};
 use super::plain_span::PlainSpan;
 use super::source::{Failure, Source};
@@ -88,6 +89,9 @@ fn big_endian(bytes: &[u8]) -> u64 {
         .fold(0, |length, &byte| length << 8 | u64::from(byte))
 }
 
+/// The tag of a span among those of one scope.
+const SPANS: u8 = 0x12;
+
 /// Tag and length of a field take no more bytes than this.
 const HEAD_BYTES: usize = 20;
 
@@ -107,6 +111,7 @@ pub struct ProtobufReader {
     place: Option<(u32, u32)>,
     first: usize,
     given_away: u64,
+    layouts: Layouts,
 }
 
 impl ProtobufReader {
@@ -119,6 +124,7 @@ impl ProtobufReader {
             place,
             first: 0,
             given_away: 0,
+            layouts: Layouts::new(),
         }
     }
 
@@ -130,6 +136,8 @@ impl ProtobufReader {
         room: usize,
     ) -> std::result::Result<bool, Failure> {
         self.first = store.spans.len();
+        // The store may be another one than before.
+        self.layouts = Layouts::new();
         while store.spans.len() < room {
             source.reach(HEAD_BYTES)?;
             let Some(&(level, end)) = self.open.last() else {
@@ -281,15 +289,22 @@ impl ProtobufReader {
         room: usize,
     ) -> std::result::Result<(), Failure> {
         let place = self.place.unwrap_or_default();
-        let known = &source.rest()[..source.rest().len().min(within)];
-        let mut walk = Message::whole(known);
+        let rest = source.rest();
+        let mut walk = Message::whole(&rest[..rest.len().min(within)]);
         let mut used = 0;
         while store.spans.len() < room {
             // Whatever is not a whole span is looked at again by the caller.
-            let Ok(Some((2, Value::Block(span)))) = walk.field() else {
+            let Some(span) = walk.block_of(SPANS) else {
                 break;
             };
-            at(source, read_span(span, place, store))?;
+            let length = span.bytes().len();
+            let known = match rest[span.offset()..].first_chunk() {
+                Some(window) => self.layouts.keep(window, length, place, store),
+                None => false,
+            };
+            if !known {
+                at(source, read_span(span, place, &mut self.layouts, store))?;
+            }
             used = walk.offset();
         }
         source.consume(used);
@@ -344,14 +359,22 @@ fn read_resource(mut resource: Message<'_>) -> Result<Picked<'_>> {
     Ok(picked)
 }
 
-fn read_span(message: Message<'_>, place: (u32, u32), store: &mut SpanStore) -> Result<()> {
+fn read_span(
+    message: Message<'_>,
+    place: (u32, u32),
+    layouts: &mut Layouts,
+    store: &mut SpanStore,
+) -> Result<()> {
     // Filled where it stands: handing it on would copy it.
     let mut span = PlainSpan::default();
-    if span.fill(message.bytes()).is_some() {
-        span.keep(place, store);
-        return Ok(());
+    if span.fill(message.bytes()).is_none() {
+        span = read_fields(message)?;
     }
-    read_fields(message)?.keep(place, store);
+    let kept = store.spans.len();
+    span.keep(place, store);
+    if store.spans.len() > kept {
+        layouts.learn(message, &span, store);
+    }
     Ok(())
 }
 

@@ -115,6 +115,19 @@ impl<'a> Message<'a> {
         Ok(block)
     }
 
+    /// The next field, if it is a block behind this tag of one byte and stands here whole.
+    #[inline(always)]
+    pub fn block_of(&mut self, tag: u8) -> Option<Message<'a>> {
+        let mut ahead = *self;
+        if ahead.varint().ok()? != u64::from(tag) {
+            return None;
+        }
+        let length = ahead.varint().ok()?;
+        let block = ahead.block(length).ok()?;
+        *self = ahead;
+        Some(block)
+    }
+
     /// The next field as (number, value), or nothing at the end of the message.
     #[inline(always)]
     pub fn field(&mut self) -> Result<Option<(u64, Value<'a>)>> {

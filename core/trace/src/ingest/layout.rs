@@ -1,0 +1,335 @@
+//! Spans told by comparison: most of a trace's spans differ from an earlier one in values alone.
+//!
+//! A writer lays out all spans of one place alike: the same tags, lengths, keys and name, and
+//! between them ids, times and numbers of as many bytes. What a walk through the fields of one of
+//! them has shown holds for the next once all bytes but those of values are the same.
+
+use super::picked::Key;
+use super::plain_span::PlainSpan;
+use super::wire::{Message, Value};
+use crate::span::{Span, SpanStore, TextId};
+
+/// So many bytes are compared at a time; shorter spans are walked through.
+const PART_BYTES: usize = 32;
+
+/// Longer spans are walked through.
+const SPAN_BYTES_MAX: usize = 512;
+
+/// A span and what comes behind it: what begins in the span ends in here, which spares asking.
+pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
+
+/// Layouts of one length that are tried.
+const TRIED_MAX: usize = 8;
+
+/// A trace whose spans are all different should not pay for it: so many are looked at closely, then
+/// one more for so many that were told by comparison.
+const LEARNT_FREELY: usize = 256;
+const FOUND_EACH: usize = 16;
+
+/// The layouts met so far; good for one table of texts.
+pub struct Layouts {
+    of_length: Vec<Vec<Layout>>,
+    learnt: usize,
+    found: usize,
+}
+
+impl Layouts {
+    /// None yet.
+    pub fn new() -> Self {
+        Self {
+            of_length: std::iter::repeat_with(Vec::new)
+                .take(SPAN_BYTES_MAX)
+                .collect(),
+            learnt: 0,
+            found: 0,
+        }
+    }
+
+    /// Puts the span of so many bytes into the store; false if its layout is not known.
+    #[inline(always)]
+    pub fn keep(
+        &mut self,
+        window: &Window,
+        length: usize,
+        place: (u32, u32),
+        store: &mut SpanStore,
+    ) -> bool {
+        let Some(tried) = self.of_length.get(length) else {
+            return false;
+        };
+        for layout in tried {
+            if layout.fits(window) {
+                store.push(layout.read(window, place));
+                self.found += 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Learns the layout of a span that was walked through, whose name is in the store.
+    #[cold]
+    pub fn learn(&mut self, message: Message<'_>, span: &PlainSpan<'_>, store: &SpanStore) {
+        let length = message.bytes().len();
+        let worth = self.learnt < LEARNT_FREELY + self.found / FOUND_EACH;
+        if !worth || length >= SPAN_BYTES_MAX {
+            return;
+        }
+        self.learnt += 1;
+        // A name that was cut, or is not kept apart, has to be counted each time.
+        let Some(name) = store.texts.recall(span.name) else {
+            return;
+        };
+        let Some(layout) = Layout::of(message, span, name) else {
+            return;
+        };
+        let tried = &mut self.of_length[length];
+        if tried.len() < TRIED_MAX {
+            tried.push(layout);
+        } else {
+            tried[self.learnt % TRIED_MAX] = layout;
+        }
+    }
+}
+
+/// Where the values of a span stand, and what all spans of this layout have in common.
+struct Layout {
+    parts: Vec<Part>,
+    trace_id: usize,
+    span_id: usize,
+    parent_id: Option<usize>,
+    start: usize,
+    end: usize,
+    thread: Digits,
+    size: Digits,
+    name: TextId,
+    status_error: bool,
+    wait: bool,
+}
+
+impl Layout {
+    /// The layout of a span; nothing if its values are not all to be read where they stand.
+    fn of(message: Message<'_>, span: &PlainSpan<'_>, name: TextId) -> Option<Self> {
+        let mut values = Values::of(message);
+        values.walk(message)?;
+        Some(Self {
+            parts: Part::all(message.bytes(), &values.mask)?,
+            trace_id: values.trace_id?,
+            span_id: values.span_id?,
+            parent_id: values.parent_id,
+            start: values.start?,
+            end: values.end?,
+            thread: values.thread,
+            size: values.size.map_or(Digits::default(), |(_, digits)| digits),
+            name,
+            status_error: span.status_error,
+            wait: span.picked.wait(),
+        })
+    }
+
+    /// Whether a span of the same length is laid out like this.
+    #[inline(always)]
+    fn fits(&self, window: &Window) -> bool {
+        self.parts.iter().all(|part| part.fits(window))
+    }
+
+    /// The span of bytes that fit.
+    #[inline(always)]
+    fn read(&self, window: &Window, (service, host): (u32, u32)) -> Span {
+        let parent_id = match self.parent_id {
+            Some(at) => u64::from_be_bytes(chunk(window, at)),
+            None => 0,
+        };
+        Span {
+            trace_id: u128::from_be_bytes(chunk(window, self.trace_id)),
+            span_id: u64::from_be_bytes(chunk(window, self.span_id)),
+            parent_id,
+            name: self.name,
+            start_ns: u64::from_le_bytes(chunk(window, self.start)),
+            end_ns: u64::from_le_bytes(chunk(window, self.end)),
+            service,
+            host,
+            thread: self.thread.read(window),
+            bytes: self.size.read(window),
+            status_error: self.status_error,
+            wait: self.wait,
+            sampling: 0,
+        }
+    }
+}
+
+/// So many bytes of a window from a place in its span.
+#[inline(always)]
+fn chunk<const SIZE: usize>(window: &Window, at: usize) -> [u8; SIZE] {
+    let at = at % SPAN_BYTES_MAX;
+    std::array::from_fn(|place| window[at + place])
+}
+
+/// The place of a number's base-128 digits; of none, the number is zero.
+#[derive(Clone, Copy, Default)]
+struct Digits {
+    at: usize,
+    /// The seven bits of each.
+    mask: u64,
+}
+
+impl Digits {
+    /// Not all numbers of more digits fit a word with their digits.
+    const COUNT_MAX: usize = 8;
+
+    fn new(at: usize, count: usize) -> Self {
+        let all = u64::from_le_bytes([0x7f; Self::COUNT_MAX]);
+        let mask = all >> (8 * (Self::COUNT_MAX - count));
+        Self { at, mask }
+    }
+
+    /// The number: neighbours are joined to twice as wide digits, three times.
+    #[inline(always)]
+    fn read(self, window: &Window) -> u64 {
+        let digits = u64::from_le_bytes(chunk(window, self.at)) & self.mask;
+        let pairs = digits & 0x007f_007f_007f_007f | (digits & 0x7f00_7f00_7f00_7f00) >> 1;
+        let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+        fours & 0x0000_0000_0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4
+    }
+}
+
+/// Some bytes of a span, without the bits of values.
+struct Part {
+    at: usize,
+    mask: [u8; PART_BYTES],
+    fixed: [u8; PART_BYTES],
+}
+
+impl Part {
+    /// All parts of a span; the last reaches back over the one before it.
+    fn all(bytes: &[u8], mask: &[u8]) -> Option<Vec<Part>> {
+        let last = bytes.len().checked_sub(PART_BYTES)?;
+        let places = (0..bytes.len()).step_by(PART_BYTES);
+        let part = |at: usize| {
+            let (bytes, mask) = (&bytes[at..], &mask[at..]);
+            let fixed = std::array::from_fn(|place| mask[place] & bytes[place]);
+            let mask = std::array::from_fn(|place| mask[place]);
+            Part { at, mask, fixed }
+        };
+        Some(places.map(|at| part(at.min(last))).collect())
+    }
+
+    #[inline(always)]
+    fn fits(&self, window: &Window) -> bool {
+        let found: [u8; PART_BYTES] = chunk(window, self.at);
+        let mut different = 0;
+        for (place, byte) in found.iter().enumerate() {
+            different |= (byte & self.mask[place]) ^ self.fixed[place];
+        }
+        different == 0
+    }
+}
+
+/// Where the values of a span stand, found by a walk through its fields.
+struct Values {
+    /// Where the span begins.
+    begin: usize,
+    /// Ones for what all spans of the layout have in common.
+    mask: Vec<u8>,
+    trace_id: Option<usize>,
+    span_id: Option<usize>,
+    parent_id: Option<usize>,
+    start: Option<usize>,
+    end: Option<usize>,
+    thread: Digits,
+    /// With the rank of its key, of which the lowest counts.
+    size: Option<(u8, Digits)>,
+}
+
+impl Values {
+    fn of(span: Message<'_>) -> Self {
+        Self {
+            begin: span.offset(),
+            mask: vec![0xff; span.bytes().len()],
+            trace_id: None,
+            span_id: None,
+            parent_id: None,
+            start: None,
+            end: None,
+            thread: Digits::default(),
+            size: None,
+        }
+    }
+
+    /// Finds the values; all that is not told here stays what all spans have in common.
+    fn walk(&mut self, mut span: Message<'_>) -> Option<()> {
+        while let Some((field, value)) = span.field().ok()? {
+            match (field, value) {
+                (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
+                (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
+                (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
+                (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),
+                (7, Value::Fixed64(_)) => self.start = Some(self.free_time(&span)),
+                (8, Value::Fixed64(_)) => self.end = Some(self.free_time(&span)),
+                (9, Value::Block(attribute)) => self.attribute(attribute)?,
+                // What a trace state says of sampling has to be worked out.
+                (3, _) => return None,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    /// An attribute of one key and one value.
+    fn attribute(&mut self, mut attribute: Message<'_>) -> Option<()> {
+        let Some((1, Value::Block(key))) = attribute.field().ok()? else {
+            return None;
+        };
+        let Some((2, Value::Block(mut value))) = attribute.field().ok()? else {
+            return None;
+        };
+        let first = *value.bytes().first()?;
+        let (at, count) = (value.offset() + 1 - self.begin, value.bytes().len() - 1);
+        let (_, found) = value.field().ok()??;
+        if !attribute.is_empty() || !value.is_empty() {
+            return None;
+        }
+        match (Key::of(key.bytes()), found) {
+            (key, Value::Varint(_)) if first == INTEGER && count <= Digits::COUNT_MAX => {
+                // How many digits there are stays the same.
+                self.mask[at..at + count].fill(0x80);
+                self.number(key, Digits::new(at, count))
+            }
+            (None, Value::Block(text)) => {
+                self.free(text);
+                Some(())
+            }
+            (None | Some(Key::Kind), _) => Some(()),
+            _ => None,
+        }
+    }
+
+    fn number(&mut self, key: Option<Key>, digits: Digits) -> Option<()> {
+        match key {
+            Some(Key::Size(rank)) if self.size.is_none_or(|(taken, _)| rank < taken) => {
+                self.size = Some((rank, digits));
+            }
+            Some(Key::Thread) => self.thread = digits,
+            Some(Key::Probability | Key::SamplerParameter) => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Leaves the bytes of a block open; where they begin.
+    fn free(&mut self, block: Message<'_>) -> usize {
+        let at = block.offset() - self.begin;
+        self.mask[at..at + block.bytes().len()].fill(0);
+        at
+    }
+
+    /// Leaves the eight bytes open that have just been read; where they begin.
+    fn free_time(&mut self, span: &Message<'_>) -> usize {
+        let at = span.offset() - self.begin - 8;
+        self.mask[at..at + 8].fill(0);
+        at
+    }
+}
+
+/// Field 3 of a value as a varint.
+const INTEGER: u8 = 3 << 3;

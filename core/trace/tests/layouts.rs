@@ -1,0 +1,171 @@
+//! Spans told by comparison with earlier ones are what a walk through each of them tells.
+
+mod support;
+
+use std::path::Path;
+
+use dfslab_trace::{read_bytes, Losses, Span, SpanStore};
+use opentelemetry_proto::tonic::common::v1::{any_value::Value, AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::{
+    ResourceSpans, ScopeSpans, Span as Written, Status, TracesData,
+};
+use prost::Message;
+use support::Random;
+
+const SPANS: u64 = 4000;
+const FLIPS: u64 = 3000;
+
+fn pair(key: &str, value: Value) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
+}
+
+/// An attribute of any kind, of use or not.
+fn attribute(random: &mut Random) -> KeyValue {
+    let number = Value::IntValue((random.next() >> random.below(64)) as i64);
+    match random.below(12) {
+        0 | 1 => pair("thread.id", number),
+        2 | 3 => pair("dfslab.size_bytes", number),
+        4 => pair("bytes", number),
+        5 => pair("size_bytes", Value::StringValue("4096".to_owned())),
+        6 => pair(
+            "path",
+            Value::StringValue(format!("/{}", random.below(1_000_000))),
+        ),
+        7 => pair(
+            "dfslab.kind",
+            Value::StringValue(["queue", "calls"][random.below(2) as usize].into()),
+        ),
+        8 => pair("sampling.probability", Value::DoubleValue(0.25)),
+        9 => pair("real", Value::DoubleValue(random.below(1000) as f64)),
+        10 => pair("flag", Value::BoolValue(random.below(2) == 0)),
+        _ => pair("other", number),
+    }
+}
+
+fn span(random: &mut Random, number: u64) -> Written {
+    let attributes = (0..random.below(4)).map(|_| attribute(random)).collect();
+    let parent_id = match random.below(4) {
+        0 => Vec::new(),
+        _ => (number / 2).to_be_bytes().to_vec(),
+    };
+    let failed = random.below(9) == 0;
+    let start = 1_700_000_000_000_000_000 + random.below(1 << 40);
+    Written {
+        trace_id: u128::from(random.below(3)).to_be_bytes().to_vec(),
+        span_id: number.to_be_bytes().to_vec(),
+        parent_span_id: parent_id,
+        trace_state: ["", "", "", "ot=th:8"][random.below(4) as usize].to_owned(),
+        name: ["read", "open", "close", "w\u{fc}rfe", &"long".repeat(50)][random.below(5) as usize]
+            .to_owned(),
+        kind: random.below(6) as i32,
+        start_time_unix_nano: start,
+        end_time_unix_nano: start + random.below(1 << 20),
+        attributes,
+        status: failed.then(|| Status {
+            code: 2,
+            ..Status::default()
+        }),
+        ..Written::default()
+    }
+}
+
+/// Spans as they stand in a file, one behind the other in one scope.
+fn file_of(spans: &[Vec<u8>]) -> Vec<u8> {
+    let block = |tag: u8, inner: &[u8]| {
+        let mut bytes = vec![tag];
+        prost::encoding::encode_varint(inner.len() as u64, &mut bytes);
+        bytes.extend_from_slice(inner);
+        bytes
+    };
+    let scope: Vec<u8> = spans.iter().flat_map(|span| block(0x12, span)).collect();
+    block(0x0a, &block(0x12, &scope))
+}
+
+/// What a file holds, in words, and what reading it lost; or that it is wrong.
+fn told(file: &[u8]) -> Option<(Vec<(Span, String)>, Losses)> {
+    let mut store = SpanStore::default();
+    // A file of unusable spans is refused, whatever they lost.
+    let outcome = read_bytes(Path::new("trace"), file, &mut store);
+    let unusable = |error: &str| error.contains("no usable span");
+    if outcome.is_err_and(|error| !unusable(&error.to_string())) {
+        return None;
+    }
+    let name = |span: &Span| store.texts.text(span.name).to_owned();
+    let weight = |span: &Span| store.texts.weight(span.sampling);
+    let words = store.spans.iter().map(|span| {
+        let text = format!("{} {}", name(span), weight(span));
+        (
+            Span {
+                name: 0,
+                sampling: 0,
+                ..*span
+            },
+            text,
+        )
+    });
+    Some((words.collect(), store.losses))
+}
+
+/// Each span in a file of its own, of which none has an earlier one.
+fn singly(spans: &[Vec<u8>]) -> Option<(Vec<(Span, String)>, Losses)> {
+    let (mut all, mut losses) = (Vec::new(), Losses::default());
+    for span in spans {
+        let (words, lost) = told(&file_of(std::slice::from_ref(span)))?;
+        all.extend(words);
+        losses.merge(&lost);
+    }
+    Some((all, losses))
+}
+
+fn encoded(seed: u64, spans: u64) -> Vec<Vec<u8>> {
+    let mut random = Random(seed);
+    let one = |number| span(&mut random, number).encode_to_vec();
+    (1..=spans).map(one).collect()
+}
+
+#[test]
+fn spans_beside_like_ones_are_told_as_they_are_alone() {
+    let spans = encoded(5, SPANS);
+    let file = file_of(&spans);
+    assert_eq!(told(&file), singly(&spans));
+    let decoded = TracesData::decode(file.as_slice()).expect("valid OTLP");
+    let ResourceSpans { scope_spans, .. } = &decoded.resource_spans[0];
+    let ScopeSpans { spans: oracle, .. } = &scope_spans[0];
+    let (words, _) = told(&file).expect("a sound file");
+    for ((span, text), written) in words
+        .iter()
+        .zip(oracle.iter().filter(|one| one.trace_id != [0; 16]))
+    {
+        assert_eq!(span.span_id.to_be_bytes()[..], written.span_id);
+        assert_eq!(span.start_ns, written.start_time_unix_nano);
+        assert_eq!(span.end_ns, written.end_time_unix_nano);
+        assert!(text.starts_with(&written.name), "{text}");
+        assert_eq!(span.status_error, written.status.is_some());
+    }
+}
+
+#[test]
+fn a_changed_byte_is_seen_as_it_is_alone() {
+    // Few kinds of spans, all of which have been met before the one that is changed.
+    let kinds = encoded(7, 12);
+    let mut random = Random(9);
+    let (mut same, mut wrong) = (0, 0);
+    for _ in 0..FLIPS {
+        let mut spans = [kinds.clone(), kinds.clone(), kinds.clone()].concat();
+        let changed = &mut spans[24 + random.below(6) as usize];
+        let at = random.below(changed.len() as u64) as usize;
+        changed[at] ^= 1 << random.below(8);
+        let expected = singly(&spans);
+        *(if expected.is_some() {
+            &mut same
+        } else {
+            &mut wrong
+        }) += 1;
+        assert_eq!(told(&file_of(&spans)), expected);
+    }
+    assert!(same > FLIPS / 4 && wrong > FLIPS / 40, "{same} {wrong}");
+}
