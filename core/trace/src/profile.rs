@@ -357,9 +357,13 @@ impl Profile {
         let mut scratch = Vec::new();
         for &node in forest.order.iter().rev() {
             let name = forest.spans[node as usize].name;
-            let below = forest
-                .children
-                .get(node)
+            let children = forest.children.get(node);
+            // Most calls make none.
+            if let (true, Some(leaf)) = (children.is_empty(), self.shapes.leaf(name)) {
+                shapes[node as usize] = leaf;
+                continue;
+            }
+            let below = children
                 .iter()
                 .filter(|&&child| !forest.is_again(child))
                 .map(|&child| shapes[child as usize]);

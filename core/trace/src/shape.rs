@@ -47,15 +47,16 @@ impl Shapes {
     ) -> ShapeId {
         scratch.clear();
         scratch.push(name);
-        let leaf = self.leaves.get(name as usize).copied().unwrap_or(UNKNOWN);
         for child in children {
             // Runs of equal siblings are the rule, so they are dropped before the sort.
             if scratch.len() == 1 || scratch.last() != Some(&child) {
                 scratch.push(child);
             }
         }
-        if scratch.len() == 1 && leaf != UNKNOWN {
-            return leaf;
+        if scratch.len() == 1 {
+            if let Some(leaf) = self.leaf(name) {
+                return leaf;
+            }
         }
         if scratch.len() > RECENT_WORDS {
             return self.find(scratch, texts);
@@ -72,6 +73,13 @@ impl Shapes {
         self.recent.resize(places, ([0; RECENT_WORDS], 0, UNKNOWN));
         self.recent[name as usize] = (words, count, shape);
         shape
+    }
+
+    /// The number of the shape of a name without children, if there has been one.
+    #[inline]
+    pub fn leaf(&self, name: TextId) -> Option<ShapeId> {
+        let known = self.leaves.get(name as usize).copied();
+        known.filter(|&shape| shape != UNKNOWN)
     }
 
     /// The number of the shape of a name and the children behind it.

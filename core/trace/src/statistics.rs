@@ -99,7 +99,8 @@ pub struct Statistics {
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
-    /// A call of a smaller lot is not kept.
+    /// A shorter call, or one of a smaller lot, is not kept.
+    least_slow_ns: u64,
     least_lot: u64,
     /// What calls stand for beyond themselves, where a recorder kept only some.
     beyond: Option<Box<Sums>>,
@@ -154,6 +155,7 @@ impl Default for Statistics {
             durations: Numbers::default(),
             slowest: Vec::new(),
             sampled: Vec::new(),
+            least_slow_ns: 0,
             least_lot: 0,
             beyond: None,
         }
@@ -162,6 +164,7 @@ impl Default for Statistics {
 
 impl Statistics {
     /// Adds one call; `of_trace` is its trace's part of its lot.
+    #[inline(always)]
     pub fn record(&mut self, span: &Span, self_ns: u64, of_trace: u64) {
         let duration_ns = span.duration_ns();
         self.count += 1;
@@ -281,11 +284,28 @@ impl Statistics {
         &self.sampled
     }
 
+    #[inline(always)]
     fn remember(&mut self, exemplar: Exemplar, of_trace: u64) {
-        keep_largest(&mut self.slowest, exemplar, Exemplar::slowness);
-        if mix(of_trace ^ exemplar.span_id) < self.least_lot {
-            return;
+        // Nearly no call of many is kept, for which a glance at two numbers is enough.
+        if exemplar.duration_ns >= self.least_slow_ns {
+            self.remember_slow(exemplar);
         }
+        if mix(of_trace ^ exemplar.span_id) >= self.least_lot {
+            self.remember_lot(exemplar);
+        }
+    }
+
+    #[cold]
+    fn remember_slow(&mut self, exemplar: Exemplar) {
+        keep_largest(&mut self.slowest, exemplar, Exemplar::slowness);
+        if let [.., last] = self.slowest[..] {
+            let full = self.slowest.len() == EXEMPLARS_EACH;
+            self.least_slow_ns = if full { last.duration_ns } else { 0 };
+        }
+    }
+
+    #[cold]
+    fn remember_lot(&mut self, exemplar: Exemplar) {
         keep_largest(&mut self.sampled, exemplar, Exemplar::lot);
         if let [.., last] = self.sampled[..] {
             let full = self.sampled.len() == EXEMPLARS_EACH;

@@ -39,7 +39,7 @@ impl Default for Window {
 }
 
 /// Whole traces are recovered together in portions of about so many spans, which fit a cache.
-const PORTION_SPANS: usize = 1 << 11;
+const PORTION_SPANS: usize = 1 << 9;
 
 /// Identities of merged traces are remembered for this many to twice as many traces.
 const REMEMBERED: usize = 1 << 18;
@@ -123,11 +123,10 @@ impl Stream {
             let before = self.store.spans.len();
             let room = (before + step.max(1)).min(self.window.spans);
             let more = readers[at].1.advance(&mut self.store, room)?;
-            let latest = self.store.spans[before..]
-                .iter()
-                .map(|span| span.start_ns)
-                .max();
-            readers[at].0 = readers[at].0.max(latest.unwrap_or(0));
+            if readers.len() > 1 {
+                let starts = self.store.spans[before..].iter().map(|span| span.start_ns);
+                readers[at].0 = readers[at].0.max(starts.max().unwrap_or(0));
+            }
             self.make_room();
             if self.misses_sample() {
                 break;

@@ -11,6 +11,7 @@ use crate::span::{Span, SpanStore, TextId};
 
 /// So many bytes are compared at a time; shorter spans are walked through.
 const PART_BYTES: usize = 32;
+const PART_WORDS: usize = PART_BYTES / 8;
 
 /// Longer spans are walked through.
 const SPAN_BYTES_MAX: usize = 512;
@@ -102,9 +103,8 @@ struct Layout {
     end: usize,
     thread: Digits,
     size: Digits,
-    name: TextId,
-    status_error: bool,
-    wait: bool,
+    /// What is the same in all, beside what is not.
+    alike: Span,
 }
 
 impl Layout {
@@ -121,9 +121,12 @@ impl Layout {
             end: values.end?,
             thread: values.thread,
             size: values.size.map_or(Digits::default(), |(_, digits)| digits),
-            name,
-            status_error: span.status_error,
-            wait: span.picked.wait(),
+            alike: Span {
+                name,
+                status_error: span.status_error,
+                wait: span.picked.wait(),
+                ..Span::default()
+            },
         })
     }
 
@@ -144,16 +147,13 @@ impl Layout {
             trace_id: u128::from_be_bytes(chunk(window, self.trace_id)),
             span_id: u64::from_be_bytes(chunk(window, self.span_id)),
             parent_id,
-            name: self.name,
             start_ns: u64::from_le_bytes(chunk(window, self.start)),
             end_ns: u64::from_le_bytes(chunk(window, self.end)),
             service,
             host,
             thread: self.thread.read(window),
             bytes: self.size.read(window),
-            status_error: self.status_error,
-            wait: self.wait,
-            sampling: 0,
+            ..self.alike
         }
     }
 }
@@ -196,8 +196,8 @@ impl Digits {
 /// Some bytes of a span, without the bits of values.
 struct Part {
     at: usize,
-    mask: [u8; PART_BYTES],
-    fixed: [u8; PART_BYTES],
+    mask: [u64; PART_WORDS],
+    fixed: [u64; PART_WORDS],
 }
 
 impl Part {
@@ -206,9 +206,12 @@ impl Part {
         let last = bytes.len().checked_sub(PART_BYTES)?;
         let places = (0..bytes.len()).step_by(PART_BYTES);
         let part = |at: usize| {
-            let (bytes, mask) = (&bytes[at..], &mask[at..]);
-            let fixed = std::array::from_fn(|place| mask[place] & bytes[place]);
-            let mask = std::array::from_fn(|place| mask[place]);
+            let word = |all: &[u8], place: usize| {
+                let bytes = all[at + 8 * place..].first_chunk().expect("a whole part");
+                u64::from_le_bytes(*bytes)
+            };
+            let mask = std::array::from_fn(|place| word(mask, place));
+            let fixed = std::array::from_fn(|place| word(bytes, place) & mask[place]);
             Part { at, mask, fixed }
         };
         Some(places.map(|at| part(at.min(last))).collect())
@@ -216,10 +219,10 @@ impl Part {
 
     #[inline(always)]
     fn fits(&self, window: &Window) -> bool {
-        let found: [u8; PART_BYTES] = chunk(window, self.at);
         let mut different = 0;
-        for (place, byte) in found.iter().enumerate() {
-            different |= (byte & self.mask[place]) ^ self.fixed[place];
+        for place in 0..PART_WORDS {
+            let found = u64::from_le_bytes(chunk(window, self.at + 8 * place));
+            different |= (found & self.mask[place]) ^ self.fixed[place];
         }
         different == 0
     }
