@@ -332,7 +332,7 @@ fn keep_largest<Key: Ord>(
 
 impl Numbers {
     /// Adds one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&mut self, value: u64) {
         match self {
             Numbers::Many(buckets) => buckets.add(Histogram::bucket_number(value), 1),

@@ -219,10 +219,10 @@ impl Part {
 
     #[inline(always)]
     fn fits(&self, window: &Window) -> bool {
+        let (words, _) = window[self.at % SPAN_BYTES_MAX..][..PART_BYTES].as_chunks();
         let mut different = 0;
-        for place in 0..PART_WORDS {
-            let found = u64::from_le_bytes(chunk(window, self.at + 8 * place));
-            different |= (found & self.mask[place]) ^ self.fixed[place];
+        for (place, word) in words.iter().enumerate() {
+            different |= (u64::from_le_bytes(*word) & self.mask[place]) ^ self.fixed[place];
         }
         different == 0
     }

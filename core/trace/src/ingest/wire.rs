@@ -119,6 +119,21 @@ impl<'a> Message<'a> {
     #[inline(always)]
     pub fn block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;
+        let [first, short @ 0..0x80, ..] = *ahead.bytes() else {
+            return self.long_block_of(tag);
+        };
+        if first != tag {
+            return None;
+        }
+        ahead.position += 2;
+        let block = ahead.block(short.into()).ok()?;
+        *self = ahead;
+        Some(block)
+    }
+
+    /// The same, behind a length of more than one byte.
+    fn long_block_of(&mut self, tag: u8) -> Option<Message<'a>> {
+        let mut ahead = *self;
         if ahead.varint().ok()? != u64::from(tag) {
             return None;
         }
