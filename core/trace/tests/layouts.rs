@@ -50,6 +50,7 @@ fn span(random: &mut Random, number: u64) -> Written {
     let attributes = (0..random.below(4)).map(|_| attribute(random)).collect();
     let parent_id = match random.below(4) {
         0 => Vec::new(),
+        1 => vec![1; random.below(10) as usize],
         _ => (number / 2).to_be_bytes().to_vec(),
     };
     let failed = random.below(9) == 0;

@@ -266,6 +266,8 @@ impl Values {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
+                // A cause of another length is no identity, which has to be counted each time.
+                (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),
                 (7, Value::Fixed64(_)) => self.start = Some(self.free_time(&span)),
                 (8, Value::Fixed64(_)) => self.end = Some(self.free_time(&span)),
