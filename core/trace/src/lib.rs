@@ -26,6 +26,7 @@ mod shape;
 mod span;
 mod statistics;
 mod stream;
+mod tidy;
 mod timeline;
 mod tree;
 mod write;

@@ -3,6 +3,7 @@
 use crate::attempts;
 use crate::losses::Losses;
 use crate::span::{Span, SpanStore, Texts};
+use crate::tidy::Walk;
 
 /// No such node.
 pub const NONE: u32 = u32::MAX;
@@ -74,6 +75,7 @@ pub struct Forest {
     pub texts: Texts,
     /// What reading and recovery repaired or dropped.
     pub losses: Losses,
+    walk: Walk,
 }
 
 impl Forest {
@@ -110,6 +112,35 @@ impl Forest {
             self.spans.len() < NONE as usize,
             "more spans than one forest can number"
         );
+        let tidy = grouped && self.is_tidy();
+        if tidy {
+            self.children.fill(&self.parents);
+            self.walk_down(true);
+        } else {
+            self.repair(texts, grouped);
+        }
+        if texts.has_weights() {
+            self.spread_weights();
+        }
+        if !tidy {
+            self.limit_depth();
+        }
+    }
+
+    /// Whether the spans are as programs write them; if so, they are linked and their own time is
+    /// measured.
+    fn is_tidy(&mut self) -> bool {
+        let (parents, self_ns) = (&mut self.parents, &mut self.self_ns);
+        let tidy = self.walk.link(&self.spans, parents, self_ns);
+        if tidy {
+            self.losses.outside_parent += self.walk.outside;
+            self.again.clear();
+        }
+        tidy
+    }
+
+    /// The same for whatever spans.
+    fn repair(&mut self, texts: &Texts, grouped: bool) {
         self.keep_one_each(texts, grouped);
         let downwards = self.find_parents();
         if !downwards {
@@ -118,10 +149,6 @@ impl Forest {
         self.children.fill(&self.parents);
         self.walk_down(downwards);
         self.measure_self();
-        if texts.has_weights() {
-            self.spread_weights();
-        }
-        self.limit_depth();
     }
 
     /// A span that does not tell its weight has its cause's, or else its trace's.
