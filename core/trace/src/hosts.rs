@@ -91,6 +91,11 @@ impl Elsewhere {
         0
     }
 
+    /// Whether each place's calls are all of its first host.
+    pub fn is_empty(&self) -> bool {
+        self.shares.is_empty()
+    }
+
     /// What is kept, by place.
     pub fn by_place(&self) -> HashMap<u32, ByHost> {
         let mut found: HashMap<u32, ByHost> = HashMap::new();

@@ -57,7 +57,8 @@ use std::path::Path;
 
 /// Reads trace files, which may share traces, and compresses what they hold together.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<Profile> {
-    if can_be_read_again(paths) {
+    // Calls that are left out do not show of which hosts they are, whose clocks may be wrong.
+    if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;
         if !stream.misses_sample() {

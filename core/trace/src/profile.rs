@@ -322,6 +322,12 @@ impl Profile {
         .collect()
     }
 
+    /// Whether the calls are of more than one host.
+    pub(crate) fn has_several_hosts(&self) -> bool {
+        let alike = |pair: &[Node]| pair[0].host == pair[1].host;
+        !self.elsewhere.is_empty() || !self.nodes.windows(2).all(alike)
+    }
+
     /// The name of a host.
     pub fn host(&self, host: TextId) -> &str {
         self.texts.text(host)

@@ -54,7 +54,6 @@ pub struct Stream {
     profile: Profile,
     /// None where only the profile is asked for; then no clock is set either.
     sample: Option<Sample>,
-    hosts: Hosts,
     merged: Merged,
     /// Where portions are recovered, one after the other in the same memory.
     forest: Forest,
@@ -106,7 +105,7 @@ impl Stream {
     /// Whether a profile without a sample is another one than with it: only calls between hosts
     /// tell of clocks that are wrong.
     pub(crate) fn misses_sample(&self) -> bool {
-        self.sample.is_none() && matches!(self.hosts, Hosts::Several)
+        self.sample.is_none() && self.profile.has_several_hosts()
     }
 
     /// Reads files that may share traces, always going on with the one that is furthest behind; no
@@ -267,9 +266,8 @@ impl Stream {
         if self.merged.knows(trace[0].trace_id) {
             self.store.losses.late_spans += trace.len() as u64;
         }
-        match &mut self.sample {
-            Some(sample) => sample.offer(trace),
-            None => self.hosts.meet(trace),
+        if let Some(sample) = &mut self.sample {
+            sample.offer(trace);
         }
         if portion.len() >= PORTION_SPANS {
             self.recover();
@@ -298,28 +296,6 @@ fn set_back(spans: &mut [Span], ahead_ns: &[(TextId, i64)]) {
         if let Some((_, ahead)) = ahead_ns.iter().find(|(host, _)| *host == span.host) {
             span.start_ns = span.start_ns.saturating_add_signed(ahead.saturating_neg());
             span.end_ns = span.end_ns.saturating_add_signed(ahead.saturating_neg());
-        }
-    }
-}
-
-/// The hosts of spans without a sample.
-#[derive(Default)]
-enum Hosts {
-    #[default]
-    None,
-    One(TextId),
-    Several,
-}
-
-impl Hosts {
-    fn meet(&mut self, spans: &[Span]) {
-        if let Hosts::None = self {
-            *self = Hosts::One(spans[0].host);
-        }
-        if let Hosts::One(host) = *self {
-            if spans.iter().any(|span| span.host != host) {
-                *self = Hosts::Several;
-            }
         }
     }
 }

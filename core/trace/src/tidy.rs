@@ -97,3 +97,123 @@ fn find(before: &[Span], span: &Span) -> Option<usize> {
             .ok(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::span::{SpanStore, Texts};
+    use crate::tree::Forest;
+    use proptest::prelude::*;
+
+    /// Two traces, each a chain of numbers with gaps, whose calls begin one after the other.
+    fn tidy(shape: &[(usize, u64, u64)]) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        for trace_id in [9, 4] {
+            let first = spans.len();
+            for (place, &(above, gap, duration)) in shape.iter().enumerate() {
+                let before = spans[first..].last().copied().unwrap_or_default();
+                let caller = spans
+                    .get(first + above % place.max(1))
+                    .filter(|_| place > 0);
+                let start_ns = before.start_ns + gap % 7;
+                spans.push(Span {
+                    trace_id,
+                    span_id: before.span_id + 1 + gap % 3,
+                    parent_id: caller.map_or(0, |caller| caller.span_id),
+                    start_ns,
+                    end_ns: start_ns + duration,
+                    ..Span::default()
+                });
+            }
+        }
+        spans
+    }
+
+    /// What both ways find, and whether the short one was gone.
+    fn compared(spans: &[Span]) -> bool {
+        let store = SpanStore {
+            spans: spans.to_vec(),
+            ..SpanStore::default()
+        };
+        let mut sorted = spans.to_vec();
+        sorted.sort_by_key(|span| span.trace_id);
+        let (short, long) = (
+            Forest::of_traces(sorted.clone(), Texts::default()),
+            Forest::recover(store),
+        );
+        assert_eq!(short.spans, long.spans);
+        assert_eq!(short.parents, long.parents);
+        assert_eq!(short.self_ns, long.self_ns);
+        assert_eq!(short.again, long.again);
+        assert_eq!(short.losses, long.losses);
+        for node in 0..short.spans.len() as u32 {
+            assert_eq!(short.children.get(node), long.children.get(node));
+        }
+        assert_eq!(short.order, long.order);
+        let (mut parents, mut self_ns) = (vec![7; 99], Vec::new());
+        Walk::default().link(&sorted, &mut parents, &mut self_ns)
+    }
+
+    proptest! {
+        #[test]
+        fn one_walk_finds_what_many_find(
+            shape in prop::collection::vec((0usize..9, 0u64..30, 0u64..40), 1..60)
+        ) {
+            prop_assert!(compared(&tidy(&shape)));
+        }
+
+        #[test]
+        fn what_is_not_tidy_is_left_to_others(
+            shape in prop::collection::vec((0usize..9, 0u64..30, 0u64..40), 2..30),
+            at: prop::sample::Index, what in 0..7, other: prop::sample::Index,
+        ) {
+            let mut spans = tidy(&shape);
+            let (at, other) = (at.index(spans.len()), other.index(spans.len()));
+            match what {
+                0 => spans[at].parent_id = spans[other].span_id,
+                1 => spans[at].parent_id = 9999,
+                2 => spans[at].span_id = spans[other].span_id,
+                3 => spans[at].start_ns += 50,
+                4 => spans[at].status_error = true,
+                5 => spans[at].trace_id = spans[other].trace_id,
+                _ => (spans[at].start_ns, spans[at].end_ns) = (3, 2),
+            }
+            compared(&spans);
+        }
+    }
+
+    #[test]
+    fn each_untidiness_is_noticed() {
+        let usual = tidy(&[(0, 1, 90), (0, 1, 20), (0, 25, 20), (1, 1, 5)]);
+        let changed = |change: fn(&mut [Span])| {
+            let mut spans = usual.clone();
+            change(&mut spans);
+            compared(&spans)
+        };
+        assert!(changed(|_| ()));
+        assert!(!changed(|spans| spans[2].span_id = 1));
+        assert!(!changed(|spans| spans[1].end_ns = 0));
+        assert!(!changed(|spans| spans[1].start_ns = 30));
+        assert!(!changed(|spans| spans[1].parent_id = spans[1].span_id));
+        assert!(!changed(|spans| spans[1].parent_id = spans[2].span_id));
+        assert!(!changed(|spans| spans[1].parent_id = 77));
+        assert!(!changed(|spans| spans[2].status_error = true));
+        assert!(changed(|spans| spans[0].status_error = true));
+    }
+
+    #[test]
+    fn the_deepest_level_is_the_last() {
+        let chain = |levels: u32| -> Vec<Span> {
+            let span = |level| Span {
+                trace_id: 1,
+                span_id: level,
+                parent_id: level - 1,
+                end_ns: 10,
+                ..Span::default()
+            };
+            (1..=u64::from(levels)).map(span).collect()
+        };
+        assert!(compared(&chain(DEPTH_MAX)));
+        assert!(!compared(&chain(DEPTH_MAX + 1)));
+    }
+}
