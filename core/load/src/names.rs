@@ -24,12 +24,12 @@ impl Client<'_> {
         let file = operation.file;
         let made = self.expect_made(file);
         let start = self.clock.now();
-        let created = self.target.create(&self.path);
-        let opened = self.clock.now();
-        let closed = created.and_then(|open| open.close());
+        let (mut opened, clock) = (start, &mut self.clock);
+        let mut created = || opened = clock.now();
+        let made_empty = self.target.make_empty(&self.path, &mut created);
         let end = self.clock.now();
         self.now = end;
-        if let Err(error) = closed {
+        if let Err(error) = made_empty {
             self.disown(file, &error);
             self.fail(operation, error, record);
             return Some(false);

@@ -148,6 +148,12 @@ pub trait Target: Send {
     }
     /// Make a new, empty file and open it for writing.
     fn create(&mut self, path: &str) -> Result<Box<dyn File>>;
+    /// Make a new file that stays empty, and close it; `made` is called between the two.
+    fn make_empty(&mut self, path: &str, made: &mut dyn FnMut()) -> Result<()> {
+        let open = self.create(path)?;
+        made();
+        open.close()
+    }
     /// Open a file for reading from its start.
     fn open(&mut self, path: &str) -> Result<Box<dyn File>>;
     /// Open a file for writing at its end.

@@ -1,9 +1,10 @@
 //! Spans in, call trees, compressed profiles and rankings out.
 //!
 //! The data flows through the modules in this order: `ingest` reads trace files into a
-//! `SpanStore`, `stream` takes whole traces from it, `tree` recovers their call trees, `profile`
-//! compresses them (Liu et al. 2018, section 2.2), `rank` says where the time went and `replay`
-//! what a faster step would gain, `report` and `pprof` write it out; `write` makes trace files.
+//! `SpanStore`, `stream` takes whole traces from it, `tree` recovers their call trees (`tidy` in
+//! one walk where spans stand as programs write them), `profile` compresses them (Liu et al. 2018,
+//! section 2.2), `rank` says where the time went and `replay` what a faster step would gain,
+//! `report` and `pprof` write it out; `write` makes trace files.
 
 mod attempts;
 mod clocks;

@@ -62,6 +62,8 @@ pub struct Stream<'a> {
     directories: VecDeque<u64>,
     next_file: u64,
     turn: u64,
+    /// Place in the mix of the operation that comes, where they come in a cycle.
+    cycle: usize,
     cumulative: Vec<f64>,
     total_weight: f64,
     /// Where the present phase is one of them.
@@ -99,6 +101,7 @@ impl<'a> Stream<'a> {
             directories: VecDeque::new(),
             next_file,
             turn: 0,
+            cycle: 0,
             cumulative: Vec::new(),
             total_weight: 0.0,
             singles: None,
@@ -114,6 +117,7 @@ impl<'a> Stream<'a> {
         let phase = &self.phases[self.phase];
         self.left = phase.operations_per_client;
         self.turn = 0;
+        self.cycle = 0;
         self.total_weight = phase.mix.iter().map(|share| share.weight).sum();
         let clients = self.spec.clients;
         self.others = match phase.files {
@@ -187,7 +191,7 @@ impl<'a> Stream<'a> {
             return 0;
         }
         if phase.mix_order == MixOrder::Cycle {
-            return ((phase.operations_per_client - self.left) % count as u64) as usize;
+            return self.cycle;
         }
         place_in(&phase.mix, self.total_weight, self.bits(Purpose::Kind))
     }
@@ -463,6 +467,11 @@ impl Iterator for Stream<'_> {
         };
         self.index += 1;
         self.left -= 1;
+        // Counted, since dividing is slow.
+        self.cycle = match self.cycle + 1 < self.phases[self.phase].mix.len() {
+            true => self.cycle + 1,
+            false => 0,
+        };
         Some(operation)
     }
 }

@@ -28,6 +28,16 @@ impl PosixFile {
         }
     }
 
+    /// Close it.
+    #[inline]
+    pub fn end(mut self) -> Result<()> {
+        self.map = None;
+        let descriptor = std::mem::replace(&mut self.descriptor, -1);
+        // SAFETY: the descriptor was just given up and is closed once, here; some file systems
+        // report only now that writing failed.
+        checked("close", "", unsafe { calls::close(descriptor) }).map(drop)
+    }
+
     /// Make it as long as this.
     pub fn set_length(&self, bytes: u64) -> Result<()> {
         // SAFETY: the descriptor is this file's own and open.
@@ -229,11 +239,7 @@ impl File for PosixFile {
         self.set_lock("unlock", libc::F_UNLCK)
     }
 
-    fn close(mut self: Box<Self>) -> Result<()> {
-        self.map = None;
-        let descriptor = std::mem::replace(&mut self.descriptor, -1);
-        // SAFETY: the descriptor was just given up and is closed once, here; some file systems
-        // report only now that writing failed.
-        checked("close", "", unsafe { calls::close(descriptor) }).map(drop)
+    fn close(self: Box<Self>) -> Result<()> {
+        self.end()
     }
 }
