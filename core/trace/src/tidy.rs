@@ -1,8 +1,8 @@
 //! Spans as programs write them, made trees in one walk.
 //!
-//! Most programs number their spans as they begin: a call stands behind its caller, and calls of one
-//! caller stand in the order of their beginnings. One look at each span then tells all that `tree`
-//! finds out in many; whatever is otherwise is left to it.
+//! Most programs number their spans as they begin: a call stands behind its caller, and calls of
+//! one caller stand in the order of their beginnings. One look at each span then tells all that
+//! `tree` finds out in many; whatever is otherwise is left to it.
 
 use crate::span::Span;
 use crate::tree::{DEPTH_MAX, NONE};
