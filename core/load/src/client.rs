@@ -122,14 +122,15 @@ impl<'a> Client<'a> {
         self.files.push(made);
     }
 
-    /// Set `self.path` to where a file of `owner` is.
+    /// Set `self.path` to where a file of `owner` is; whether it was elsewhere.
     #[inline]
-    pub(crate) fn go_to(&mut self, owner: u32, file: u64) {
+    pub(crate) fn go_to(&mut self, owner: u32, file: u64) -> bool {
         if owner != self.number {
-            return self.go_to_others(owner, file);
+            self.go_to_others(owner, file);
+            return true;
         }
         let renamed = self.made(file).is_some_and(|made| made.renamed);
-        self.go_to_name(file, renamed);
+        self.go_to_name(file, renamed)
     }
 
     fn go_to_others(&mut self, owner: u32, file: u64) {
@@ -141,14 +142,15 @@ impl<'a> Client<'a> {
     }
 
     #[inline]
-    pub(crate) fn go_to_name(&mut self, file: u64, renamed: bool) {
+    pub(crate) fn go_to_name(&mut self, file: u64, renamed: bool) -> bool {
         if self.leads_to == Some((file, renamed)) {
-            return;
+            return false;
         }
         self.leads_to = Some((file, renamed));
         let letter = if renamed { 'r' } else { 'f' };
         self.setup
             .file_path(&mut self.path, &self.prefix, letter, file);
+        true
     }
 
     /// Set `self.path` to where a directory that an operation makes is.

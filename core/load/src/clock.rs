@@ -45,6 +45,8 @@ pub fn thread_cpu_ns() -> u64 {
 pub struct Clock {
     /// Nanoseconds per tick, in 2^-32; 0: the kernel is asked every time.
     scale: u64,
+    /// So many ticks from the base on it is trusted.
+    trusted: u64,
     base_ticks: u64,
     base_ns: u64,
     last_ns: u64,
@@ -57,6 +59,7 @@ impl Clock {
         let (base_ticks, base_ns) = pair();
         Clock {
             scale,
+            trusted: if scale == 0 { 0 } else { ANCHOR_TICKS },
             base_ticks,
             base_ns,
             last_ns: base_ns,
@@ -67,11 +70,8 @@ impl Clock {
     /// Now, in nanoseconds of CLOCK_MONOTONIC; it never goes back.
     #[inline]
     pub fn now(&mut self) -> u64 {
-        if self.scale == 0 {
-            return monotonic_ns();
-        }
         let since = ticks().wrapping_sub(self.base_ticks);
-        if since > ANCHOR_TICKS {
+        if since >= self.trusted {
             return self.anchored();
         }
         let ns = self.base_ns + ((u128::from(since) * u128::from(self.scale)) >> FRACTION) as u64;
@@ -81,6 +81,9 @@ impl Clock {
 
     #[cold]
     fn anchored(&mut self) -> u64 {
+        if self.scale == 0 {
+            return monotonic_ns();
+        }
         (self.base_ticks, self.base_ns) = pair();
         // The longer the two have run beside each other, the better is their ratio known.
         self.scale = ratio(self.first, (self.base_ticks, self.base_ns)).unwrap_or(self.scale);

@@ -21,7 +21,7 @@ pub struct Done {
 pub struct Ended {
     pub kind: OperationKind,
     /// The call that it was, where it was a single one.
-    single: Option<Step>,
+    pub single: Option<Step>,
     /// How many of the steps that wait are its own, where it was not.
     steps: u32,
     pub bytes: u64,
@@ -51,15 +51,14 @@ impl Ended {
         }
     }
 
-    /// Its only step.
-    #[inline]
-    fn only(&self, step: Step) -> Done {
-        Done {
+    /// Its only step, where it was a single call.
+    pub fn only(&self) -> Option<Done> {
+        self.single.map(|step| Done {
             step,
             start: self.start,
             end: self.end,
             bytes: self.bytes,
-        }
+        })
     }
 }
 
@@ -75,7 +74,7 @@ impl Waiting {
         self.ended.is_empty()
     }
 
-    /// One more, that was a single call and nothing else; whether it is time to count.
+    /// One more, that was a single call and nothing else.
     #[inline]
     pub fn put_single(
         &mut self,
@@ -83,11 +82,10 @@ impl Waiting {
         intended: Option<u64>,
         when: (u64, u64),
         step: Step,
-    ) -> bool {
+    ) {
         let mut ended = Ended::new(operation, intended, when);
         ended.single = Some(step);
         self.ended.push(ended);
-        self.ended.len() >= TOGETHER
     }
 
     /// One more, with its steps.
@@ -98,7 +96,7 @@ impl Waiting {
         intended: Option<u64>,
         when: (u64, u64),
         done: &[Done],
-    ) -> bool {
+    ) {
         if let [one] = done {
             if one.bytes == operation.size_bytes && (one.start, one.end) == when {
                 return self.put_single(operation, intended, when, one.step);
@@ -108,26 +106,17 @@ impl Waiting {
         ended.steps = done.len() as u32;
         self.ended.push(ended);
         self.steps.extend_from_slice(done);
-        self.ended.len() >= TOGETHER
     }
 
-    /// Count each with its steps, in order; none is left.
+    /// Count each in order, those that were no single call with their steps; none is left.
     #[inline]
     pub fn count(&mut self, mut count: impl FnMut(&Ended, &[Done])) {
         let mut rest = &self.steps[..];
         for one in &self.ended {
-            let only;
-            let its = match one.single {
-                Some(step) => {
-                    only = [one.only(step)];
-                    &only[..]
-                }
-                None => {
-                    let (its, others) = rest.split_at(one.steps as usize);
-                    rest = others;
-                    its
-                }
-            };
+            let mut its = &[][..];
+            if one.single.is_none() {
+                (its, rest) = rest.split_at(one.steps as usize);
+            }
             count(one, its);
         }
         self.ended.clear();

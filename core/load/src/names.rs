@@ -59,7 +59,7 @@ impl Client<'_> {
         if self.tells_calls {
             return None;
         }
-        self.go_to(operation.owner, operation.file);
+        self.find(operation.owner, operation.file);
         let call = |target: &mut dyn Target, path: &str| target.stat(path).map(drop);
         Some(self.only_call(operation, intended, record, (Step::Stat, call)))
     }
@@ -75,7 +75,7 @@ impl Client<'_> {
         if self.tells_calls || self.made(file).is_none() {
             return None;
         }
-        self.go_to(self.number, file);
+        self.find(self.number, file);
         let call = |target: &mut dyn Target, path: &str| target.delete(path);
         let deleted = self.only_call(operation, intended, record, (Step::Delete, call));
         if deleted {
@@ -85,7 +85,16 @@ impl Client<'_> {
         Some(deleted)
     }
 
-    /// One call on the present path and nothing else: whether it succeeded.
+    /// Go to a file. Where its path has to be made first, that is no part of the call that comes;
+    /// else this begins where the operation before has ended.
+    #[inline]
+    fn find(&mut self, owner: u32, file: u64) {
+        if self.go_to(owner, file) {
+            self.now = self.clock.now();
+        }
+    }
+
+    /// One call on the present path and nothing else, from now on: whether it succeeded.
     #[inline]
     fn only_call(
         &mut self,
@@ -94,7 +103,7 @@ impl Client<'_> {
         record: &mut Record,
         (step, call): (Step, impl FnOnce(&mut dyn Target, &str) -> Result<()>),
     ) -> bool {
-        let start = self.clock.now();
+        let start = self.now;
         let outcome = call(self.target.as_mut(), &self.path);
         let end = self.clock.now();
         self.now = end;

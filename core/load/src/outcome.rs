@@ -55,7 +55,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
     let plan = setup.plan;
     let mut generator = beside.generator;
     for part in records.iter().flat_map(|record| &record.parts) {
-        generator.late_histogram.merge(&part.late);
+        generator.late_histogram.merge(&part.late());
     }
     let phases: Vec<PhaseReport> = (0..timing.phases.len())
         .map(|number| phase(setup, number, records, timing))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dfslab_workload::{draw, Operation, Schedule, Start, Stream};
 
 use crate::client::Client;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, Clock};
 use crate::ended::TOGETHER;
 use crate::record::Record;
 use crate::runner::Together;
@@ -36,6 +36,17 @@ pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
     }
 }
 
+/// The same by a thread's own clock, which may be some ns behind: what it then says.
+fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
+    loop {
+        sleep_until(due_ns, over);
+        let now = clock.now();
+        if now >= due_ns || over() {
+            return now;
+        }
+    }
+}
+
 /// Wake up when asked, not up to 50 µs later, which is the kernel's habit for ordinary threads.
 fn wake_exactly() {
     // SAFETY: it sets one number of the calling thread.
@@ -51,6 +62,8 @@ struct Pace<'a> {
     own_pauses: bool,
     /// Nobody waits for anything.
     unpaced: bool,
+    /// So many are known ahead: one where its start depends on the end of the one before.
+    most: usize,
     first: bool,
     /// The operation that is due is an arrival, not a later one of its session.
     arrives: bool,
@@ -66,25 +79,31 @@ impl<'a> Pace<'a> {
             later => draw(stream.seed, later as u64, 0, 40),
         };
         let clients = (client, stream.clients);
+        let schedule = Schedule::new(&stream.arrival, seed, clients, rules.think_time_s);
         let open = stream.arrival.is_open();
         let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
+        let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
+        // An operation's own pause is asked of the stream before it is taken.
+        let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
-            schedule: Schedule::new(&stream.arrival, seed, clients, rules.think_time_s),
+            schedule,
             zero: together.zero(phase),
             open,
             own_pauses,
-            unpaced: !open && !own_pauses && rules.think_time_s == 0.0,
+            unpaced,
+            most: if ahead { TOGETHER } else { 1 },
             first: true,
             arrives: false,
             begun: Begun::default(),
         }
     }
 
-    /// When the next operation of a client that is free since `now` is due; None when none comes.
-    #[inline]
-    fn due(&mut self, stream: &mut Stream, now: u64) -> Option<u64> {
-        if self.unpaced {
-            return Some(now);
+    /// When the next operations of a client that is free since `now` are due, as many as are known:
+    /// fewer when no more come.
+    fn ahead(&mut self, stream: &mut Stream, now: u64, due: &mut Vec<u64>) {
+        if self.most > 1 {
+            self.arrives = true;
+            return self.schedule.starts(self.zero, self.most, due);
         }
         let pause = if self.own_pauses {
             stream.own_pause_s()
@@ -93,69 +112,80 @@ impl<'a> Pace<'a> {
         };
         let start = self.schedule.next_start(pause);
         self.arrives = matches!(start, Start::At(_));
-        let due = match start {
-            Start::At(after_ns) => self.zero + after_ns,
+        due.extend(match start {
+            Start::At(after_ns) => Some(self.zero + after_ns),
             // Nobody thinks before the first operation of a closed loop.
-            Start::After(_) if self.first && !self.open => now,
-            Start::After(pause_ns) => now + pause_ns,
-            Start::Never => return None,
-        };
+            Start::After(_) if self.first && !self.open => Some(now),
+            Start::After(pause_ns) => Some(now + pause_ns),
+            Start::Never => None,
+        });
         self.first = false;
-        Some(due)
     }
 
-    /// The operation that was due then begins now.
-    #[inline]
-    fn begin(&mut self, due: u64, now: u64) {
+    /// Operations that were due at these times were begun, the last of them then.
+    fn began(&mut self, due: &[u64], last_begun: u64) {
         let begun = &mut self.begun;
-        begun.operations += 1;
-        if self.arrives {
+        begun.operations += due.len() as u64;
+        if let ([first, ..], [.., last], true) = (due, due, self.arrives) {
             if begun.arrivals == 0 {
-                begun.first_due = due;
+                begun.first_due = *first;
             }
-            begun.arrivals += 1;
-            (begun.last_due, begun.last_begun) = (due, now);
+            begun.arrivals += due.len() as u64;
+            (begun.last_due, begun.last_begun) = (*last, last_begun);
         }
     }
 }
 
-/// Operations of one phase that were worked out ahead, many at once.
-struct Ahead {
+/// Operations of one phase that were worked out ahead, many at once, and when they are due.
+struct Row {
     operations: Vec<Operation>,
+    /// Empty where nobody waits for anything.
+    due: Vec<u64>,
     next: usize,
-    most: usize,
 }
 
-impl Ahead {
-    /// At most so many ahead.
+impl Row {
     fn new(most: usize) -> Self {
-        Ahead {
+        Row {
             operations: Vec::with_capacity(most),
+            due: Vec::with_capacity(most),
             next: 0,
-            most,
         }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether all of it was done.
+    fn is_over(&self) -> bool {
         self.next == self.operations.len()
     }
 
-    /// The next one.
-    #[inline]
-    fn take(&mut self, stream: &mut Stream, phase: usize) -> Option<&Operation> {
-        if self.is_empty() {
-            self.fill(stream, phase);
-        }
-        let operation = self.operations.get(self.next)?;
-        self.next += 1;
-        Some(operation)
-    }
-
-    #[inline(never)]
-    fn fill(&mut self, stream: &mut Stream, phase: usize) {
+    /// What comes next in this phase, for a client that is free since `now`.
+    fn fill(&mut self, pace: &mut Pace, stream: &mut Stream, phase: usize, now: u64) {
         self.next = 0;
         self.operations.clear();
-        stream.ahead(phase, self.most, &mut self.operations);
+        self.due.clear();
+        if !stream.is_in(phase) {
+            return;
+        }
+        let mut most = pace.most;
+        if !pace.unpaced {
+            pace.ahead(stream, now, &mut self.due);
+            most = self.due.len();
+        }
+        stream.ahead(phase, most, &mut self.operations);
+    }
+
+    /// Those that are due now, one behind the other: the one that comes next, at the least.
+    fn ready(&self, now: u64) -> (&[Operation], Option<&[u64]>) {
+        let rest = &self.operations[self.next..];
+        if self.due.is_empty() {
+            return (rest, None);
+        }
+        let due = &self.due[self.next..self.operations.len()];
+        let count = match due.last() {
+            Some(last) if *last <= now => due.len(),
+            _ => due.partition_point(|due| *due <= now).max(1),
+        };
+        (&rest[..count], Some(&due[..count]))
     }
 }
 
@@ -179,43 +209,48 @@ pub fn timed_phase(
     let mut pace = Pace::new(together, phase, client.number);
     let limit_ns = plan.time_limit_s.map(|limit_s| (limit_s * 1e9) as u64);
     let deadline = limit_ns.map_or(u64::MAX, |limit| pace.zero.saturating_add(limit));
-    let over = |now: u64| {
-        together.control.stopped()
-            || together.errors.load(Ordering::Relaxed) > plan.max_errors
-            || now >= deadline
-    };
+    let stopped =
+        || together.control.stopped() || together.errors.load(Ordering::Relaxed) > plan.max_errors;
     if !pace.unpaced {
         wake_exactly();
     }
-    client.now = monotonic_ns().max(pace.zero);
+    client.now = awake_at(pace.zero, &mut client.clock, &stopped);
     let (mut failed, mut told, mut before) = (record.failures, client.now, Second::default());
-    // An operation's own pause is asked of the stream before it is taken.
-    let mut ahead = Ahead::new(if pace.own_pauses { 1 } else { TOGETHER });
-    while !ahead.is_empty() || stream.is_in(phase) {
-        let Some(due) = pace.due(stream, client.now) else {
-            break;
-        };
-        if due > client.now {
-            sleep_until(due.min(deadline), &|| over(0));
-            client.now = monotonic_ns();
+    let mut row = Row::new(pace.most);
+    loop {
+        if row.is_over() {
+            // What ended is counted where no operation waits for it.
+            record.settle();
+            row.fill(&mut pace, stream, phase, client.now);
+            if row.is_over() {
+                break;
+            }
+            client.now = client.clock.now();
         }
-        if over(client.now) {
+        let due = row.due.get(row.next).map_or(0, |due| deadline.min(*due));
+        if due > client.now {
+            client.now = awake_at(due, &mut client.clock, &stopped);
+        }
+        if stopped() || client.now >= deadline {
             together.cut.store(true, Ordering::Release);
             break;
         }
-        let Some(operation) = ahead.take(stream, phase) else {
-            break;
-        };
+        let (operations, due) = row.ready(client.now);
+        let look_at = deadline.min(told + TELL_EVERY_NS);
+        let go_on = |now: u64| now < look_at && !stopped();
+        let ran = client.execute_row(operations, due.filter(|_| pace.open), record, go_on);
         if pace.open {
-            pace.begin(due, client.now);
+            pace.began(due.map_or(&[], |due| &due[..ran.begun]), ran.last_begun);
         }
         if plan.record {
-            record.executed.push(*operation);
+            record.executed.extend(&operations[..ran.begun]);
         }
-        if !client.execute(operation, pace.open.then_some(due), record) {
-            let now = record.failures;
-            together.errors.fetch_add(now - failed, Ordering::Relaxed);
-            failed = now;
+        row.next += ran.begun;
+        if record.failures > failed {
+            together
+                .errors
+                .fetch_add(record.failures - failed, Ordering::Relaxed);
+            failed = record.failures;
         }
         if client.now.saturating_sub(told) >= TELL_EVERY_NS {
             told = client.now;

@@ -13,10 +13,42 @@ const MODES: [u32; 2] = [0o600, 0o644];
 /// Value of the extended attribute.
 pub const ATTRIBUTE: [u8; 64] = [0x5a; 64];
 
+/// What came of a row of operations.
+pub struct Ran {
+    /// So many were begun, and have ended.
+    pub begun: usize,
+    /// When the last of them was.
+    pub last_begun: u64,
+}
+
 impl<'a> Client<'a> {
+    /// Do these operations one behind the other, the first of them now, until one fails or it is no
+    /// time to go on. They were meant to start when they were `due`, where there is such a time.
+    pub fn execute_row(
+        &mut self,
+        operations: &[Operation],
+        due: Option<&[u64]>,
+        record: &mut Record,
+        go_on: impl Fn(u64) -> bool,
+    ) -> Ran {
+        let mut ran = Ran {
+            begun: 0,
+            last_begun: self.now,
+        };
+        for operation in operations {
+            ran.last_begun = self.now;
+            let intended = due.map(|due| due[ran.begun]);
+            ran.begun += 1;
+            if !self.execute(operation, intended, record) || !go_on(self.now) {
+                break;
+            }
+        }
+        ran
+    }
+
     /// Do one operation that was meant to start at `intended` and record it; true when it
     /// succeeded.
-    #[inline]
+    #[inline(always)]
     pub fn execute(
         &mut self,
         operation: &Operation,
@@ -37,6 +69,7 @@ impl<'a> Client<'a> {
         }
     }
 
+    #[inline(never)]
     fn execute_step_by_step(
         &mut self,
         operation: &Operation,

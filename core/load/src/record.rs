@@ -47,8 +47,10 @@ pub struct Part {
     ends: Histogram,
     ends_low: u64,
     ends_high: u64,
-    /// How much later than it could have an operation with an intended start began.
-    pub late: Histogram,
+    /// How much later than it could have an operation with an intended start began, and how many
+    /// began at once.
+    late: Histogram,
+    at_once: u64,
     /// What was begun of its schedule, where it has one.
     pub begun: Begun,
     pub first_start: Option<u64>,
@@ -98,6 +100,7 @@ impl Part {
             ends_low: 0,
             ends_high: 0,
             late: Histogram::new(),
+            at_once: 0,
             begun: Begun::default(),
             first_start: None,
             last_end: None,
@@ -138,13 +141,16 @@ impl Part {
             true => one.bytes,
             false => 0,
         };
-        kind.succeeded(moved, (start, end), done);
+        kind.succeeded(moved, one, done);
         let mut latency = end - start;
         if let Some(intended) = one.intended {
             latency = end.saturating_sub(intended);
             of_responses(&mut kind.response).record(latency);
-            let could = intended.max(self.free_at);
-            self.late.record(start.saturating_sub(could));
+            // Of a row that is behind its schedule all but the first begin at once.
+            match start.saturating_sub(intended.max(self.free_at)) {
+                0 => self.at_once += 1,
+                late => self.late.record(late),
+            }
         }
         self.longest = self.longest.max(latency);
         self.last_end = Some(end);
@@ -186,6 +192,13 @@ impl Part {
         ends
     }
 
+    /// How much later than it could have each operation with an intended start began.
+    pub fn late(&self) -> Histogram {
+        let mut late = self.late.clone();
+        late.record_many(0, self.at_once);
+        late
+    }
+
     /// (kind, what was seen) of every kind of operation seen.
     pub fn kinds(&self) -> impl Iterator<Item = (OperationKind, &Kind)> {
         OperationKind::ALL
@@ -221,15 +234,23 @@ fn of_responses(seen: &mut Option<Box<Histogram>>) -> &mut Histogram {
 
 impl Kind {
     #[inline]
-    fn succeeded(&mut self, bytes: u64, (start, end): (u64, u64), done: &[Done]) {
-        if let [one] = done {
-            if *self.single.get_or_insert(one.step) == one.step {
-                self.singles.histogram.record(end - start);
+    fn succeeded(&mut self, bytes: u64, one: &Ended, done: &[Done]) {
+        let latency = one.end - one.start;
+        if let Some(step) = one.single {
+            if *self.single.get_or_insert(step) == step {
+                self.singles.histogram.record(latency);
                 self.singles.bytes += bytes;
                 return;
             }
         }
-        self.all.histogram.record(end - start);
+        match one.only() {
+            Some(only) => self.add(bytes, latency, &[only]),
+            None => self.add(bytes, latency, done),
+        }
+    }
+
+    fn add(&mut self, bytes: u64, latency: u64, done: &[Done]) {
+        self.all.histogram.record(latency);
         self.all.bytes += bytes;
         let steps = self
             .steps
@@ -321,14 +342,17 @@ impl Record {
 
     /// Count what ended since this was done last.
     #[inline(never)]
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.count(|one, done| {
             let part = self.parts.last_mut();
             let part = part.expect("begun before anything is recorded");
             part.count_in(one, done);
             if self.span_limit > 0 {
-                self.keep_spans(one, done);
+                match one.only() {
+                    Some(only) => self.keep_spans(one, &[only]),
+                    None => self.keep_spans(one, done),
+                }
             }
         });
         self.waiting = waiting;
@@ -343,9 +367,7 @@ impl Record {
         when: (u64, u64),
         done: &[Done],
     ) {
-        if self.waiting.put(operation, intended, when, done) {
-            self.settle();
-        }
+        self.waiting.put(operation, intended, when, done);
     }
 
     /// One that was a single call and nothing else.
@@ -357,9 +379,7 @@ impl Record {
         when: (u64, u64),
         step: Step,
     ) {
-        if self.waiting.put_single(operation, intended, when, step) {
-            self.settle();
-        }
+        self.waiting.put_single(operation, intended, when, step);
     }
 
     /// Count one failed operation.

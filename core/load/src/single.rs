@@ -1,4 +1,7 @@
 //! Single transfers in files that are kept open: what each costs beside its call is little here.
+//!
+//! Of a row of them each begins where the one before has ended: what lies between is less than it
+//! takes to look at the clock once more.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 impl Client<'_> {
     /// Read where nothing is to be done but the call: whether it succeeded. None: nothing is done
     /// yet, since more is asked for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_at_once(
         &mut self,
         operation: &Operation,
@@ -27,7 +30,7 @@ impl Client<'_> {
         let size = operation.size_bytes;
         let range = self.buffer_start..self.buffer_start + size as usize;
         let open = held(self.number, &mut self.held, &mut self.held_of_others, of)?;
-        let start = self.clock.now();
+        let start = self.now;
         let got = open.read_at(&mut self.buffer[range], offset);
         let end = self.clock.now();
         self.now = end;
@@ -44,7 +47,7 @@ impl Client<'_> {
     }
 
     /// The same of a write.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_at_once(
         &mut self,
         operation: &Operation,
@@ -62,7 +65,7 @@ impl Client<'_> {
         let its = self.files.get_mut(of.1 as usize);
         let generation = its.filter(|_| own).map_or(0, |made| made.next(setup));
         let chunk = (setup.content).lent((page, generation), offset, size as usize);
-        let start = self.clock.now();
+        let start = self.now;
         let written = open.write_at(chunk, offset);
         let end = self.clock.now();
         self.now = end;

@@ -219,15 +219,12 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// Values below 128 have a bucket each; above, the leading bit names the octave.
+/// Values below 128 have a bucket each; above, the leading bit names the octave. What is left of it
+/// is at least 128 there, which is why octaves follow each other without a gap.
 #[inline]
 fn index_of(value: u64) -> usize {
-    if value < SUB_BUCKETS {
-        return value as usize;
-    }
-    let shift = 63 - value.leading_zeros() - SUB_BUCKET_BITS;
-    let within = (value >> shift) - SUB_BUCKETS;
-    (((u64::from(shift) + 1) << SUB_BUCKET_BITS) + within) as usize
+    let shift = (value | SUB_BUCKETS).ilog2() - SUB_BUCKET_BITS;
+    ((u64::from(shift) << SUB_BUCKET_BITS) + (value >> shift)) as usize
 }
 
 fn low_of(index: usize) -> u64 {

@@ -208,10 +208,8 @@ impl<'a> Schedule<'a> {
     #[inline]
     pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
         if let Some(gap_ns) = self.even_ns {
-            // Signed numbers are what processors turn into real ones and back.
-            let unit_time = self.arrivals as i64 as f64 + self.share;
             self.arrivals += 1;
-            return Start::At((unit_time * gap_ns) as i64 as u64);
+            return Start::At(even(self.arrivals - 1, self.share, gap_ns));
         }
         match self.arrival {
             Arrival::Closed => Start::After(think_time_s.map_or(self.think_ns, nanoseconds)),
@@ -223,6 +221,33 @@ impl<'a> Schedule<'a> {
                     .map_or(Start::Never, |time| Start::At(nanoseconds(*time)))
             }
             Arrival::Open(open) => self.next_open(open),
+        }
+    }
+
+    /// Whether no start depends on when an operation before it ends.
+    pub fn waits_for_nobody(&self) -> bool {
+        match self.arrival {
+            Arrival::Closed => false,
+            Arrival::Given(_) => true,
+            Arrival::Open(open) => open.session.is_none(),
+        }
+    }
+
+    /// The next `most` starts of a schedule that waits for nobody, counted from `zero`, put behind
+    /// `starts`: fewer when no more come.
+    pub fn starts(&mut self, zero: u64, most: usize, starts: &mut Vec<u64>) {
+        debug_assert!(self.waits_for_nobody());
+        if let Some(gap_ns) = self.even_ns {
+            let (share, from) = (self.share, self.arrivals);
+            self.arrivals += most as u64;
+            let start = |arrival| zero + even(arrival, share, gap_ns);
+            return starts.extend((from..self.arrivals).map(start));
+        }
+        for _ in 0..most {
+            match self.next_start(None) {
+                Start::At(after_ns) => starts.push(zero + after_ns),
+                _ => return,
+            }
         }
     }
 
@@ -264,6 +289,13 @@ impl<'a> Schedule<'a> {
         let client = u64::from(self.client) | 3 << 32;
         draw(self.seed, client, self.arrivals, purpose)
     }
+}
+
+/// When an arrival comes where all come evenly.
+#[inline]
+fn even(arrival: u64, share: f64, gap_ns: f64) -> u64 {
+    // Signed numbers are what processors turn into real ones and back.
+    ((arrival as i64 as f64 + share) * gap_ns) as i64 as u64
 }
 
 fn nanoseconds(seconds: f64) -> u64 {
@@ -357,6 +389,40 @@ mod tests {
         let all = starts(open(Process::Even), 8, 100);
         for (turn, time) in all.iter().enumerate() {
             assert!((time - turn as f64 / 1000.0).abs() < 2e-9, "{turn}: {time}");
+        }
+    }
+
+    #[test]
+    fn many_starts_at_once_are_one_after_the_other() {
+        let session = Session {
+            requests: 3.0,
+            think_time_s: 0.0,
+        };
+        let mut waiting = open(Process::Even);
+        waiting.session = Some(session);
+        for (arrival, waits) in [
+            (Arrival::Closed, true),
+            (Arrival::Open(waiting), true),
+            (Arrival::Open(open(Process::Even)), false),
+            (Arrival::Open(open(Process::Poisson)), false),
+            (Arrival::Given((0..99).map(f64::from).collect()), false),
+        ] {
+            let new = || Schedule::new(&arrival, 7, (1, 3), 0.0);
+            assert_eq!(new().waits_for_nobody(), !waits, "{arrival:?}");
+            if waits {
+                continue;
+            }
+            let (mut quick, mut other, mut seen) = (new(), new(), Vec::new());
+            (0..10).for_each(|_| quick.starts(5, 7, &mut seen));
+            let one = |_| match other.next_start(None) {
+                Start::At(ns) => Some(5 + ns),
+                _ => None,
+            };
+            let expected: Vec<u64> = (0..70).map_while(one).collect();
+            assert_eq!(seen, expected, "{arrival:?}");
+            // Of 99 given times each of three clients has 33.
+            let given = matches!(arrival, Arrival::Given(_));
+            assert_eq!(seen.len(), if given { 33 } else { 70 });
         }
     }
 
