@@ -63,7 +63,8 @@ pub struct Client<'a> {
     pub renamed_by_others: BTreeSet<(u32, u64)>,
     /// Of files that were written over, where their content is going to be checked.
     pub(crate) generations: BTreeMap<u64, Generations>,
-    /// When the last call ended, which is when the next step begins.
+    /// When the last call ended or the clock was looked at since, which is when the next step
+    /// begins.
     pub(crate) now: u64,
 }
 
@@ -271,6 +272,12 @@ impl<'a> Client<'a> {
             .filter(|(made, _)| made.there)
             .map(|(_, file)| file)
             .collect()
+    }
+
+    /// What was done since the last call ended is no part of the next one.
+    #[inline]
+    pub(crate) fn look_anew(&mut self) {
+        self.now = self.clock.now();
     }
 
     /// The client's buffer of one transfer; put back by `return_buffer`.

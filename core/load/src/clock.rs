@@ -59,7 +59,7 @@ impl Clock {
         let (base_ticks, base_ns) = pair();
         Clock {
             scale,
-            trusted: if scale == 0 { 0 } else { ANCHOR_TICKS },
+            trusted: trusted(scale),
             base_ticks,
             base_ns,
             last_ns: base_ns,
@@ -87,8 +87,17 @@ impl Clock {
         (self.base_ticks, self.base_ns) = pair();
         // The longer the two have run beside each other, the better is their ratio known.
         self.scale = ratio(self.first, (self.base_ticks, self.base_ns)).unwrap_or(self.scale);
+        self.trusted = trusted(self.scale);
         self.last_ns = self.last_ns.max(self.base_ns);
         self.last_ns
+    }
+}
+
+/// For how many ticks a counter of this scale is trusted.
+fn trusted(scale: u64) -> u64 {
+    match scale {
+        0 => 0,
+        _ => ANCHOR_TICKS,
     }
 }
 

@@ -48,8 +48,12 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
         if ahead.is_empty() {
             break;
         }
-        client.now = client.clock.now();
-        client.execute_row(&ahead, None, &mut record, |_| true);
+        let mut rest = &ahead[..];
+        while !rest.is_empty() {
+            client.look_anew();
+            let ran = client.execute_row(rest, None, &mut record, |_| true);
+            rest = &rest[ran.begun..];
+        }
         record.settle();
         done += ahead.len() as u64;
     }

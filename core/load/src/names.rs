@@ -80,7 +80,10 @@ impl Client<'_> {
         let deleted = self.only_call(operation, intended, record, (Step::Delete, call));
         if deleted {
             self.set_made(file, Made::default());
-            self.hold(self.number, file, None);
+            if self.hold(self.number, file, None).is_some() {
+                // It was closed, which may have taken long.
+                self.look_anew();
+            }
         }
         Some(deleted)
     }
@@ -90,7 +93,7 @@ impl Client<'_> {
     #[inline]
     fn find(&mut self, owner: u32, file: u64) {
         if self.go_to(owner, file) {
-            self.now = self.clock.now();
+            self.look_anew();
         }
     }
 
@@ -121,12 +124,116 @@ impl Client<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use bytes::Bytes;
     use dfslab_workload::{OperationKind, Stream};
 
+    use crate::clock::monotonic_ns;
     use crate::plan::Plan;
     use crate::record::Kind;
     use crate::setup::Setup;
     use crate::target::null::Null;
+    use crate::target::File;
+
+    /// On nothing, but what is opened takes long to be closed, and says when it was.
+    struct SlowlyClosed(Arc<AtomicU64>);
+
+    struct Slow(Arc<AtomicU64>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            std::thread::sleep(Duration::from_millis(1));
+            self.0.store(monotonic_ns(), Ordering::Relaxed);
+        }
+    }
+
+    impl File for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+            Ok(buffer.len())
+        }
+        fn write(&mut self, _bytes: Bytes) -> Result<()> {
+            Ok(())
+        }
+        fn fsync(&mut self) -> Result<()> {
+            Ok(())
+        }
+        fn close(self: Box<Self>) -> Result<()> {
+            Ok(())
+        }
+        fn read_at(&mut self, buffer: &mut [u8], _offset: u64) -> Result<usize> {
+            Ok(buffer.len())
+        }
+    }
+
+    impl Target for SlowlyClosed {
+        fn create(&mut self, _path: &str) -> Result<Box<dyn File>> {
+            Ok(Box::new(Slow(self.0.clone())))
+        }
+        fn open(&mut self, _path: &str) -> Result<Box<dyn File>> {
+            Ok(Box::new(Slow(self.0.clone())))
+        }
+        fn append(&mut self, _path: &str) -> Result<Box<dyn File>> {
+            Ok(Box::new(Slow(self.0.clone())))
+        }
+        fn stat(&mut self, path: &str) -> Result<u64> {
+            Null.stat(path)
+        }
+        fn list(&mut self, path: &str) -> Result<usize> {
+            Null.list(path)
+        }
+        fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+            Null.rename(from, to)
+        }
+        fn delete(&mut self, path: &str) -> Result<()> {
+            Null.delete(path)
+        }
+        fn mkdir(&mut self, path: &str) -> Result<()> {
+            Null.mkdir(path)
+        }
+        fn rmdir(&mut self, path: &str) -> Result<()> {
+            Null.rmdir(path)
+        }
+        fn drop_cache(&mut self, path: &str) -> Result<()> {
+            Null.drop_cache(path)
+        }
+    }
+
+    #[test]
+    fn what_comes_behind_an_operation_is_no_part_of_the_next() {
+        let text = r#"{"stream":{"seed":3,"clients":1,"operations_per_client":9,
+            "files_per_client":2,"file_size":{"fixed":9},"transfer_size_bytes":4,
+            "mix":[{"operation":"open"},{"operation":"pread"},{"operation":"delete"}]},
+            "target":{"kind":"null"},"run_directory":"x"}"#;
+        let plan = Plan::parse(text).unwrap();
+        let setup = Setup::new(&plan);
+        let closed = Arc::new(AtomicU64::new(0));
+        let mut client = Client::new(0, &setup, Box::new(SlowlyClosed(closed.clone())));
+        client.pretend();
+        let mut record = Record::new(0, 0, 0, 0);
+        record.begin_part(0);
+        let like = Stream::new(&plan.stream, 0).next().unwrap();
+        use OperationKind::{Delete, Open, Pread};
+        for (kind, closes) in [(Pread, false), (Open, true), (Pread, false), (Delete, true)] {
+            let (file, size_bytes, offset_bytes) = (0, 4, 0);
+            let operation = Operation {
+                kind,
+                file,
+                size_bytes,
+                offset_bytes,
+                ..like
+            };
+            let before = closed.load(Ordering::Relaxed);
+            let ran = client.execute_row(&[operation], None, &mut record, |_| true);
+            assert_eq!((ran.begun, record.failures), (1, 0), "{kind:?}");
+            let at = closed.load(Ordering::Relaxed);
+            assert_eq!(at > before, closes, "{kind:?}");
+            // The two clocks differ by less than 20 µs, closing takes a millisecond.
+            assert!(client.now + 20_000 >= at, "{kind:?}: {} {at}", client.now);
+        }
+    }
 
     #[test]
     fn the_long_way_does_the_same() {

@@ -113,10 +113,10 @@ impl<'a> Pace<'a> {
         let start = self.schedule.next_start(pause);
         self.arrives = matches!(start, Start::At(_));
         due.extend(match start {
-            Start::At(after_ns) => Some(self.zero + after_ns),
+            Start::At(after_ns) => Some(self.zero.saturating_add(after_ns)),
             // Nobody thinks before the first operation of a closed loop.
             Start::After(_) if self.first && !self.open => Some(now),
-            Start::After(pause_ns) => Some(now + pause_ns),
+            Start::After(pause_ns) => Some(now.saturating_add(pause_ns)),
             Start::Never => None,
         });
         self.first = false;
@@ -174,13 +174,14 @@ impl Row {
         stream.ahead(phase, most, &mut self.operations);
     }
 
-    /// Those that are due now, one behind the other: the one that comes next, at the least.
-    fn ready(&self, now: u64) -> (&[Operation], Option<&[u64]>) {
-        let rest = &self.operations[self.next..];
+    /// Those that are due now, at most so many: the one that comes next, at the least.
+    fn ready(&self, now: u64, most: usize) -> (&[Operation], Option<&[u64]>) {
+        let end = self.operations.len().min(self.next + most);
+        let rest = &self.operations[self.next..end];
         if self.due.is_empty() {
             return (rest, None);
         }
-        let due = &self.due[self.next..self.operations.len()];
+        let due = &self.due[self.next..end];
         let count = match due.last() {
             Some(last) if *last <= now => due.len(),
             _ => due.partition_point(|due| *due <= now).max(1),
@@ -219,13 +220,13 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // What ended is counted where no operation waits for it.
+            // What ended is counted between two rows, unless something is told or fails before.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {
                 break;
             }
-            client.now = client.clock.now();
+            client.look_anew();
         }
         let due = row.due.get(row.next).map_or(0, |due| deadline.min(*due));
         if due > client.now {
@@ -235,15 +236,16 @@ pub fn timed_phase(
             together.cut.store(true, Ordering::Release);
             break;
         }
-        let (operations, due) = row.ready(client.now);
+        // Who records operations wants those of a client that crashed, too.
+        let (operations, due) = row.ready(client.now, if plan.record { 1 } else { TOGETHER });
+        if plan.record {
+            record.executed.extend(operations);
+        }
         let look_at = deadline.min(told + TELL_EVERY_NS);
         let go_on = |now: u64| now < look_at && !stopped();
         let ran = client.execute_row(operations, due.filter(|_| pace.open), record, go_on);
         if pace.open {
             pace.began(due.map_or(&[], |due| &due[..ran.begun]), ran.last_begun);
-        }
-        if plan.record {
-            record.executed.extend(&operations[..ran.begun]);
         }
         row.next += ran.begun;
         if record.failures > failed {
@@ -251,10 +253,12 @@ pub fn timed_phase(
                 .errors
                 .fetch_add(record.failures - failed, Ordering::Relaxed);
             failed = record.failures;
+            client.look_anew();
         }
         if client.now.saturating_sub(told) >= TELL_EVERY_NS {
             told = client.now;
             tell(together, &mut before, record);
+            client.look_anew();
         }
     }
     tell(together, &mut before, record);

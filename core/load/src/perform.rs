@@ -22,8 +22,9 @@ pub struct Ran {
 }
 
 impl<'a> Client<'a> {
-    /// Do these operations one behind the other, the first of them now, until one fails or it is no
-    /// time to go on. They were meant to start when they were `due`, where there is such a time.
+    /// Do these operations one behind the other, the first of them at `self.now`, until one fails or
+    /// it is no time to go on. They were meant to start when they were `due`, where there is such a
+    /// time.
     pub fn execute_row(
         &mut self,
         operations: &[Operation],
@@ -82,6 +83,8 @@ impl<'a> Client<'a> {
         match self.perform(operation, record) {
             Ok(()) => {
                 record.succeeded(operation, intended, (start, self.now), &self.done);
+                // Files were closed, content was compared.
+                self.look_anew();
                 true
             }
             Err(error) => {

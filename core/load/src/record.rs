@@ -146,7 +146,7 @@ impl Part {
         if let Some(intended) = one.intended {
             latency = end.saturating_sub(intended);
             of_responses(&mut kind.response).record(latency);
-            // Of a row that is behind its schedule all but the first begin at once.
+            // Where transfers are behind their schedule most begin at once.
             match start.saturating_sub(intended.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),

@@ -1,13 +1,14 @@
 //! Single transfers in files that are kept open: what each costs beside its call is little here.
 //!
-//! Of a row of them each begins where the one before has ended: what lies between is less than it
-//! takes to look at the clock once more.
+//! One that is due begins where the operation before has ended: what lies between is less than it
+//! takes to look at the clock once more. Who does more behind the end of an operation looks anew.
 
 use std::collections::BTreeMap;
 
 use dfslab_workload::Operation;
 
 use crate::client::Client;
+use crate::plan::Verify;
 use crate::record::Record;
 use crate::step::Step;
 use crate::target::File;
@@ -55,7 +56,8 @@ impl Client<'_> {
         record: &mut Record,
     ) -> Option<bool> {
         let setup = self.setup;
-        if self.tells_calls || setup.rule(operation.phase, operation.kind).fsync {
+        let checked = setup.plan.verify != Verify::None;
+        if self.tells_calls || checked || setup.rule(operation.phase, operation.kind).fsync {
             return None;
         }
         let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
@@ -70,8 +72,6 @@ impl Client<'_> {
         let end = self.clock.now();
         self.now = end;
         if own {
-            let generation = written.is_ok().then_some(generation);
-            self.wrote_over(of.1, offset, offset + size, generation);
             self.grown(of.1, offset + size, written.is_ok());
         }
         match written {

@@ -240,12 +240,13 @@ impl<'a> Schedule<'a> {
         if let Some(gap_ns) = self.even_ns {
             let (share, from) = (self.share, self.arrivals);
             self.arrivals += most as u64;
-            let start = |arrival| zero + even(arrival, share, gap_ns);
+            let start = |arrival| zero.saturating_add(even(arrival, share, gap_ns));
             return starts.extend((from..self.arrivals).map(start));
         }
         for _ in 0..most {
             match self.next_start(None) {
-                Start::At(after_ns) => starts.push(zero + after_ns),
+                // What comes never is due at the end of time.
+                Start::At(after_ns) => starts.push(zero.saturating_add(after_ns)),
                 _ => return,
             }
         }
@@ -424,6 +425,21 @@ mod tests {
             let given = matches!(arrival, Arrival::Given(_));
             assert_eq!(seen.len(), if given { 33 } else { 70 });
         }
+    }
+
+    #[test]
+    fn what_comes_never_is_due_at_the_end_of_time() {
+        let silent = Open {
+            profile: vec![(0.0, 1.0), (1.0, 1.0), (1.0, 1e-12)],
+            rate_per_s: 100.0,
+            ..open(Process::Even)
+        };
+        let arrival = Arrival::Open(silent);
+        arrival.validate().unwrap();
+        let mut seen = Vec::new();
+        Schedule::new(&arrival, 7, (0, 1), 0.0).starts(1 << 60, 150, &mut seen);
+        assert!(seen.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert_eq!(seen.last(), Some(&u64::MAX));
     }
 
     #[test]
