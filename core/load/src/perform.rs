@@ -22,9 +22,8 @@ pub struct Ran {
 }
 
 impl<'a> Client<'a> {
-    /// Do these operations one behind the other, the first of them at `self.now`, until one fails or
-    /// it is no time to go on. They were meant to start when they were `due`, where there is such a
-    /// time.
+    /// Do these operations one behind the other, the first at `self.now`, until one fails or it is
+    /// no time to go on. They were meant to start when they were `due`, where there is such a time.
     pub fn execute_row(
         &mut self,
         operations: &[Operation],
