@@ -176,7 +176,7 @@ def test_a_whole_file_of_a_trace_is_opened_moved_and_closed():
 
 
 def test_a_recorded_trace_drives_the_papers_net(tmp_path):
-    rows = [RECORDED.pack(client, OPERATIONS.index(kind), at, 0, size, 65536, offset, client, 0)
+    rows = [RECORDED.pack(client, OPERATIONS.index(kind), at, 0, size, 65536, offset, client, 0, 0)
             for at, (client, kind, offset, size) in enumerate(hybrid(2, 0.4))]  # fmt: skip
     (tmp_path / "trace").write_bytes(b"".join(rows))
     keys = ["workload.name=replay", "workload.form=recorded", "workload.clients=2",

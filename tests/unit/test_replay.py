@@ -166,8 +166,11 @@ def test_dxt_and_recorded_streams(tmp_path):
         "mix": [{"operation": kind} for kind in ("read", "write", "stat", "delete")],
         "file_size": {"uniform": {"low": 1, "high": 9000}}, "transfer_size_bytes": 4096,
     }  # fmt: skip
-    content = b"".join(_core.stream_bytes(json.dumps(spec), client) for client in (0, 1))
+    drawn = b"".join(_core.stream_bytes(json.dumps(spec), client) for client in (0, 1))
+    rows = [drawn[at : at + 56] for at in range(0, len(drawn), 56)]
+    content = b"".join(row + (7_000_000_000).to_bytes(8, "little") for row in rows)
     again = replay.recorded(content)
+    assert set(again.starts_s) == {7.0}
     assert again.transfer_bytes == 4096, "whole files are moved in as many calls as before"
     given = {**spec, "given": again.given}
     for key in ("mix", "operations_per_client", "files_per_client"):
@@ -185,7 +188,6 @@ def test_dxt_and_recorded_streams(tmp_path):
         ({"trace": "empty"}, "holds no operation on files under /"),
         ({"trace": "untimed"}, "line 1: .* has no time: use strace -ttt"),
         ({"trace": "untimed", "form": "recorded"}, "is no recorded stream"),
-        ({"trace": "right", "rate_factor": 2.0, "trace_clients": 2}, "trace_clients = 1"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, told, message):
@@ -270,6 +272,58 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
     ]  # fmt: skip
     stream = replay.replay(told, 2)
     assert stream.starts_s == [0.0, 0.0, 0.125, 0.125, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("form", ["dxt", "blkparse"])
+def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
+    """By two clients on real files: nothing begins early, and as many times as fast as asked."""
+    (tmp_path / "trace").write_text({"dxt": DXT, "blkparse": BLOCKS}[form])
+    last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
+    for factor in (0.0, 1.0, 4.0):
+        found, stream = _replay(tmp_path / "trace", form, factor)
+        assert {one["client"] for one in found.given} == {0, 1}
+        target = {"kind": "posix", "root": str(_made(tmp_path / f"at-{factor}"))}
+        plan = {"stream": checked(stream), "run_directory": "r", "target": target, "record": True}
+        text, _, recorded = _core.run_load(json.dumps(plan))
+        report = json.loads(text)
+        assert (report["errors"], report["complete"]) == ([], True)
+        again = replay.recorded(recorded)
+        moved = [sum(one["size_bytes"] for one in its.given) for its in (found, again)]
+        assert moved[0] == moved[1] > 0
+        if factor:
+            begun = replay.times_of(again, 1.0)
+            for due_s, begun_s in zip(replay.times_of(found, factor), begun, strict=True):
+                assert len(due_s) == len(begun_s)
+                assert all(at >= due - 1e-6 for due, at in zip(due_s, begun_s, strict=True))
+            assert report["window_s"] >= last_s / factor
+
+
+def _replay(path: Path, form: str, factor: float) -> tuple[replay.Replay, dict]:
+    told = Parameters(trace=str(path), form=form, trace_clients=2, rate_factor=factor)
+    stream = {**discover.workload("replay").stream(told), "seed": 1, "clients": 2}
+    return replay.load(path, form, "/", "/", 2), stream
+
+
+def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
+    """A Poisson load of two clients: what was begun when comes again, twice as fast."""
+    stream = {
+        "seed": 4, "clients": 2, "operations_per_client": 30, "files_per_client": 2,
+        "mix": [{"operation": "stat"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
+        "arrival": {"open": {"rate_per_s": 200.0, "process": "poisson"}},
+    }  # fmt: skip
+    plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "r", "record": True}
+    (tmp_path / "one").write_bytes(_core.run_load(json.dumps(plan))[2])
+    told = Parameters(trace=str(tmp_path / "one"), form="recorded", rate_factor=2.0)
+    again = {**discover.workload("replay").stream(told), "seed": 1, "clients": 2}
+    second = _core.run_load(json.dumps({**plan, "stream": checked(again)}))[2]
+    due, begun = (replay.times_of(replay.recorded(content), 1.0)
+                  for content in ((tmp_path / "one").read_bytes(), second))  # fmt: skip
+    assert [len(its) for its in begun] == [30, 30]
+    for client in (0, 1):
+        for due_s, begun_s in zip(due[client], begun[client], strict=True):
+            assert begun_s >= due_s / 2 - 1e-6
+        # The machine may be late, but not for long.
+        assert begun[client][-1] < due[client][-1] / 2 + 1.0
 
 
 def test_a_recorded_run_replays_as_itself(tmp_path):

@@ -77,7 +77,7 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
     stream = {
         "seed": number, "clients": 1, "operations_per_client": count, "files_per_client": 1,
         "mix": [{"operation": "stat"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
-        "arrival": {"given": dues_s},
+        "arrival": {"given": [dues_s]},
     }  # fmt: skip
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "x",
             "layers": [{"delay": {"by_s": SERVICE_S}}], "spans": {"limit": 4 * count}}  # fmt: skip

@@ -46,7 +46,7 @@ def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path
                 told.append(("pwrite", 8192, chance.randrange(FILE // 8192) * 8192))
         told += [("fsync", 0, 0), ("close", 0, 0)]
         rows += [
-            RECORDED.pack(client, OPERATIONS.index(kind), index, 0, size, BLOCK, at, client, 0)
+            RECORDED.pack(client, OPERATIONS.index(kind), index, 0, size, BLOCK, at, client, 0, 0)
             for index, (kind, size, at) in enumerate(told)
         ]
     path.write_bytes(b"".join(rows))
@@ -176,8 +176,8 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
         InputError, match=r"rate_factor.*only components, petri .* without sequence it runs"
     ):
         check(scenario(path, ["petri", "sequence"], **at_times))
-    with pytest.raises(InputError, match=r"rate_factor.*by one client: clients = 1"):
-        check(scenario(path, **(at_times | {"clients": 2})))
+    two = predicted(scenario(path, **(at_times | {"clients": 2, "trace_clients": 2})))
+    assert count / two.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
 
 
 def test_what_no_description_has_is_refused_by_name(tmp_path):
@@ -191,7 +191,7 @@ def test_what_no_description_has_is_refused_by_name(tmp_path):
 @pytest.mark.parametrize("method", ["petri", "sequence"])
 def test_a_mapped_call_is_told(tmp_path, method):
     rows = [
-        RECORDED.pack(0, OPERATIONS.index(kind), index, index, 0, 1, 0, 0, 0)
+        RECORDED.pack(0, OPERATIONS.index(kind), index, index, 0, 1, 0, 0, 0, 0)
         for index, kind in enumerate(("mkdir", "exists", "create"))
     ]
     (tmp_path / "trace").write_bytes(b"".join(rows))

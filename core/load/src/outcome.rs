@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use dfslab_stats::{Histogram, Summary};
-use dfslab_workload::encode;
 
 use crate::record::{Part, Record};
 use crate::report::{
@@ -20,7 +19,8 @@ pub struct Outcome {
     pub report: Report,
     /// Spans, when asked for.
     pub spans: Vec<SpanRecord>,
-    /// The executed operations of all clients in order of clients, encoded, when asked for.
+    /// The executed operations of all clients in order of clients, when asked for: each encoded,
+    /// and behind it when it was begun, ns after the start in 8 bytes, little endian.
     pub recorded: Vec<u8>,
 }
 
@@ -93,7 +93,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
     report.settle();
     let recorded = records
         .iter()
-        .flat_map(|record| encode(&record.executed))
+        .flat_map(|record| record.executed())
         .collect();
     let spans = records.iter().flat_map(|record| record.spans()).collect();
     Outcome {

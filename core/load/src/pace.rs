@@ -239,7 +239,8 @@ pub fn timed_phase(
         // Who records operations wants those of a client that crashed, too.
         let (operations, due) = row.ready(client.now, if plan.record { 1 } else { TOGETHER });
         if plan.record {
-            record.executed.extend(operations);
+            let begun = |one: &Operation| (*one, client.now);
+            record.executed.extend(operations.iter().map(begun));
         }
         let look_at = deadline.min(told + TELL_EVERY_NS);
         let go_on = |now: u64| now < look_at && !stopped();

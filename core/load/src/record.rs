@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dfslab_stats::Histogram;
-use dfslab_workload::{Operation, OperationKind};
+use dfslab_workload::{encode, Operation, OperationKind};
 
 use crate::ended::{Done, Ended, Waiting};
 use crate::report::{AuditReport, Counted, SpanRecord};
@@ -70,7 +70,8 @@ pub struct Record {
     span_limit: usize,
     pub spans_dropped: u64,
     pub errors: Errors,
-    pub executed: Vec<Operation>,
+    /// Operations that were begun, and when, where that is asked for.
+    pub executed: Vec<(Operation, u64)>,
     pub verified_bytes: u64,
     pub audit: Option<AuditReport>,
     pub failures: u64,
@@ -448,6 +449,14 @@ impl Record {
                 outer = self.spans.len() as u64;
             }
         }
+    }
+
+    /// The operations that were begun, each encoded, and when that was.
+    pub fn executed(&self) -> impl Iterator<Item = u8> + '_ {
+        self.executed.iter().flat_map(|(operation, begun)| {
+            let after = begun.saturating_sub(self.zero).to_le_bytes();
+            encode(&[*operation]).into_iter().chain(after)
+        })
     }
 
     /// The spans that were kept; their ids are unique over all clients: the client above, a count

@@ -200,7 +200,7 @@ fn given_operations_run_at_given_times() {
         "transfer_size_bytes":4096,"given":[{"operation":"pread","file":3,"size_bytes":100,
         "offset_bytes":40},{"client":1,"operation":"create","file":0},
         {"operation":"delete","file":3},{"client":1,"operation":"stat","file":0}],
-        "arrival":{"given":[0.0,0.01,0.05,0.1]}},"target":{"kind":"posix","root":ROOT},
+        "arrival":{"given":[[0.0,0.05],[0.01,0.1]]}},"target":{"kind":"posix","root":ROOT},
         "run_directory":"r"}"#;
     let root = place("given");
     let report = ran(&text.replace("ROOT", &format!("{:?}", root.display().to_string()))).report;

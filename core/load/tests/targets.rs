@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dfslab_load::{run, Control, ErrorKind, Plan};
-use dfslab_workload::{encode, Stream};
+use dfslab_workload::{encode, Stream, ENCODED_BYTES};
 
 /// A directory of the test's own, removed at its end.
 struct Place(PathBuf);
@@ -85,7 +85,11 @@ fn every_operation_works_is_verified_and_leaves_nothing() {
     let expected: Vec<u8> = (0..3)
         .flat_map(|c| encode(&Stream::new(&plan.stream, c).collect::<Vec<_>>()))
         .collect();
-    assert_eq!(outcome.recorded, expected);
+    let rows = outcome.recorded.chunks(ENCODED_BYTES + 8);
+    let (told, begun): (Vec<_>, Vec<_>) = rows.map(|row| row.split_at(ENCODED_BYTES)).unzip();
+    assert_eq!(told.concat(), expected);
+    let begun_ns = |row: &&[u8]| u64::from_le_bytes((*row).try_into().unwrap());
+    assert!(begun.chunks(60).all(|its| its.is_sorted_by_key(begun_ns)));
     let roots = outcome
         .spans
         .iter()

@@ -24,8 +24,8 @@ pub enum Arrival {
     Closed,
     /// At times that do not depend on how long operations take.
     Open(Open),
-    /// At these times after the start, in seconds and ascending, shared out to the clients in turn.
-    Given(Vec<f64>),
+    /// At these times after the start, in seconds, ascending: those of each client's operations.
+    Given(Vec<Vec<f64>>),
 }
 
 /// An open load.
@@ -94,7 +94,8 @@ impl Arrival {
         let open = match self {
             Arrival::Closed => return Ok(()),
             Arrival::Given(times) => {
-                return match ascending(times.iter().copied()) && !times.is_empty() {
+                let ascend = times.iter().all(|its| ascending(its.iter().copied()));
+                return match ascend && times.iter().any(|its| !its.is_empty()) {
                     true => Ok(()),
                     false => wrong("arrival.given", "times".into(), "ascending, from 0 s on"),
                 };
@@ -153,7 +154,6 @@ pub struct Schedule<'a> {
     arrival: &'a Arrival,
     seed: u64,
     client: u32,
-    clients: u32,
     think_ns: u64,
     /// Arrivals so far, and the time at which the next would come were the rate 1 (per client).
     arrivals: u64,
@@ -194,7 +194,6 @@ impl<'a> Schedule<'a> {
             arrival,
             seed,
             client,
-            clients,
             think_ns: nanoseconds(think_time_s),
             arrivals: 0,
             unit_time: 0.0,
@@ -217,11 +216,10 @@ impl<'a> Schedule<'a> {
         match self.arrival {
             Arrival::Closed => Start::After(think_time_s.map_or(self.think_ns, nanoseconds)),
             Arrival::Given(times) => {
-                let turn = self.arrivals * u64::from(self.clients) + u64::from(self.client);
+                let its = times.get(self.client as usize);
+                let time = its.and_then(|its| its.get(self.arrivals as usize));
                 self.arrivals += 1;
-                times
-                    .get(turn as usize)
-                    .map_or(Start::Never, |time| Start::At(nanoseconds(*time)))
+                time.map_or(Start::Never, |time| Start::At(nanoseconds(*time)))
             }
             Arrival::Open(open) => self.next_open(open),
         }
@@ -357,7 +355,10 @@ mod tests {
             (Arrival::Open(waiting), true),
             (Arrival::Open(open(Process::Even)), false),
             (Arrival::Open(open(Process::Poisson)), false),
-            (Arrival::Given((0..99).map(f64::from).collect()), false),
+            (
+                Arrival::Given(vec![vec![], (0..33).map(f64::from).collect()]),
+                false,
+            ),
         ] {
             let new = || Schedule::new(&arrival, 7, (1, 3), 0.0);
             assert_eq!(new().waits_for_nobody(), !waits, "{arrival:?}");
@@ -372,7 +373,6 @@ mod tests {
             };
             let expected: Vec<u64> = (0..70).map_while(one).collect();
             assert_eq!(seen, expected, "{arrival:?}");
-            // Of 99 given times each of three clients has 33.
             let given = matches!(arrival, Arrival::Given(_));
             assert_eq!(seen.len(), if given { 33 } else { 70 });
         }
@@ -448,18 +448,23 @@ mod tests {
     }
 
     #[test]
-    fn given_times_are_shared_out_in_turn_and_end() {
-        let arrival = Arrival::Given(vec![0.5, 1.0, 1.5]);
-        let mut schedule = Schedule::new(&arrival, 7, (1, 2), 0.0);
-        assert_eq!(schedule.next_start(None), Start::At(1_000_000_000));
-        assert_eq!(schedule.next_start(None), Start::Never);
+    fn given_times_are_each_clients_own_and_end() {
+        let arrival = Arrival::Given(vec![vec![0.5, 1.5], vec![1.0]]);
+        let of = |client| {
+            let mut schedule = Schedule::new(&arrival, 7, (client, 3), 0.0);
+            [schedule.next_start(None), schedule.next_start(None)]
+        };
+        let at = |ms: u64| Start::At(ms * 1_000_000);
+        assert_eq!(of(0), [at(500), at(1500)]);
+        assert_eq!(of(1), [at(1000), Start::Never]);
+        assert_eq!(of(2), [Start::Never, Start::Never]);
     }
 
     #[test]
     fn schedules_that_cannot_be_are_refused() {
         let wrong = [
-            Arrival::Given(vec![]),
-            Arrival::Given(vec![1.0, 0.5]),
+            Arrival::Given(vec![vec![]]),
+            Arrival::Given(vec![vec![0.5], vec![1.0, 0.5]]),
             Arrival::Open(Open {
                 rate_per_s: 0.0,
                 ..open(Process::Even)

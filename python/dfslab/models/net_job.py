@@ -116,7 +116,7 @@ class Job:
             {"client": client, "index": index, "kind": names.index(kind), "file": file,
              "size": float(size), "transfer": transfer, "k0": number,
              **dict(zip(("offset", "owner", "phase"), place or (0, client, 0), strict=True)),
-             **self._meaning(client, index, clients)}
+             **self._meaning(client, index)}
             for number, (client, index, kind, file, size, transfer, *place) in enumerate(stream)
         ]  # fmt: skip
         timed = self.trace is not None and self.trace.due_s
@@ -125,14 +125,14 @@ class Job:
             net.place("trace", tokens)
             net.transition("is due", "clients", ["trace"], [Arc("stream", {}, "a.due")])
 
-    def _meaning(self, client: int, index: int, clients: int) -> dict[str, float]:
+    def _meaning(self, client: int, index: int) -> dict[str, float]:
         """What a trace says of an operation beside the operation itself."""
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]
         return {"amount": float(meaning.size_bytes), "scattered": float(meaning.scattered),
                 "unforced": float(meaning.unforced),
-                "due": self.trace.due_of(client, index, clients)}  # fmt: skip
+                "due": self.trace.due_of(client, index)}  # fmt: skip
 
 
 def _watched(trees: Trees, names: Sequence[str]) -> Watched:

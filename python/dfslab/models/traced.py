@@ -38,7 +38,7 @@ class Trace:
             for one in stream["given"]
         ]  # fmt: skip
         self.meanings = list(followed(self.done))
-        self.due_s: Sequence[float] = stream.get("arrival", {}).get("given", ())
+        self.due_s: Sequence[Sequence[float]] = stream.get("arrival", {}).get("given", ())
 
     @cached_property
     def of_clients(self) -> dict[tuple[int, int], Meaning]:
@@ -51,18 +51,18 @@ class Trace:
             found[one.client, index] = meaning
         return found
 
-    def due_of(self, client: int, index: int, clients: int) -> float:
-        """Seconds after the start when an operation is due: times go to the clients in turn."""
-        return self.due_s[index * clients + client] if self.due_s else 0.0
+    def due_of(self, client: int, index: int) -> float:
+        """Seconds after the start when an operation of a client is due."""
+        return self.due_s[client][index] if self.due_s else 0.0
 
-    def due_of_done(self, clients: int) -> list[float]:
+    def due_of_done(self) -> list[float]:
         """The times of `done`, in its order; none where operations follow each other."""
         counts: dict[int, int] = {}
         found = []
         for one in self.done if self.due_s else ():
             index = counts.get(one.client, 0)
             counts[one.client] = index + 1
-            found.append(self.due_of(one.client, index, clients))
+            found.append(self.due_of(one.client, index))
         return found
 
     @cached_property

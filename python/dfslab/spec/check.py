@@ -106,7 +106,7 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
-    """A trace's times are those of one client: more would be given each other's."""
+    """A trace is there, has all its clients, and comes at its own times or at none."""
     asked = scenario.workload
     stream = discover.workload(asked.name).stream(own)
     given = stream.get("given")
@@ -118,9 +118,6 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
         raise InputError("workload.clients", asked.clients, f"the trace is of {needed} clients")
     if "arrival" not in stream:
         return
-    if asked.clients > 1:
-        allowed = "a trace is done at its times by one client: clients = 1"
-        raise InputError("workload.rate_factor", None, allowed)
     if asked.arrival != "closed":
         allowed = "with rate_factor a trace's operations arrive at its own times"
         raise InputError("workload.arrival", asked.arrival, allowed)

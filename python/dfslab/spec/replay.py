@@ -15,8 +15,8 @@ from dfslab.spec.strace import Done
 from dfslab.spec.vocabulary import OPERATIONS
 
 # The canonical form of core/workload/operation.rs: client, kind, index, file, bytes, bytes of a
-# transfer, offset, owner, phase.
-RECORDED = struct.Struct("<IIQQQQQII")
+# transfer, offset, owner, phase; then when it was begun, ns after the start.
+RECORDED = struct.Struct("<IIQQQQQIIQ")
 # blkparse: device, processor, number, seconds, process, action, what, sector + sectors.
 BLOCK_LINE = re.compile(r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
                         r"\s+(\d+) \+ (\d+)")  # fmt: skip
@@ -26,8 +26,8 @@ KEY = "workload.trace"
 
 @dataclass
 class Replay:
-    """Operations of core's `given`, when each began, seconds after the first, and the bytes that
-    one call moves (0: as many as the largest operation)."""
+    """Operations of core's `given`, when each began (s after the first, or after a recorded run's
+    start), and the bytes that one call moves (0: as many as the largest operation)."""
 
     given: list[dict[str, Any]] = field(default_factory=list)
     starts_s: list[float] = field(default_factory=list)
@@ -62,7 +62,8 @@ def recorded(content: bytes) -> Replay:
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
     found = Replay()
-    for client, kind, _, file, size, transfer, offset, owner, _ in RECORDED.iter_unpack(content):
+    for row in RECORDED.iter_unpack(content):
+        client, kind, _, file, size, transfer, offset, owner, _, begun_ns = row
         found.transfer_bytes = max(found.transfer_bytes, transfer)
         if kind >= len(OPERATIONS):
             raise ValueError(f"is no recorded stream: there is no operation {kind}")
@@ -70,6 +71,7 @@ def recorded(content: bytes) -> Replay:
             "client": client, "operation": OPERATIONS[kind], "file": file, "size_bytes": size,
             "offset_bytes": offset, "owner": owner,
         })  # fmt: skip
+        found.starts_s.append(begun_ns * 1e-9)
     return found
 
 
@@ -176,6 +178,16 @@ class _Replaying:
             "offset_bytes": done.offset_bytes if moves else 0,
         })  # fmt: skip
         self._found.starts_s.append(done.start_s - self._first_s)
+
+
+def times_of(found: Replay, factor: float) -> list[list[float]]:
+    """When each client's operations are due, s after the start, `factor` times as fast."""
+    times: list[list[float]] = [[] for _ in range(1 + max(one["client"] for one in found.given))]
+    for one, start_s in zip(found.given, found.starts_s, strict=True):
+        own = times[one["client"]]
+        # An owner's operations may have been another's, in whose place it does them.
+        own.append(max(start_s / factor, own[-1] if own else 0.0))
+    return times
 
 
 def largest_transfer(given: Sequence[dict[str, Any]]) -> int:

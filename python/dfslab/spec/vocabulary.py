@@ -186,9 +186,9 @@ class OpenArrival(Model):
 
 
 class GivenArrival(Model):
-    """Times after the start, in seconds and ascending, shared out to the clients in turn."""
+    """Times after the start, in seconds and ascending, of each client's operations."""
 
-    given: list[Spread]
+    given: list[list[Spread]]
 
 
 Arrival = Literal["closed"] | OpenArrival | GivenArrival

@@ -1,8 +1,7 @@
 """A trace done again: of strace, Darshan's DXT module, blktrace, or an earlier load.
 
 Closed, every client does its operations one after the other. With a rate factor they are due when
-the trace began them, divided by the factor; that needs one client, whose operations keep their
-order.
+the trace began them, divided by the factor.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dfslab.spec.model import InputError
-from dfslab.spec.replay import Replay, largest_transfer, load
+from dfslab.spec.replay import Replay, largest_transfer, load, times_of
 from dfslab.spec.workload import FileParameters
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
 # What a workload does where it is shown without a trace.
-NOTHING = Replay(given=[{"operation": "create", "file": 0}], starts_s=[0.0])
+NOTHING = Replay(given=[{"client": 0, "operation": "create", "file": 0}], starts_s=[0.0])
 
 
 class Parameters(FileParameters):
@@ -54,11 +52,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": found.transfer_bytes or min(1 << 30, largest_transfer(found.given)),
     }
     if parameters.rate_factor:
-        if parameters.trace_clients > 1 or not found.starts_s:
-            allowed = "needs a trace with times, and trace_clients = 1"
-            raise InputError("workload.rate_factor", parameters.rate_factor, allowed)
-        factor = parameters.rate_factor
-        spec["arrival"] = {"given": [start_s / factor for start_s in found.starts_s]}
+        spec["arrival"] = {"given": times_of(found, parameters.rate_factor)}
     return spec
 
 

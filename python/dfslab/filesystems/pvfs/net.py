@@ -157,7 +157,7 @@ def setup_of(situation: Any) -> Setup:
     warm, clients = scenario.workload.cache == "warm", scenario.workload.clients
     if situation.trace is not None:
         trace = situation.trace
-        calls = calls_of(trace.done, servers, stripe, warm, trace.due_of_done(clients))
+        calls = calls_of(trace.done, servers, stripe, warm, trace.due_of_done())
         return Setup("replay", clients, servers, stripe_size=stripe, block_size=stripe,
                      cached=warm, hardware=hardware, calls=calls)  # fmt: skip
     kinds = {"read": "read", "write": "write"}
