@@ -83,5 +83,5 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
 def advice(said: str) -> str:
     """What helps against an error, as far as that is known."""
     if any(sign in said for sign in MISSING):
-        return "name the client's jars in file_system.access.class_path"
+        return "name the client's jars in file_system.access.class_path or HADOOP_CLASSPATH"
     return ""
