@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dfslab.spec.filesystem import FileSystem, host_and_port
+from dfslab.spec.filesystem import FileSystem, host_and_port, no_advice
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.workload import Workload, no_stream
 
@@ -118,7 +118,8 @@ def _file_system(name: str, folder: Path) -> FileSystem:
                           folder, tuple(getattr(facts, "MEMORY", ())),
                            getattr(facts, "address", host_and_port),
                            functions=dict(getattr(facts, "FUNCTIONS", {})),
-                           traced=dict(getattr(facts, "TRACED", {})))  # fmt: skip
+                           traced=dict(getattr(facts, "TRACED", {})),
+                           advice=getattr(facts, "advice", no_advice))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 

@@ -61,6 +61,30 @@ def test_dfs_perf_properties_become_the_workload(tmp_path):
     assert hdfs.file_system.name == "hdfs"
     assert hdfs.file_system.access.uri == "hdfs://master:9000"
     assert hdfs.file_system.parameters == {"block_size": "1048576 B"}
+    assert hdfs.title == ""
+
+
+def test_what_belongs_to_the_file_system_reaches_it_or_is_told(tmp_path):
+    file = tmp_path / "Mixture.xml"
+    file.write_text(MIXTURE)
+    words = ["Mixture", str(file), "clients.per.thread=1"]
+    types = "read.type = CACHE_PROMOTE, write.type = ASYNC_THROUGH"
+    left_out = "left out, as {} has no such setting: {}"
+    elsewhere = compat.dfs_perf([*words, "DFS_PERF_DFS_ADRESS=hdfs://master:9000"])
+    assert elsewhere.title == left_out.format("hdfs", types)
+    here = compat.dfs_perf([*words, f"DFS_PERF_WORKSPACE={tmp_path}"])
+    assert here.title == left_out.format("local", f"block.size.bytes = 134217728, {types}")
+    address = "DFS_PERF_DFS_ADRESS=alluxio://master:19998"
+    alluxio = compat.dfs_perf([*words, address, "DFS_PERF_WORKSPACE=/tmp/dfs-perf"])
+    check(alluxio)
+    assert (alluxio.file_system.name, alluxio.title) == ("hadoop", "")
+    assert alluxio.file_system.access.uri == "alluxio://master:19998"
+    assert alluxio.file_system.access.directory == "/tmp/dfs-perf"
+    assert alluxio.file_system.access.properties == {
+        "alluxio.user.block.size.bytes.default": "134217728",
+        "alluxio.user.file.readtype.default": "CACHE_PROMOTE",
+        "alluxio.user.file.writetype.default": "ASYNC_THROUGH",
+    }
 
 
 @pytest.mark.parametrize(
@@ -97,6 +121,9 @@ def test_mdtest_reads_unless_its_phases_leave_that_out():
         (["dfs-perf", "SimpleRead", "files.per.treads=3"], "files.per.treads"),
         (["dfs-perf", "SimpleRead", "files.per.thread=many"], "files.per.thread = 'many'"),
         (["dfs-perf", "SimpleRead", "iterations=3"], "iterations"),
+        (["dfs-perf", "Metadata", "clients.per.thread=10"], "clients.per.thread = '10': must be 1"),
+        (["dfs-perf", "Metadata", "clients.per.thread=few"], "clients.per.thread = 'few'"),
+        (["dfs-perf", "SimpleWrite", "block.size.bytes=big"], "block.size.bytes = 'big'"),
         (["dfs-perf", "SimpleRead", "missing.xml"], "neither PROPERTY=VALUE nor a file"),
         (["dfs-perf", "SimpleRead", "DFS_PERF_THREADS_NUM=0"], "DFS_PERF_THREADS_NUM = '0'"),
         (["dfs-perf", "SimpleRead", "DFS_PERF_DFS_ADRESS=ceph://x"], "hdfs://host:port"),
@@ -125,9 +152,13 @@ def test_the_command_refuses_with_exit_code_2():
 def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
     done = command("compat", "dfs-perf", "SimpleWrite", "files.per.thread=3",
                    "file.length.bytes=65536", "buffer.size.bytes=65536",
-                   f"DFS_PERF_WORKSPACE={tmp_path}", "DFS_PERF_THREADS_NUM=2")  # fmt: skip
+                   f"DFS_PERF_WORKSPACE={tmp_path}", "DFS_PERF_THREADS_NUM=2",
+                   "write.type=THROUGH")  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().startswith("SimpleWrite: 2 threads, SUCCESS\n")
+    assert done.stdout.strip().startswith(
+        "SimpleWrite: 2 threads, SUCCESS\n"
+        "left out, as local has no such setting: write.type = THROUGH\n"
+    )
     assert float(re.search(r"Write Throughput\(MB/s\): ([\d.]+)", done.stdout)[1]) > 0
     assert list(tmp_path.iterdir()) == []
 

@@ -1,7 +1,8 @@
 """Other tools' own arguments become a scenario, and its result is printed in their own style.
 
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
-conf/dfs-perf-env.sh; mdtest's are its options. What has no meaning here is refused, not ignored.
+conf/dfs-perf-env.sh; mdtest's are its options. What has no meaning here is refused, not ignored;
+what only some file systems have a setting for is, on others, in the scenario's title and told.
 """
 
 from __future__ import annotations
@@ -58,8 +59,14 @@ PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "iterations": ("iterations", _COUNT),
     "shuffle.mode": ("shuffle", _yes),
 }
-# Of the file system, not of a load: hdfs takes a block size, Alluxio its types.
+# Of the file system, not of a load: its parameter there, or its client's property.
 OF_THE_SYSTEM = ("block.size.bytes", "read.type", "write.type")
+HDFS = {"block.size.bytes": "block_size"}
+ALLUXIO = {
+    "block.size.bytes": "alluxio.user.block.size.bytes.default",
+    "read.type": "alluxio.user.file.readtype.default",
+    "write.type": "alluxio.user.file.writetype.default",
+}
 FRAMEWORK = ("DFS_PERF_DFS_ADRESS", "DFS_PERF_WORKSPACE", "DFS_PERF_THREADS_NUM",
              "DFS_PERF_PROCESSES_NUM")  # fmt: skip
 
@@ -83,7 +90,7 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
         key, equals, value = word.partition("=")
         told |= {key: value} if equals else _properties(Path(word))
     workload: dict[str, Any] = {"name": CASES[words[0]]}
-    system: dict[str, Any] = {}
+    system: dict[str, str] = {}
     run: dict[str, Any] = {}
     framework = {key: told.pop(key) for key in FRAMEWORK if key in told}
     allowed = discover.workload(workload["name"]).parameters.model_fields
@@ -97,11 +104,13 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
                 workload["operations_per_client"] = 1_000_000
             elif key == "op.second.per.thread" and words[0] == "Metadata":
                 workload["loops"] = max(1, int(value))
-            elif key == "block.size.bytes":
-                system["block_size"] = _bytes(value)
-            elif key not in (*OF_THE_SYSTEM, "clients.per.thread"):
+            elif key in OF_THE_SYSTEM:
+                system[key] = str(int(value)) if key == "block.size.bytes" else value
+            elif key != "clients.per.thread":
                 known = [k for k, (mine, _) in PROPERTIES.items() if mine in allowed]
                 raise InputError("dfs-perf", key, unknown(key, [*known, *FRAMEWORK]))
+            elif int(value) != 1:
+                raise ValueError("must be 1: each thread has one client")
         except ValueError as error:
             raise InputError(f"dfs-perf.{key}", value, str(error)) from error
     processes, threads = (_number(framework, f"DFS_PERF_{what}_NUM") for what in
@@ -133,27 +142,32 @@ def _properties(path: Path) -> dict[str, str]:
 
 def _scenario(
     name: str, address: str, directory: str, workload: Mapping[str, Any], run: Mapping[str, Any],
-    system: Mapping[str, Any] = {},
+    system: Mapping[str, str] = {},
 ) -> Scenario:  # fmt: skip
-    """A measured scenario on a directory, or on what answers at hdfs://host:port."""
+    """A measured scenario on a directory, or on what answers at hdfs:// or alluxio://host:port."""
     parsed = urlparse(address)
-    kind = {"hdfs": "hdfs", "": "local", "file": "local"}.get(parsed.scheme)
+    kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}
+    kind = kinds.get(parsed.scheme)
     if kind is None:
-        raise InputError(
-            name, address, "must be a directory, file:///directory or hdfs://host:port"
-        )
-    access = {"uri": address, "directory": directory}
+        allowed = "must be a directory, file:///directory, hdfs://host:port or alluxio://host:port"
+        raise InputError(name, address, allowed)
+    access: dict[str, Any] = {"uri": address, "directory": directory}
     if kind == "local":
         access = {"directory": directory or parsed.path}
+    settings = {"hdfs": HDFS, "hadoop": ALLUXIO}.get(kind, {})
+    said = {settings[key]: value for key, value in system.items() if key in settings}
+    if kind == "hadoop":
+        access["properties"] = said
+    own = {key: _bytes(value) for key, value in said.items()} if kind == "hdfs" else {}
+    nowhere = ", ".join(f"{key} = {value}" for key, value in system.items() if key not in settings)
     described = discover.file_system(kind)
-    known = described.parameters.of_origin("filesystem")
     return build(Scenario, {
         "name": name,
+        "title": f"left out, as {kind} has no such setting: {nowhere}" if nowhere else "",
         "deployment": {"node": [
             {"name": "one", "roles": {role.name: role.instances for role in described.roles}}
         ]},
-        "file_system": {"name": kind, "access": access,
-                        **{key: value for key, value in system.items() if key in known}},
+        "file_system": {"name": kind, "access": access, **own},
         "workload": dict(workload),
         "run": {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s", **run},
     })  # fmt: skip
@@ -213,7 +227,8 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
     whole = all(result.complete or (case == "Massive" and not result.detail["errors"])
                 for result in results)  # fmt: skip
     outcome = "SUCCESS" if whole else "PARTLY DONE"
-    lines = [f"{case}: {clients} threads, {outcome}"]
+    title = results[0].point.scenario.title
+    lines = [f"{case}: {clients} threads, {outcome}", *([title] if title else [])]
     for result in results:
         rates = rates_of(result)
         for name in ("read", "write"):

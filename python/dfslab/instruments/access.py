@@ -30,6 +30,8 @@ from dfslab.spec.scenario import Scenario, WorkloadChoice
 
 Notify = Callable[[str], None]
 CONNECT_TIMEOUT_S = 5.0
+# What a client is told beside where the file system is.
+OF_CLIENTS = {"client", "shared_client", "class_path", "properties"}
 FSYNC: dict[bool | str, str] = {False: "never", True: "close", "write": "write"}
 
 
@@ -76,7 +78,7 @@ class Session:
         """The load generator's target table."""
         system = discover.file_system(scenario.file_system.name)
         asked = scenario.file_system.access
-        reached = {**self.reach(scenario), **asked.model_dump(include={"client", "shared_client"})}
+        reached = {**self.reach(scenario), **asked.model_dump(include=OF_CLIENTS)}
         table = system.target(reached, parameters(scenario, system))
         workload = scenario.workload
         cold = "system" if os.geteuid() == 0 else "files"

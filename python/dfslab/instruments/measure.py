@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dfslab import discover
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Nodes
 from dfslab.fleet.run import LoadFailed, WrongPlan
@@ -20,7 +21,7 @@ from dfslab.instruments.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
@@ -116,9 +117,10 @@ def run_load(
         # Nor is what this one mount said, where another run may well do: files are the bed's own.
         if session.bed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
-        raise InputError("scenario", point.labels or None, str(error)) from error
+        said = _advised(point.scenario, error)
+        raise InputError("scenario", point.labels or None, said) from error
     except LoadFailed as error:
-        raise RunFailed(f"{where(point)}: {error}") from error
+        raise RunFailed(f"{where(point)}: {_advised(point.scenario, error)}") from error
     if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
         first = outcome["errors"][0]
         raise RunFailed(f"{where(point)}: no operation succeeded: {first['first']}")
@@ -134,6 +136,12 @@ def run_load(
     if scores is not None:
         outcome["processor_scores"] = scores
     return outcome, spans
+
+
+def _advised(scenario: Scenario, error: Exception) -> str:
+    """What a target said, and what its file system knows to help against that."""
+    advice = discover.file_system(scenario.file_system.name).advice(str(error))
+    return f"{error}; {advice}" if advice else str(error)
 
 
 def _calls(plan: Mapping[str, Any], places: Any, session: access.Session) -> dict[str, Any]:

@@ -37,6 +37,11 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
     return parsed.hostname, parsed.port
 
 
+def no_advice(said: str) -> str:
+    """What a file system says to errors that does not say otherwise."""
+    return ""
+
+
 @dataclass(frozen=True)
 class FileSystem:
     """One described file system: what `filesystems/NAME/` says, gathered by discovery.
@@ -46,7 +51,8 @@ class FileSystem:
     the metadata server, the figure to reckon with first. `address(uri)`: who has to answer at an
     address, None where nobody is asked; ValueError where it is none. `functions`: what papers call
     steps of its traces, each by the ends of their paths; `traced`: how its traces name steps of its
-    operations, one or several together, by the end of a path.
+    operations, one or several together, by the end of a path. `advice(said)`: what helps against
+    what its client said, empty where that is not known.
     """
 
     name: str
@@ -64,6 +70,7 @@ class FileSystem:
     text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    advice: Callable[[str], str] = no_advice
 
     def __post_init__(self) -> None:
         unknown = set(self.operations) - set(OPERATIONS)

@@ -38,6 +38,13 @@ class Access(Model):
     shared_client: bool = Field(
         False, description="One client, with its connections, for all threads of a process"
     )
+    class_path: list[str] = Field(
+        default_factory=list, description="Jars of a Hadoop client beside Hadoop's own: files, "
+        "folders, and FOLDER/* for all jars in one"
+    )  # fmt: skip
+    properties: dict[str, str] = Field(
+        default_factory=dict, description="Properties of Hadoop's configuration, before its files'"
+    )
 
 
 class FileSystemChoice(Model):

@@ -1,7 +1,7 @@
 //! Hadoop's client on this machine's own files: all it can, what it cannot, and its errors.
 //!
-//! Needs Java and a folder of Hadoop's jars, named by DFSLAB_HADOOP_JARS; `tests/unit/
-//! test_hadoop_target.py` has both where beds can run.
+//! Needs Java and a folder of Hadoop's jars, named by DFSLAB_HADOOP_JARS, as `make test` names it;
+//! `tests/unit/test_hadoop.py` reaches the same from scenarios.
 
 use std::fs;
 use std::path::PathBuf;

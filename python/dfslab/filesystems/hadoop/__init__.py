@@ -1,0 +1,1 @@
+"""Any file system that Hadoop has a client for, by that client."""
