@@ -118,7 +118,8 @@ def _file_system(name: str, folder: Path) -> FileSystem:
                           folder, tuple(getattr(facts, "MEMORY", ())),
                            getattr(facts, "address", host_and_port),
                            functions=dict(getattr(facts, "FUNCTIONS", {})),
-                           traced=dict(getattr(facts, "TRACED", {})))  # fmt: skip
+                           traced=dict(getattr(facts, "TRACED", {})),
+                           has_servers=getattr(facts, "HAS_SERVERS", True))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 

@@ -46,7 +46,8 @@ class FileSystem:
     the metadata server, the figure to reckon with first. `address(uri)`: who has to answer at an
     address, None where nobody is asked; ValueError where it is none. `functions`: what papers call
     steps of its traces, each by the ends of their paths; `traced`: how its traces name steps of its
-    operations, one or several together, by the end of a path.
+    operations, one or several together, by the end of a path; `has_servers`: whether anybody but
+    this machine's own kernel serves it.
     """
 
     name: str
@@ -64,6 +65,7 @@ class FileSystem:
     text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    has_servers: bool = True
 
     def __post_init__(self) -> None:
         unknown = set(self.operations) - set(OPERATIONS)
