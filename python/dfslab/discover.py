@@ -119,7 +119,8 @@ def _file_system(name: str, folder: Path) -> FileSystem:
                            getattr(facts, "address", host_and_port),
                            functions=dict(getattr(facts, "FUNCTIONS", {})),
                            traced=dict(getattr(facts, "TRACED", {})),
-                           advice=getattr(facts, "advice", no_advice))  # fmt: skip
+                           advice=getattr(facts, "advice", no_advice),
+                           has_servers=getattr(facts, "HAS_SERVERS", True))  # fmt: skip
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 

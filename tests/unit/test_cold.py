@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dfslab.instruments import access
+from dfslab.instruments import access, cold
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
-from dfslab.spec.scenario import Point
+from dfslab.spec.scenario import FileSystemChoice, Point
 from synthetic import scenario
 
 KIB = 1024
@@ -73,3 +73,33 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
     bed = Bed(0)
     assert measured(bed, point(workload, cache), tmp_path, monkeypatch).complete
     assert bool(bed.asked) == (cache == "cold")
+
+
+@pytest.mark.parametrize(
+    ("name", "reached", "cache", "told"),
+    [
+        ("glusterfs", {"directory": "/mnt"}, "cold", True),
+        ("hdfs", {"uri": "hdfs://there:9000"}, "cold", True),
+        ("glusterfs", {"directory": "/mnt"}, "warm", False),
+        ("glusterfs", {"bed": True}, "cold", False),
+        ("local", {"directory": "/mnt"}, "cold", False),
+        ("local", {}, "cold", False),
+    ],
+)
+def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told):
+    given = point("sequential_read", cache).scenario
+    choice = FileSystemChoice.model_validate({"name": name, "access": reached})
+    notes = cold.unproven(given.model_copy(update={"file_system": choice}))
+    assert [note.startswith("only the clients were made cold") for note in notes] == [True] * told
+
+
+def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
+    """The same run, of servers that are no bed and of a local directory."""
+    target = {"kind": "posix", "root": str(tmp_path), "fsync": "never", "drop_caches": "none"}
+    monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
+    given = point("sequential_read")
+    choice = FileSystemChoice.model_validate({"name": "nfs", "access": {"directory": "/mnt"}})
+    mounted = given.scenario.model_copy(update={"file_system": choice})
+    elsewhere = given.model_copy(update={"scenario": mounted})
+    assert Measure().run(elsewhere).notes == cold.unproven(mounted) != []
+    assert Measure().run(given).notes == []

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import synthetic
+from dfslab.instruments import measure
 from dfslab.instruments.measure import Measure
 from dfslab.report.page import ReportInput
 from dfslab.report.sections import latency, load
@@ -49,8 +50,9 @@ def test_the_generators_own_part_is_told(phased):
     assert body is not None
     head, told, *_ = rows(body)
     shown = dict(zip(head, told, strict=True))
-    own_ns = phased.detail["generator"]["own_ns_per_op"]
-    assert shown["own time"] == load.seconds(own_ns * 1e-9)
+    generator = phased.detail["generator"]
+    own, floor = (load.seconds(generator[key] * 1e-9) for key in ("own_ns_per_op", "call_floor_ns"))
+    assert shown["own time"] == f"{own} ({floor})"
     assert shown["page cache"] == "warm"
     # Nothing failed, no call was counted, no operation was due at a time.
     assert not {"failed", "system calls", "late"} & set(head)
@@ -75,3 +77,76 @@ def test_a_run_of_many_seconds_shows_its_course(phased):
     assert body is not None
     # The last second is no whole one.
     assert '"y": [5, 7, 0, 9, 8, 6]' in body
+
+
+def planted(like: Result, **detail) -> Result:
+    """A run of which something else is told; of one phase unless it is said."""
+    return like.model_copy(update={"detail": {**like.detail, "phases": [], **detail}})
+
+
+def first_row(*results: Result) -> dict[str, str]:
+    head, told, *_ = rows(load.render(study(*results)) or "")
+    return dict(zip(head, told, strict=True))
+
+
+def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
+    """Of more files than the generator would make for it, it says 0."""
+    none = {**phased.detail["generator"], "own_ns_per_op": 0.0, "share_of_latency": 0.0}
+    unknown = planted(phased, generator=none)
+    assert not {"own time", "of the mean latency"} & set(first_row(unknown))
+    other = phased.model_copy(update={"point_id": "another"})
+    table = rows(load.render(study(unknown, other)) or "")
+    place = table[0].index("own time")
+    assert sorted(row[place] == load.DASH for row in table[1:3]) == [False, True]
+
+
+SETTLED = {"reached": True, "from_s": 5.0, "seconds": 30, "rate_per_s": 812.4,
+           "rate_per_s_half_width": 14.04}  # fmt: skip
+RESTLESS = {**SETTLED, "reached": False}
+INTERVAL = {"mean_per_s": 812.4, "low_per_s": 798.2, "high_per_s": 826.0, "block_s": 4.0}
+UNSETTLED = "did not settle in its first half"
+
+
+def test_a_run_that_settled_tells_from_when_on(phased):
+    shown = first_row(planted(phased, steady=SETTLED, rate_interval=INTERVAL))
+    assert shown["steady"] == "from 5 s on: 812/s ± 14"
+    assert shown["the rate&#39;s own interval"] == "798 to 826/s"
+
+
+def test_a_run_that_never_settled_says_so_and_a_short_one_nothing(phased):
+    assert first_row(planted(phased, steady=RESTLESS))["steady"] == UNSETTLED
+    short = load.render(study(planted(phased, steady=None, rate_interval=None))) or ""
+    assert not {"steady", "the rate&#39;s own interval"} & set(rows(short)[0])
+    assert "MSER-5" not in short
+
+
+def test_of_repetitions_those_that_did_not_settle_are_counted(phased):
+    again = [planted(phased, steady=one) for one in (SETTLED, RESTLESS, SETTLED, None)]
+    assert first_row(*again)["steady"] == "from 5 s on: 812/s ± 14; 1 of 3 did not settle"
+
+
+def test_phases_are_judged_one_by_one(phased):
+    """All of them together differ by what they do."""
+    judged = zip(phased.detail["phases"], (SETTLED, RESTLESS), strict=False)
+    told = [{**phase, "steady": one, "rate_interval": None} for phase, one in judged]
+    body = load.render(study(planted(phased, steady=RESTLESS, phases=told))) or ""
+    assert "steady" not in rows(body)[0]
+    found = [row[8] for row in rows(body) if len(row) == 9]
+    assert found == ["steady", "from 5 s on: 812/s ± 14", UNSETTLED]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "notes"),
+    [
+        ({"steady": SETTLED}, []),
+        ({"steady": None}, []),
+        ({"steady": RESTLESS}, [f"the load {UNSETTLED}: its rate is no steady one"]),
+        ({"steady": RESTLESS, "phases": [{"name": "a", "steady": SETTLED}]}, []),
+        ({"steady": None, "phases": [{"name": "a", "steady": RESTLESS},
+                                     {"name": "b", "steady": None},
+                                     {"name": "c", "steady": RESTLESS}]},
+         ["phases that did not settle in their first half: a, c"]),
+    ],
+)  # fmt: skip
+def test_a_run_that_never_settled_has_one_note(outcome, notes):
+    assert measure._notes({"complete": True, "errors": [], **outcome}) == notes

@@ -4,10 +4,10 @@ use dfslab_load::{run, Control, Outcome, Plan};
 use dfslab_workload::{Schedule, Start};
 
 /// 1000 requests a second to a target that does nothing but stall 0.5 s in every 2 s.
-fn stalling(workers: u32, process: &str) -> String {
+fn stalling(seed: u64, workers: u32, process: &str) -> String {
     let each = REQUESTS.div_ceil(workers);
     format!(
-        r#"{{"stream":{{"seed":5,"clients":{workers},"operations_per_client":{each},
+        r#"{{"stream":{{"seed":{seed},"clients":{workers},"operations_per_client":{each},
         "files_per_client":1,"mix":[{{"operation":"stat"}}],"file_size":{{"fixed":0}},
         "transfer_size_bytes":4096,"arrival":{{"open":{{"rate_per_s":1000.0,
         "process":{process}}}}}}},"target":{{"kind":"null"}},"run_directory":"x",
@@ -21,6 +21,7 @@ fn stalling(workers: u32, process: &str) -> String {
 const REQUESTS: u32 = 4000;
 const PERIOD_S: f64 = 2.0;
 const LENGTH_S: f64 = 0.5;
+const TRIES: u64 = 5;
 
 fn requests(workers: u32) -> u64 {
     u64::from(REQUESTS.div_ceil(workers) * workers)
@@ -83,51 +84,98 @@ fn assert_near(seen: f64, truth: f64, share: f64, what: &str) {
     );
 }
 
-/// A request that comes t before the end of a stall takes t, all others nothing: a quarter of all
-/// are spread evenly from 0 to 0.5 s. No request can take less; how much more one took, because
-/// the machine was busy with others, its end says. So this holds on a machine of any speed.
+/// A request that comes t before the end of a stall takes t, all others nothing. Those that stall
+/// are spread evenly from 0 to 0.5 s; so many of all they are: what clients share out evenly may
+/// end a little behind the last stall.
+fn stalled_share(workers: u32) -> f64 {
+    let stalls = (f64::from(REQUESTS) / 1000.0 / PERIOD_S).floor();
+    stalls * LENGTH_S * 1000.0 / requests(workers) as f64
+}
+
+const QUANTILES: [f64; 3] = [0.9, 0.99, 0.999];
+
+/// The mean, then the quantiles.
+fn truths(workers: u32) -> [f64; 4] {
+    let share = stalled_share(workers);
+    let [p90, p99, p999] = QUANTILES.map(|q| LENGTH_S * (q - (1.0 - share)) / share);
+    [LENGTH_S * share / 2.0, p90, p99, p999]
+}
+
+/// The largest share by which a figure differs from what a generator that is never late, on a
+/// machine that has nothing else to do, would have told.
+fn off_the_truth(told: [f64; 4], truths: [f64; 4]) -> f64 {
+    let off = told
+        .iter()
+        .zip(truths)
+        .map(|(told, t)| (told - t).abs() / t);
+    off.fold(0.0, f64::max)
+}
+
+/// How far one run is off the truth. No request can take less than the truth; how much more one
+/// took, because the machine was busy with others, its end says. So what is asserted here holds on
+/// a machine of any speed.
+fn tried(workers: u32, seed: u64) -> f64 {
+    let plan = Plan::parse(&stalling(seed, workers, r#""even""#)).unwrap();
+    let outcome = ran(&plan);
+    let (report, all) = (&outcome.report, dues_and_ends(&plan, &outcome));
+    let seen = &report.operations["stat"];
+    let response = seen.response.clone().unwrap();
+    assert_eq!(response.count, requests(workers), "no sample is lost");
+    assert_eq!(all.len() as u64, requests(workers));
+    // What others show instead: one request of each worker saw a stall.
+    assert!(seen.latency.mean_s < response.mean_s);
+    assert!(report.layers["stalled"] >= 2);
+    let added = added(&all);
+    let more = mean(added.iter().copied());
+    let most = added.iter().copied().fold(0.0, f64::max);
+    let (truths, quantiles) = (
+        truths(workers),
+        [response.p90_s, response.p99_s, response.p999_s],
+    );
+    assert_near(response.mean_s, truths[0] + more, 0.01, "mean");
+    let mut exact: Vec<f64> = all.iter().map(|(due, end)| end - due).collect();
+    exact.sort_by(f64::total_cmp);
+    for ((q, told), truth) in QUANTILES.into_iter().zip(quantiles).zip(&truths[1..]) {
+        let place = (q * exact.len() as f64).ceil() as usize - 1;
+        assert_near(told, exact[place], 0.005, "what the report tells");
+        assert!(told >= 0.99 * truth, "{q}: {told} is less than {truth}");
+        assert!(told <= 1.01 * truth + most, "{q}: {told}, not {truth}");
+    }
+    let [p90, p99, p999] = quantiles;
+    let off = off_the_truth([response.mean_s, p90, p99, p999], truths);
+    println!("{workers} workers: the machine added {more} s, at most {most} s; off by {off}");
+    off
+}
+
+/// A machine may be busy in some tries; a generator that is late by itself is so in all.
 #[test]
 fn response_times_are_true_while_the_target_stalls() {
-    let share = LENGTH_S / PERIOD_S;
-    let quantile = |q: f64| LENGTH_S * (q - (1.0 - share)) / share;
     for workers in [1, 8, 64] {
-        let plan = Plan::parse(&stalling(workers, r#""even""#)).unwrap();
-        let outcome = ran(&plan);
-        let (report, all) = (&outcome.report, dues_and_ends(&plan, &outcome));
-        let seen = &report.operations["stat"];
-        let response = seen.response.clone().unwrap();
-        assert_eq!(response.count, requests(workers), "no sample is lost");
-        assert_eq!(all.len() as u64, requests(workers));
-        // What others show instead: one request of each worker saw a stall.
-        assert!(seen.latency.mean_s < response.mean_s);
-        assert!(report.layers["stalled"] >= 2);
-        let added = added(&all);
-        let more = mean(added.iter().copied());
-        let most = added.iter().copied().fold(0.0, f64::max);
-        println!("{workers} workers: the machine added {more} s, at most {most} s");
-        let truth = LENGTH_S * share / 2.0;
-        assert_near(response.mean_s, truth + more, 0.01, "mean");
-        let mut exact: Vec<f64> = all.iter().map(|(due, end)| end - due).collect();
-        exact.sort_by(f64::total_cmp);
-        for (q, told) in [
-            (0.9, response.p90_s),
-            (0.99, response.p99_s),
-            (0.999, response.p999_s),
-        ] {
-            let place = (q * exact.len() as f64).ceil() as usize - 1;
-            assert_near(told, exact[place], 0.005, "what the report tells");
-            let truth = quantile(q);
-            assert!(told >= 0.99 * truth, "{q}: {told} is less than {truth}");
-            assert!(told <= 1.01 * truth + most, "{q}: {told}, not {truth}");
-        }
+        let mut tries = (0..TRIES).map(|more| tried(workers, 5 + more));
+        assert!(
+            tries.any(|off| off <= 0.01),
+            "{workers} workers: not once within 1 % of the truth"
+        );
     }
+}
+
+#[test]
+fn a_generator_that_is_late_is_off_the_truth() {
+    let truths = truths(8);
+    assert_eq!(off_the_truth(truths, truths), 0.0);
+    for place in 0..truths.len() {
+        let mut told = truths;
+        told[place] *= 1.012;
+        assert!(off_the_truth(told, truths) > 0.01);
+    }
+    assert!(off_the_truth(truths.map(|truth| truth + 0.1), truths) > 0.2);
 }
 
 /// Random arrivals differ from the truth by chance; against what their own intended starts say,
 /// they do not.
 #[test]
 fn random_arrivals_lose_nothing_either() {
-    let plan = Plan::parse(&stalling(4, r#""poisson""#)).unwrap();
+    let plan = Plan::parse(&stalling(5, 4, r#""poisson""#)).unwrap();
     let outcome = ran(&plan);
     let all = dues_and_ends(&plan, &outcome);
     let response = outcome.report.operations["stat"].response.as_ref().unwrap();

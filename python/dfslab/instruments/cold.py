@@ -1,12 +1,15 @@
-"""Whether a cold run on a bed was one: what was read of files, beside what came off the disks."""
+"""Whether a cold run was one: on a bed by what was read of files, beside what came off the disks;
+elsewhere nobody can tell of the servers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from dfslab import discover
 from dfslab.fleet import run as fleet
 from dfslab.method import RunFailed
+from dfslab.spec.scenario import Scenario
 
 READS = frozenset({"read", "pread"})
 # What else a run may do without making anything that is then in memory by right.
@@ -14,6 +17,16 @@ CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename
 # Disks give at least what is asked of them; what they hold may be compressed, and reads of files
 # at random may meet the same one again. Caches that were not emptied give nearly everything.
 LEAST_SHARE = 0.1
+
+
+def unproven(scenario: Scenario) -> list[str]:
+    """A note on a cold run of servers that are not ours: their caches are out of reach."""
+    choice = scenario.file_system
+    system = discover.file_system(choice.name)
+    if scenario.workload.cache != "cold" or choice.access.bed or not system.has_servers:
+        return []
+    return ["only the clients were made cold: the servers are no bed of ours, so their caches were "
+            "neither emptied nor looked at"]  # fmt: skip
 
 
 class Disks:

@@ -228,7 +228,7 @@ def to_result(
         metrics=metrics,
         steps=_steps(outcome),
         utilisation={},
-        notes=_notes(outcome),
+        notes=[*_notes(outcome), *cold.unproven(point.scenario)],
         detail=_detail(outcome, point.scenario.run.seed + repetition),
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )  # fmt: skip
@@ -244,6 +244,7 @@ def _notes(outcome: Mapping[str, Any]) -> list[str]:
         *faults,
         *_layers(outcome),
         *_lateness(outcome),
+        *_unsettled(outcome),
         *_not_counted(outcome),
         *outcome.get("fleet", {}).get("notes", []),
     ]
@@ -275,6 +276,19 @@ def _lateness(outcome: Mapping[str, Any]) -> list[str]:
             "response times hold some of that"]  # fmt: skip
 
 
+def _unsettled(outcome: Mapping[str, Any]) -> list[str]:
+    """Phases differ, so several of them are judged one by one; what is too short, not at all."""
+    phases = outcome.get("phases") or ()
+    restless = [part for part in phases or (outcome,)
+                if part.get("steady") and not part["steady"]["reached"]]  # fmt: skip
+    if not restless:
+        return []
+    if phases:
+        names = ", ".join(phase["name"] for phase in restless)
+        return [f"phases that did not settle in their first half: {names}"]
+    return ["the load did not settle in its first half: its rate is no steady one"]
+
+
 def _steps(outcome: Mapping[str, Any]) -> list[Step]:
     """Time per operation that each primitive took, all its calls of one operation together."""
     steps = []
@@ -298,6 +312,7 @@ def _detail(outcome: Mapping[str, Any], seed: int) -> dict[str, Any]:
     operations = outcome["operations"].items()
     phases = [
         {key: phase[key] for key in PHASE_KEYS}
+        | {"rate_interval": rate_interval(phase["seconds"], phase["steady"], seed)}
         | {"latency": {name: seen["latency"] for name, seen in phase["operations"].items()}}
         | {"operations": _counts(phase["operations"])}
         for phase in outcome.get("phases", ())

@@ -52,7 +52,8 @@ class FileSystem:
     address, None where nobody is asked; ValueError where it is none. `functions`: what papers call
     steps of its traces, each by the ends of their paths; `traced`: how its traces name steps of its
     operations, one or several together, by the end of a path. `advice(said)`: what helps against
-    what its client said, empty where that is not known.
+    what its client said, empty where that is not known. `has_servers`: whether anybody but this
+    machine's own kernel serves it.
     """
 
     name: str
@@ -71,6 +72,7 @@ class FileSystem:
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     advice: Callable[[str], str] = no_advice
+    has_servers: bool = True
 
     def __post_init__(self) -> None:
         unknown = set(self.operations) - set(OPERATIONS)

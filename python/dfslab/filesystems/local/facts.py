@@ -32,6 +32,7 @@ PARAMETERS = Parameters(
 )  # fmt: skip
 
 ACCESS_KEYS = ("directory",)
+HAS_SERVERS = False
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -25,10 +25,17 @@ MOST_CURVES = 5
 NOTE = (
     "Medians over repetitions. Rates count until the last client had finished and until the first "
     "had (stonewall). The generator's own time is processor time of one operation of the same "
-    "stream on a target that does nothing. Late is how much later than it could have an operation "
-    "with an intended start began, for 99 of 100; calls are those of one operation."
+    "stream on a target that does nothing, in brackets that of a system call that does nothing. "
+    "Late is how much later than it could have an operation with an intended start began, for 99 "
+    "of 100; calls are those of one operation."
+)
+NOTE_STEADY = (
+    "Loads of more than 20 s are judged: from when on they were steady (MSER-5), at what rate and "
+    "with what 95 % interval. A rate's own interval (95 %) comes from its seconds, once it had "
+    "settled if it did, drawn in blocks of neighbours."
 )
 Value = Callable[[Result], float | None]
+Cell = Callable[[Sequence[Result]], str]
 
 
 def render(study: ReportInput) -> Markup | None:
@@ -46,11 +53,19 @@ def render(study: ReportInput) -> Markup | None:
     body = table(*_filled(["configuration", *COLUMNS, "page cache"], rows))
     phases = [row for name, group in zip(names, ordered, strict=True)
               for row in _phases(name, group)]  # fmt: skip
-    return note(NOTE) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
+    judged = any(part.get("steady") for group in ordered for one in group for part in _parts(one))
+    told = f"{NOTE} {NOTE_STEADY}" if judged else NOTE
+    return note(told) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
+
+
+def _parts(result: Result) -> Sequence[Mapping[str, Any]]:
+    """What has a rate of its own that can settle: each phase of several, else the whole load."""
+    return result.detail.get("phases") or (result.detail,)
 
 
 def _of_generator(key: str) -> Value:
-    return lambda result: result.detail["generator"][key]
+    """What was not measured, such as for too many files, is told as 0."""
+    return lambda result: result.detail["generator"].get(key) or None
 
 
 def _of_calls(key: str) -> Value:
@@ -69,28 +84,69 @@ def _rate(value: float) -> str:
     return f"{number(value)}/s"
 
 
-def _own(value_ns: float) -> str:
+def _median(value: Value, shown: Callable[[float], str]) -> Cell:
+    def cell(group: Sequence[Result]) -> str:
+        known = [one for one in map(value, group) if one is not None]
+        return shown(float(np.median(known))) if known else DASH
+
+    return cell
+
+
+def _nanoseconds(value_ns: float) -> str:
     return seconds(value_ns * 1e-9)
 
 
-COLUMNS: dict[str, tuple[Value, Callable[[float], Any]]] = {
-    "rate": (lambda result: result.metrics["rate_per_s"].value, _rate),
-    "until the first had finished": (lambda one: one.detail["stonewall_rate_per_s"], _rate),
-    "own time": (_of_generator("own_ns_per_op"), _own),
-    "of the mean latency": (_of_generator("share_of_latency"), percent),
-    "late": (_late_s, seconds),
-    "failed": (_failed, number),
-    "system calls": (_of_calls("system_calls_per_operation"), number),
-    "servers' calls": (_of_calls("server_calls_per_operation"), number),
+def _own_time(group: Sequence[Result]) -> str:
+    """The generator's own time beside the least that any call to the kernel takes."""
+    own = _median(_of_generator("own_ns_per_op"), _nanoseconds)(group)
+    floor = _median(_of_generator("call_floor_ns"), _nanoseconds)(group)
+    return own if DASH in (own, floor) else f"{own} ({floor})"
+
+
+def _of_whole(shown: Callable[[Sequence[Mapping[str, Any]]], str]) -> Cell:
+    """What is told of loads that are not several phases: those are told one by one."""
+    return lambda group: shown([one.detail for one in group if not one.detail.get("phases")])
+
+
+def _steady(each: Sequence[Mapping[str, Any]]) -> str:
+    """From when on runs were steady, and at what rate; how many of them never were."""
+    judged = [one["steady"] for one in each if one.get("steady")]
+    settled = [one for one in judged if one["reached"]]
+    if not judged:
+        return DASH
+    if not settled:
+        return "did not settle in its first half"
+    keys = ("from_s", "rate_per_s", "rate_per_s_half_width")
+    from_s, rate, half = (float(np.median([one[key] for one in settled])) for key in keys)
+    others = len(judged) - len(settled)
+    return (f"from {number(from_s)} s on: {_rate(rate)} ± {number(half)}"
+            + (f"; {others} of {len(judged)} did not settle" if others else ""))  # fmt: skip
+
+
+def _interval(each: Sequence[Mapping[str, Any]]) -> str:
+    known = [one["rate_interval"] for one in each if one.get("rate_interval")]
+    if not known:
+        return DASH
+    low, high = (np.median([one[key] for one in known]) for key in ("low_per_s", "high_per_s"))
+    return f"{number(float(low))} to {_rate(float(high))}"
+
+
+COLUMNS: dict[str, Cell] = {
+    "rate": _median(lambda result: result.metrics["rate_per_s"].value, _rate),
+    "until the first had finished": _median(lambda one: one.detail["stonewall_rate_per_s"], _rate),
+    "steady": _of_whole(_steady),
+    "the rate's own interval": _of_whole(_interval),
+    "own time": _own_time,
+    "of the mean latency": _median(_of_generator("share_of_latency"), percent),
+    "late": _median(_late_s, seconds),
+    "failed": _median(_failed, number),
+    "system calls": _median(_of_calls("system_calls_per_operation"), number),
+    "servers' calls": _median(_of_calls("server_calls_per_operation"), number),
 }
 
 
-def _cells(group: Sequence[Result]) -> list[Any]:
-    cells = []
-    for value, shown in COLUMNS.values():
-        known = [one for one in map(value, group) if one is not None]
-        cells.append(shown(float(np.median(known))) if known else DASH)
-    return [*cells, _cache(group[0])]
+def _cells(group: Sequence[Result]) -> list[str]:
+    return [*(cell(group) for cell in COLUMNS.values()), _cache(group[0])]
 
 
 def _cache(result: Result) -> str:
@@ -109,9 +165,12 @@ def _bytes(value: float) -> str:
     return units.text(value, "B", 3)
 
 
-def _filled(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[Any]]:
-    """Without the columns in which no row has anything."""
-    kept = [place for place in range(len(head)) if any(row[place] != DASH for row in rows)]
+def _filled(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
+) -> tuple[list[str], list[Any]]:
+    """Without the columns, but the first `always`, in which no row has anything."""
+    kept = [place for place in range(len(head))
+            if place < always or any(row[place] != DASH for row in rows)]  # fmt: skip
     return [head[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
@@ -136,7 +195,7 @@ def _of_phase(each: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         ", ".join(each[0]["operations"]), number(median("count")), seconds(median("window_s")),
         _rate(median("rate_per_s")), _rate(median("stonewall_rate_per_s")),
-        units.text(moved, "B/s", 3) if moved else DASH,
+        units.text(moved, "B/s", 3) if moved else DASH, _steady(each), _interval(each),
     ]  # fmt: skip
 
 
@@ -144,8 +203,9 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
     if not rows:
         return Markup("")
     head = ["configuration", "phase", "operations", "count", "time", "rate",
-            "until the first had finished", "throughput"]  # fmt: skip
-    body = table(head, rows, texts=3)
+            "until the first had finished", "throughput", "steady",
+            "the rate's own interval"]  # fmt: skip
+    body = table(*_filled(head, rows, always=8), texts=3)
     return Markup("<h3>Phases</h3>") + _long(body, rows)
 
 
