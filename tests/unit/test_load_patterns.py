@@ -25,7 +25,7 @@ PERIOD_S, LENGTH_S = 2.0, 0.5
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
-TRIES = 5
+TRIES = 8
 
 
 def base(**changes) -> dict:

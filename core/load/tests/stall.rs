@@ -21,7 +21,7 @@ fn stalling(seed: u64, workers: u32, process: &str) -> String {
 const REQUESTS: u32 = 4000;
 const PERIOD_S: f64 = 2.0;
 const LENGTH_S: f64 = 0.5;
-const TRIES: u64 = 5;
+const TRIES: u64 = 8;
 
 fn requests(workers: u32) -> u64 {
     u64::from(REQUESTS.div_ceil(workers) * workers)
