@@ -68,13 +68,14 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
     opened, path = _parts(access["uri"])
     told = java.client({})
     named = access.get("class_path") or os.environ.get("HADOOP_CLASSPATH", "").split(":")
+    # Before Hadoop's: a client that brings libraries of its own works with those versions of them.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return {
         **told,
         "kind": "hadoop",
         "uri": opened,
         "root": f"{path.rstrip('/')}/{access.get('directory', '').strip('/')}".rstrip("/") or "/",
-        "class_path": ":".join([told["class_path"], *own]),
+        "class_path": ":".join([str(java.QUIET), *own, told["class_path"]]),
         "properties": dict(access.get("properties") or {}),
         "shared_client": bool(access.get("shared_client")),
     }
