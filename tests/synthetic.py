@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+import struct
 from typing import Any
 
 import numpy as np
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
+from dfslab.spec.replay import RECORDED
 from dfslab.spec.scenario import Point, Scenario
 
+# The canonical form of an operation (core/workload/operation.rs).
+ONE_OPERATION = struct.Struct("<IIQQQQQII")
 SIZES = ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]
 
 
@@ -101,3 +105,9 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
     return {"resourceSpans": [
         {"resource": {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]},
          "scopeSpans": [{"spans": own}]} for host, own in spans.items()]}  # fmt: skip
+
+
+def without_times(recorded: bytes) -> bytes:
+    """The operations of a recorded load, in their canonical form, without when they were begun."""
+    rows = RECORDED.iter_unpack(recorded)
+    return b"".join(ONE_OPERATION.pack(*operation) for *operation, _ in rows)

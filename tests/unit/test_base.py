@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from dfslab.cli.shared import read_scenario
 from dfslab.spec.model import InputError
+from dfslab.spec.replay import RECORDED
 from dfslab.spec.scenario import read
 
 BASE = """
@@ -54,7 +55,7 @@ def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeyp
     folder, elsewhere = tmp_path / "here", tmp_path / "there"
     folder.mkdir()
     elsewhere.mkdir()
-    stream = b"\0" * 56
+    stream = b"\0" * RECORDED.size
     (folder / "own.stream").write_bytes(stream)
     (elsewhere / "typed.stream").write_bytes(stream)
     path = written(folder, 'base = "base.toml"\nname = "own"\n[workload]\nname = "replay"\n'
