@@ -176,8 +176,13 @@ def test_a_whole_file_of_a_trace_is_opened_moved_and_closed():
 
 
 def test_a_recorded_trace_drives_the_papers_net(tmp_path):
-    rows = [RECORDED.pack(client, OPERATIONS.index(kind), at, 0, size, 65536, offset, client, 0, 0)
-            for at, (client, kind, offset, size) in enumerate(hybrid(2, 0.4))]  # fmt: skip
+    counts: dict[int, int] = {}
+    rows = []
+    for client, kind, offset, size in hybrid(2, 0.4):
+        index = counts.get(client, 0)
+        counts[client] = index + 1
+        rows.append(RECORDED.pack(client, OPERATIONS.index(kind), index, 0, size, 65536, offset,
+                                  client, 0, 0))  # fmt: skip
     (tmp_path / "trace").write_bytes(b"".join(rows))
     keys = ["workload.name=replay", "workload.form=recorded", "workload.clients=2",
             f"workload.trace={tmp_path / 'trace'}", "workload.cache=cold"]  # fmt: skip

@@ -304,6 +304,19 @@ def _replay(path: Path, form: str, factor: float) -> tuple[replay.Replay, dict]:
     return replay.load(path, form, "/", "/", 2), stream
 
 
+def test_a_stream_recorded_without_times_is_refused():
+    """Eight of its rows are as long as seven of those with times."""
+    spec = {
+        "seed": 3, "clients": 1, "operations_per_client": 8, "files_per_client": 4,
+        "mix": [{"operation": kind} for kind in ("read", "write", "stat")],
+        "file_size": {"fixed": 4096}, "transfer_size_bytes": 4096,
+    }  # fmt: skip
+    content = _core.stream_bytes(json.dumps(spec), 0)
+    assert len(content) % replay.RECORDED.size == 0
+    with pytest.raises(ValueError, match="is no recorded stream: client .* has no operation"):
+        replay.recorded(content)
+
+
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     """A Poisson load of two clients: what was begun when comes again, twice as fast."""
     stream = {

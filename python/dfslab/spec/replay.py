@@ -61,10 +61,14 @@ def recorded(content: bytes) -> Replay:
     """A stream as a load recorded it. ValueError when it is none."""
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
-    found = Replay()
+    found, counts = Replay(), dict[int, int]()
     for row in RECORDED.iter_unpack(content):
-        client, kind, _, file, size, transfer, offset, owner, _, begun_ns = row
+        client, kind, index, file, size, transfer, offset, owner, _, begun_ns = row
         found.transfer_bytes = max(found.transfer_bytes, transfer)
+        # Other rows, such as those without times that were recorded once, may be as many bytes.
+        if index != counts.get(client, 0):
+            raise ValueError(f"is no recorded stream: client {client} has no operation {index} now")
+        counts[client] = index + 1
         if kind >= len(OPERATIONS):
             raise ValueError(f"is no recorded stream: there is no operation {kind}")
         found.given.append({
