@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import sys
 import time
 from pathlib import Path
 
@@ -110,11 +111,30 @@ def test_the_under_store_holds_what_was_written_through(bed, written):
     assert digest(bed.under_store / "file") == digest(source)
 
 
+def memory_bytes(bed) -> int:
+    """What the workers hold in memory."""
+    return sum(path.stat().st_size for number, host in enumerate(bed.hosts.of("worker"), 1)
+               for path in host.path(host.folder / f"worker-{number}-memory").rglob("*")
+               if path.is_file())  # fmt: skip
+
+
 def test_blocks_are_in_the_memory_of_workers(bed, written):
-    blocks = [path.stat().st_size for number, host in enumerate(bed.hosts.of("worker"), 1)
-              for path in host.path(host.folder / f"worker-{number}-memory").rglob("*")
-              if path.is_file()]  # fmt: skip
-    assert sum(blocks) >= SIZE_BYTES
+    assert memory_bytes(bed) >= SIZE_BYTES
+
+
+def test_many_writers_of_short_files_drive_nothing_out(bed, written):
+    """Twelve whole blocks set aside at once would want 768 MiB of the 512 MiB there are."""
+    files = [f"{bed.mount_point}/short-{number}" for number in range(12)]
+    script = (
+        "import sys\n"
+        "files = [open(name, 'wb', buffering=0) for name in sys.argv[1:]]\n"
+        "for file in files: file.write(bytes(1 << 20))\n"
+        "for file in files: file.close()\n"
+    )
+    before_bytes = memory_bytes(bed)
+    client(bed).run(sys.executable, "-c", script, *files)
+    until(lambda: memory_bytes(bed) >= before_bytes + 12 * MIB, 10)
+    client(bed).run("rm", *files)
 
 
 def test_the_command_line_and_the_mount_see_the_same_files(bed, written):
