@@ -53,7 +53,7 @@ def scenario(name: str, layout: dict[str, Any]) -> Scenario:
         "deployment": {"node": nodes, "network": {"latency": DELAY}},
         "file_system": {"name": name, "access": {"bed": True}, **layout},
         "workload": {"name": "mixture", "read_share": 0.5, "file_size": "8 MiB", "clients": 2,
-                     "operations_per_client": 12, "cache": "cold"},
+                     "operations_per_client": 6, "cache": "cold"},
         "run": {"methods": ["measure"], "verify": "inline"},
     })  # fmt: skip
 

@@ -42,8 +42,8 @@ JAVA_LIMIT_S = 120.0
 MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 5.0
 MIB = 2**20
-# What a worker sets aside for a block that is being written. By default it is a whole block, however
-# short its file: four writers would drive out of a worker's memory what has no other copy.
+# What a worker sets aside for a block that is being written. By default that is a whole block,
+# however short its file: four writers would drive out of its memory what has no other copy.
 RESERVED_BYTES = MIB
 # Options that are quantities: unit, and the least that makes sense.
 LEAST = {"memory_tier": ("B", "16 MiB"), "heap": ("B", "128 MiB"), "worker_timeout": ("s", "1 s"),
