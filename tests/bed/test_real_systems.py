@@ -92,6 +92,8 @@ def case(request, nothing_left):
         yield chosen, session.bed
 
 
+# What is stored in files of the hosts' disks.
+ON_DISKS = ("glusterfs", "moosefs", "hdfs")
 SAYS = {
     "glusterfs": {"copies": 3, "servers": ["data-1", "data-2", "data-3"]},
     "moosefs": {"servers": ["10.77.0.1:9421"]},
@@ -135,7 +137,7 @@ def test_what_is_written_comes_back(case):
     assert result.notes == []
     assert result.detail["verified_bytes"] > 0
     # What is stored on hosts' disks came off them.
-    if known.name in ("glusterfs", "moosefs", "hdfs"):
+    if known.name in ON_DISKS:
         disks = result.detail["cache"]["disks"]
         assert disks["read_bytes"] >= disks["asked_bytes"] / 2 > 0, disks
 
@@ -225,3 +227,53 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
         time.sleep(0.25)
     bed.restart(known.victim)
     print(f"{known.name}: lacked {said}; whole again after {bed.await_whole():.1f} s")
+
+
+AWAY_S = 1.5
+PASSING = [("pause", "resume", 2.0), ("cut", "heal", 6.5), ("slow", "heal", 11.0)]
+
+
+def test_what_passes_stalls_a_load_until_it_is_over(case):
+    """A data server is paused, its link is cut, its link is slow, each for a while. Requests go on
+    coming at their times, so that those behind a stall are seen to wait for it."""
+    known, bed = case
+    if not known.victim:
+        pytest.skip("its object stores are not replicated, so nothing is promised")
+    host = bed.daemon(known.victim).host.name
+    faults = []
+    for action, end, at_s in PASSING:
+        target = known.victim if action == "pause" else host
+        rate = {"value": "20 kB/s"} if action == "slow" else {}
+        faults += [{"action": action, "target": target, "at": f"{at_s} s", **rate},
+                   {"action": end, "target": target, "at": f"{at_s + AWAY_S} s"}]  # fmt: skip
+    result = measured(known, name="sequential_write", file_size="64 KiB", clients=4, fsync=True,
+                      arrival="even", rate="16 /s", operations_per_client=64,
+                      run={"fault": faults})  # fmt: skip
+    told = result.detail["faults"]
+    print(f"{known.name}: {told['recoveries']}, {result.notes}")
+    assert result.complete, result.notes
+    done = [(one["action"], one["failed"]) for one in told["done"]]
+    assert done == [(fault["action"], None) for fault in faults]
+    audit = told["audit"]
+    assert audit["files"] == audit["whole"] == 4 * 64, audit
+    for seen in told["recoveries"]:
+        assert seen["lowest_per_s"] < 0.8 * seen["before_per_s"], seen
+        assert seen["recovered_after_s"] is not None, seen
+        assert seen["recovered_after_s"] > AWAY_S - 0.5, seen
+        assert seen["failed"] == 0, seen
+    metrics = {name: metric.value for name, metric in result.metrics.items()}
+    assert metrics["response_s_p999.write"] > AWAY_S - 0.1
+    assert metrics["response_s_p90.write"] > 1.5 * metrics["latency_s_p90.write"]
+
+
+def test_a_cold_phase_is_read_off_the_disks(case):
+    """Each client reads what the other has written; caches are emptied before it does."""
+    known, _ = case
+    if known.name not in ON_DISKS:
+        pytest.skip("what it stores is not on the hosts' disks")
+    result = measured(known, name="ior_easy", file_size="8 MiB", clients=2, cache="cold")
+    assert result.complete, result.notes
+    written, read, *_ = (phase["cache"]["disks"] for phase in result.detail["phases"])
+    assert written["asked_bytes"] == 0
+    assert read["asked_bytes"] == 2 * 8 * 2**20
+    assert read["read_bytes"] >= read["asked_bytes"] / 2, read

@@ -75,6 +75,50 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
     assert bool(bed.asked) == (cache == "cold")
 
 
+class BedOfPhases(Bed):
+    """What its disks have given after its writing phase, and after its reading one."""
+
+    def __init__(self, *given_bytes: int) -> None:
+        super().__init__(0)
+        # Asked first whether it has disks, then before each phase, then at the end.
+        self._shown = iter([0, 0, *given_bytes])
+        self._last = 0
+
+    def disks_read_bytes(self) -> int:
+        self._last = next(self._shown, self._last)
+        return self._last
+
+
+def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
+    result = measured(BedOfPhases(5000, 10**8), point("ior_easy"), tmp_path, monkeypatch)
+    assert result.complete
+    written, read, *_ = result.detail["phases"]
+    assert written["cache"]["disks"] == {"asked_bytes": 0, "read_bytes": 5000}
+    asked_bytes = read["operations"]["read"]["bytes"]
+    assert read["cache"]["disks"] == {"asked_bytes": asked_bytes, "read_bytes": 10**8 - 5000}
+    assert asked_bytes > 0
+
+
+def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypatch):
+    """The disks gave plenty, but while it wrote."""
+    with pytest.raises(RunFailed, match=r"a cold phase read .* only 4096 came off a disk"):
+        measured(BedOfPhases(10**8, 10**8 + 4096), point("ior_easy"), tmp_path, monkeypatch)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch):
+    """Of 40 reads of one file of 64 KiB one is the first, which is all that disks can give."""
+    at = point("pattern")
+    asked = type(at.scenario.workload)(
+        name="pattern", cache="cold", file_size="64 KiB", transfer_size="64 KiB",
+        files_per_client=1, operations_per_client=40,
+    )  # fmt: skip
+    at = at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
+    result = measured(Bed(64 * KIB), at, tmp_path, monkeypatch)
+    disks = result.detail["cache"]["disks"]
+    assert disks == {"asked_bytes": 40 * 64 * KIB, "read_bytes": 64 * KIB}
+
+
 @pytest.mark.parametrize(
     ("name", "reached", "cache", "told"),
     [

@@ -273,8 +273,7 @@ class _Controller:
             return part.times_ready > phase or (phase > 0 and over)
 
         await self._until(is_there, needed=phase == 0)
-        if phase == 0:
-            self._watch.prepared()
+        self._watch.prepared()
         start_s = await self._start()
         if phase == 0:
             self._watch.started(start_s)

@@ -62,10 +62,9 @@ def run_load(
             links.append(_linked(place, part, plan))
         # After the last phase those that take each other's files wait for each other once more.
         for phase in range(max(1, len(plan["stream"].get("phases", ()))) + 1):
-            first = watch if phase == 0 else None
-            start_s = _begin(links, phase, told, first)
-            if first is not None:
-                first.started(start_s)
+            start_s = _begin(links, phase, told, watch)
+            if watch is not None and phase == 0:
+                watch.started(start_s)
         _wait(links, told, lambda link: link.ended is not None)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
@@ -77,9 +76,10 @@ def run_load(
     return together(plan, links)
 
 
-def prepared_bytes(stream: Mapping[str, Any]) -> int:
-    """Bytes of all files that a stream's clients make before they begin."""
-    return _core.prepared_bytes(json.dumps(stream))
+def planned(stream: Mapping[str, Any], client: int, limit: int) -> list[tuple]:
+    """A client's first operations: (client, index, operation, file, size, transfer size, offset,
+    owner of the file, phase), sizes and offset in bytes."""
+    return _core.stream_operations(json.dumps(stream), client, limit)
 
 
 def _here(
@@ -92,8 +92,7 @@ def _here(
     begun: list[float] = []
 
     def gate() -> float:
-        if not begun:
-            watch.prepared()
+        watch.prepared()
         now_s = time.monotonic()
         if not begun:
             watch.started(now_s)
@@ -135,7 +134,7 @@ def _begin(
     links: Sequence[Link], phase: int, progress: Progress | None, watch: Watch | None
 ) -> float:
     """Start a phase at one instant everywhere, which is returned. Who is lost or cut short after
-    the first one is waited for no more; a watch is told that all are prepared."""
+    the first one is waited for no more; a watch is told that all are ready for it."""
 
     def is_there(link: Link) -> bool:
         return link.times_ready > phase or (phase > 0 and link.is_over)

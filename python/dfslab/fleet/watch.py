@@ -23,8 +23,9 @@ class Seen(NamedTuple):
 @dataclass(frozen=True)
 class Watch:
     """Who wants to know. `started` is told the clients' first common start as CLOCK_MONOTONIC
-    shows it here, `seen` what all places have done; `prepared` is called once all that comes before
-    that start is done everywhere, and before it is agreed on."""
+    shows it here, `seen` what all places have done; `prepared` is called before the start of every
+    phase is agreed on, once all that comes before it is done everywhere, and may be called once
+    more after the last one."""
 
     started: Callable[[float], object] = lambda at_s: None
     seen: Callable[[Seen], object] = lambda seen: None

@@ -34,26 +34,58 @@ class Disks:
 
     def __init__(self, bed: Any) -> None:
         self._bed = bed
-        self._before = 0
+        self._before: list[int] = []
 
     def prepared(self) -> None:
-        """Caches are empty and nobody has begun."""
-        self._before = self._bed.disks_read_bytes()
+        """Caches are empty and nobody has begun the next phase, or the only one."""
+        self._before.append(self._bed.disks_read_bytes())
 
     def tell(self, stream: Mapping[str, Any], outcome: dict[str, Any]) -> None:
-        """Note in the outcome's `cache` what disks gave; RunFailed when that was next to nothing.
+        """Note in `cache` of the outcome and of each phase what disks gave; RunFailed when that was
+        next to nothing.
 
-        Only a run that does nothing but read what was there before can be refused.
+        Only what does nothing but read what was there before can be refused.
         """
-        came_bytes = self._bed.disks_read_bytes() - self._before
-        operations = outcome["operations"]
-        asked_bytes = sum(operations[name]["bytes"] for name in READS & operations.keys())
-        outcome["cache"]["disks"] = {"asked_bytes": asked_bytes, "read_bytes": came_bytes}
-        only_reads = operations.keys() <= READS | CHANGES_NO_BYTES
-        # The second reading of a file may be answered from memory.
-        first_bytes = min(asked_bytes, fleet.prepared_bytes(stream))
-        if only_reads and came_bytes < LEAST_SHARE * first_bytes:
-            raise RunFailed(
-                f"a cold run was asked for, but of {first_bytes} bytes read for the first time "
-                f"only {came_bytes} came off a disk: the servers had them in memory"
-            )
+        read_bytes = [*self._before, self._bed.disks_read_bytes()]
+        _note(outcome, read_bytes[-1] - read_bytes[0])
+        phases = outcome.get("phases") or ()
+        # What comes after the last phase, such as comparing what was written, is no part of it.
+        for phase, before, after in zip(phases, read_bytes, read_bytes[1:], strict=False):
+            _note(phase, after - before)
+        planned = _planned(stream, outcome)
+        for number, part in enumerate(phases or [outcome]):
+            _refuse_warm(part, planned.get(number, 0), f"phase {part['name']}" if phases else "run")
+
+
+def _note(part: dict[str, Any], came_bytes: int) -> None:
+    operations = part["operations"]
+    asked_bytes = sum(operations[name]["bytes"] for name in READS & operations.keys())
+    part["cache"]["disks"] = {"asked_bytes": asked_bytes, "read_bytes": came_bytes}
+
+
+def _refuse_warm(part: Mapping[str, Any], planned_bytes: int, what: str) -> None:
+    disks = part["cache"].get("disks")
+    if disks is None or not part["operations"].keys() <= READS | CHANGES_NO_BYTES:
+        return
+    # The second reading of a place may be answered from memory.
+    first_bytes = min(disks["asked_bytes"], planned_bytes)
+    if disks["read_bytes"] < LEAST_SHARE * first_bytes:
+        raise RunFailed(
+            f"a cold {what} was asked for, but of {first_bytes} bytes read for the first time "
+            f"only {disks['read_bytes']} came off a disk: the servers had them in memory"
+        )
+
+
+def _planned(stream: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[int, int]:
+    """Bytes of different places that each phase reads, by its number, as far as its clients got."""
+    places: dict[tuple[int, int, int, int], int] = {}
+    for client in outcome["per_client"]:
+        for one in fleet.planned(stream, client["client"], client["count"]):
+            _, _, kind, file, size_bytes, _, offset_bytes, owner, phase = one
+            if kind in READS:
+                place = phase, owner, file, offset_bytes
+                places[place] = max(size_bytes, places.get(place, 0))
+    found: dict[int, int] = {}
+    for (phase, *_), size_bytes in places.items():
+        found[phase] = found.get(phase, 0) + size_bytes
+    return found

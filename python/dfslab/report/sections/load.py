@@ -157,8 +157,12 @@ def _cache(result: Result) -> str:
     if proof:
         said.append(f"{_bytes(proof['resident_bytes'])} of {_bytes(proof['prepared_bytes'])} left")
     if disks:
-        said.append(f"disks gave {_bytes(disks['read_bytes'])} of {_bytes(disks['asked_bytes'])}")
+        said.append(f"disks gave {_given(disks)}")
     return ", ".join(said)
+
+
+def _given(disks: Mapping[str, float]) -> str:
+    return f"{_bytes(disks['read_bytes'])} of {_bytes(disks['asked_bytes'])}"
 
 
 def _bytes(value: float) -> str:
@@ -192,10 +196,12 @@ def _of_phase(each: Sequence[Mapping[str, Any]]) -> list[str]:
         return float(np.median([one[key] for one in each]))
 
     moved = median("throughput_bytes_per_s")
+    disks = (each[0].get("cache") or {}).get("disks")
     return [
         ", ".join(each[0]["operations"]), number(median("count")), seconds(median("window_s")),
         _rate(median("rate_per_s")), _rate(median("stonewall_rate_per_s")),
         units.text(moved, "B/s", 3) if moved else DASH, _steady(each), _interval(each),
+        _given(disks) if disks and disks["asked_bytes"] else DASH,
     ]  # fmt: skip
 
 
@@ -204,7 +210,7 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
         return Markup("")
     head = ["configuration", "phase", "operations", "count", "time", "rate",
             "until the first had finished", "throughput", "steady",
-            "the rate's own interval"]  # fmt: skip
+            "the rate's own interval", "from disks"]  # fmt: skip
     body = table(*_filled(head, rows, always=8), texts=3)
     return Markup("<h3>Phases</h3>") + _long(body, rows)
 
