@@ -149,4 +149,20 @@ def test_phases_are_judged_one_by_one(phased):
     ],
 )  # fmt: skip
 def test_a_run_that_never_settled_has_one_note(outcome, notes):
-    assert measure._notes({"complete": True, "errors": [], **outcome}) == notes
+    given = synthetic.scenario()
+    assert measure._notes({"complete": True, "errors": [], **outcome}, given) == notes
+
+
+def test_a_note_of_what_failed_says_what_may_help():
+    """Where the file system knows; HDFS, of which nothing is known, only tells."""
+    error = {"operation": "read/read", "kind": "other", "count": 2,
+             "first": 'read "c0/f1": Input/output error (os error 5)'}  # fmt: skip
+    outcome = {"complete": False, "errors": [error], "steady": None}
+    notes = {}
+    for name in ("alluxio", "hdfs"):
+        given = synthetic.scenario()
+        choice = given.file_system.model_copy(update={"name": name})
+        given = given.model_copy(update={"file_system": choice})
+        (notes[name],) = measure._notes(outcome, given)
+    assert notes["hdfs"].endswith("(os error 5)")
+    assert "driven out what has no other copy" in notes["alluxio"]

@@ -138,7 +138,7 @@ def run_load(
     return outcome, spans
 
 
-def _advised(scenario: Scenario, error: Exception) -> str:
+def _advised(scenario: Scenario, error: Exception | str) -> str:
     """What a target said, and what its file system knows to help against that."""
     advice = discover.file_system(scenario.file_system.name).advice(str(error))
     return f"{error}; {advice}" if advice else str(error)
@@ -228,15 +228,16 @@ def to_result(
         metrics=metrics,
         steps=_steps(outcome),
         utilisation={},
-        notes=[*_notes(outcome), *cold.unproven(point.scenario)],
+        notes=[*_notes(outcome, point.scenario), *cold.unproven(point.scenario)],
         detail=_detail(outcome, point.scenario.run.seed + repetition),
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )  # fmt: skip
 
 
-def _notes(outcome: Mapping[str, Any]) -> list[str]:
-    failed = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
-              for e in outcome["errors"]]  # fmt: skip
+def _notes(outcome: Mapping[str, Any], scenario: Scenario) -> list[str]:
+    said = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
+            for e in outcome["errors"]]  # fmt: skip
+    failed = [_advised(scenario, one) for one in said]
     faults = recovery.notes(outcome["faults"]) if "faults" in outcome else []
     return [
         *failed,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.error import HTTPError
 
 from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import Notify
@@ -160,6 +161,9 @@ class Bed(MountedBed):
 
         try:
             return self.master.in_network(work)
+        except HTTPError as error:
+            error.close()
+            return None
         except (OSError, ValueError, HTTPException):
             return None
 

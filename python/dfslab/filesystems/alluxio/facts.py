@@ -40,6 +40,14 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
 
 
+def advice(said: str) -> str:
+    """What helps against an error, as far as that is known."""
+    if " read" in said and "Input/output error" in said:
+        return ("workers may have driven out what has no other copy: store less at a time, or give "
+                "them more memory (a bed's memory_tier)")  # fmt: skip
+    return ""
+
+
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The load generator's target: POSIX calls under the mount."""
     return {"kind": "posix", "root": access["directory"]}
