@@ -87,6 +87,55 @@ def test_what_belongs_to_the_file_system_reaches_it_or_is_told(tmp_path):
     }
 
 
+METADATA = """<?xml version="1.0" encoding="UTF-8"?>
+<configuration>
+  <property><name>clients.per.thread</name><value>20</value></property>
+  <property><name>op.second.per.thread</name><value>1</value></property>
+</configuration>
+"""
+ENVIRONMENT = """#!/usr/bin/env bash
+if [ -z "$JAVA_HOME" ]; then
+  export JAVA_HOME=/usr/lib/jvm/java-7-oracle
+fi
+#the DFS Master address
+export DFS_PERF_DFS_ADRESS="file://{folder}"
+export DFS_PERF_OUT_DIR="$DFS_PERF_HOME/result"
+#the threads num
+DFS_PERF_THREADS_NUM=3  # of each process
+DFS_PERF_STATUS_DEBUG="false"
+export DFS_PERF_JAVA_OPTS+="
+  -Dpasalab.dfs.perf.threads.num=$DFS_PERF_THREADS_NUM
+"
+"""
+
+
+def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
+    """Metadata runs for a time, on as many clients as there are threads."""
+    (tmp_path / "Metadata.xml").write_text(METADATA)
+    (tmp_path / "dfs-perf-env.sh").write_text(ENVIRONMENT.format(folder=tmp_path))
+    words = ["Metadata", *(str(tmp_path / name) for name in ("Metadata.xml", "dfs-perf-env.sh"))]
+    found, say = compat.read("dfs-perf", words)
+    assert (found.run.time_limit, found.workload.clients) == (1.0, 3)
+    assert found.file_system.access.directory == str(tmp_path)
+    assert found.title == "each thread works with one client, not clients.per.thread = 20 in turn"
+    (result,) = laboratory.measure(found, lambda *_: None)
+    assert result.detail["window_s"] == pytest.approx(1, abs=0.3)
+    heading, told, rate = say([result]).splitlines()
+    assert heading == "Metadata: 3 threads, SUCCESS"
+    assert told == found.title
+    # It counts removing a directory with a file in it as one operation.
+    loops_per_s = result.detail["operations"]["mkdir"]["count"] / result.detail["window_s"]
+    assert rate.startswith("Metadata Throughput(ops/s): ")
+    assert float(rate.split()[-1]) == pytest.approx(5 * loops_per_s, rel=0.05)
+
+
+def test_a_variable_that_a_shell_would_make_is_refused(tmp_path):
+    file = tmp_path / "dfs-perf-env.sh"
+    file.write_text('export DFS_PERF_WORKSPACE="$HOME/work"\n')
+    with pytest.raises(InputError, match=r"DFS_PERF_WORKSPACE.* must be the value itself"):
+        compat.dfs_perf(["Metadata", str(file)])
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -99,6 +148,7 @@ def test_what_belongs_to_the_file_system_reaches_it_or_is_told(tmp_path):
         (["-np", "4", "-n", "9", "-F"], ("mdtest_hard", 4, 9, "0 B")),
         # Directories, too, unless files alone are asked for.
         (["-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
+        (["-a", "posix", "-v", "-v", "-V", "1", "-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
     ],
 )  # fmt: skip
 def test_mdtest_options_become_the_workload(words, expected):
@@ -121,7 +171,9 @@ def test_mdtest_reads_unless_its_phases_leave_that_out():
         (["dfs-perf", "SimpleRead", "files.per.treads=3"], "files.per.treads"),
         (["dfs-perf", "SimpleRead", "files.per.thread=many"], "files.per.thread = 'many'"),
         (["dfs-perf", "SimpleRead", "iterations=3"], "iterations"),
-        (["dfs-perf", "Metadata", "clients.per.thread=10"], "clients.per.thread = '10': must be 1"),
+        (["dfs-perf", "Metadata", "clients.per.thread=0"], "clients.per.thread = '0': must be"),
+        (["dfs-perf", "Metadata", "op.second.per.thread=soon"], "op.second.per.thread = 'soon'"),
+        (["dfs-perf", "Metadata", "time.seconds=5"], "time.seconds"),
         (["dfs-perf", "Metadata", "clients.per.thread=few"], "clients.per.thread = 'few'"),
         (["dfs-perf", "SimpleWrite", "block.size.bytes=big"], "block.size.bytes = 'big'"),
         (["dfs-perf", "SimpleRead", "missing.xml"], "neither PROPERTY=VALUE nor a file"),
@@ -129,6 +181,7 @@ def test_mdtest_reads_unless_its_phases_leave_that_out():
         (["dfs-perf", "SimpleRead", "DFS_PERF_DFS_ADRESS=ceph://x"], "hdfs://host:port"),
         (["mdtest", "-n", "10", "-Q"], "unrecognized arguments: -Q"),
         (["mdtest", "-n", "ten"], "-n"),
+        (["mdtest", "-n", "9", "-a", "S3"], "mdtest.-a = 'S3': must be POSIX"),
         (["mdtest"], "needs -n or -I"),
         (["mdtest", "-n", "3", "-C"], "-C, -T and -r are run together"),
         (["mdtest", "-n", "3", "-z", "1", "-N", "1"], "only with -F and without -z"),

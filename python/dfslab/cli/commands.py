@@ -349,8 +349,8 @@ def compat(
 ) -> None:
     """Run what another benchmark's arguments ask for, and print its own kind of summary.
 
-    dfs-perf CASE [conf/testsuite/CASE.xml] [PROPERTY=VALUE …] [DFS_PERF_THREADS_NUM=N …], or
-    mdtest [-np TASKS] OPTIONS.
+    dfs-perf CASE [conf/testsuite/CASE.xml] [conf/dfs-perf-env.sh] [PROPERTY=VALUE …], or
+    mdtest [-np TASKS] OPTIONS. DFS_PERF_PROCESSES_NUM=N is for N lines of conf/slaves.
     """
     chosen, summary = compats.read(tool, words or [])
     results = with_progress(as_json, lambda report: laboratory.measure(chosen, report))

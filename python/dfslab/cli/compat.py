@@ -1,14 +1,17 @@
 """Other tools' own arguments become a scenario, and its result is printed in their own style.
 
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
-conf/dfs-perf-env.sh; mdtest's are its options. What has no meaning here is refused, not ignored;
-what only some file systems have a setting for is, on others, in the scenario's title and told.
+conf/dfs-perf-env.sh, given one by one or as these files; mdtest's are its options. What has no
+meaning here is refused, not ignored; what only some file systems have a setting for is, on others,
+in the scenario's title and told.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import re
+import shlex
 import statistics
 import xml.etree.ElementTree as xml
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +23,7 @@ from dfslab import discover
 from dfslab.result import Result
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
+from dfslab.workloads import dfsperf_metadata
 
 MEBI = float(1 << 20)
 BYTES = " B"
@@ -67,6 +71,14 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
+# DFS-Perf ends these after a time; here they have more operations than that has room for.
+TIMED = {"Metadata": ("op.second.per.thread", "loops"),
+         "Massive": ("time.seconds", "operations_per_client")}  # fmt: skip
+ENOUGH = 1_000_000
+# A thread's clients take turns, loop by loop: as many operations are under way as with one.
+CLIENTS = "clients.per.thread"
+# Removing a directory with its file is one operation there and two here.
+COUNTED_PER_LOOP = 5
 FRAMEWORK = ("DFS_PERF_DFS_ADRESS", "DFS_PERF_WORKSPACE", "DFS_PERF_THREADS_NUM",
              "DFS_PERF_PROCESSES_NUM")  # fmt: skip
 
@@ -88,29 +100,30 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
     told: dict[str, str] = {}
     for word in words[1:]:
         key, equals, value = word.partition("=")
-        told |= {key: value} if equals else _properties(Path(word))
+        told |= {key: value} if equals else _settings(Path(word))
     workload: dict[str, Any] = {"name": CASES[words[0]]}
     system: dict[str, str] = {}
+    aside: list[str] = []
     run: dict[str, Any] = {}
     framework = {key: told.pop(key) for key in FRAMEWORK if key in told}
     allowed = discover.workload(workload["name"]).parameters.model_fields
+    timed, unending = TIMED.get(words[0], ("", ""))
     for key, value in told.items():
         try:
             if key in PROPERTIES and PROPERTIES[key][0] in allowed:
                 workload[PROPERTIES[key][0]] = PROPERTIES[key][1](value)
-            elif key == "time.seconds" and words[0] == "Massive":
-                # As many operations as the time has room for: it is the time that ends it.
+            elif key == timed:
                 run["time_limit"] = f"{float(value):g} s"
-                workload["operations_per_client"] = 1_000_000
-            elif key == "op.second.per.thread" and words[0] == "Metadata":
-                workload["loops"] = max(1, int(value))
+                workload[unending] = ENOUGH
             elif key in OF_THE_SYSTEM:
                 system[key] = str(int(value)) if key == "block.size.bytes" else value
-            elif key != "clients.per.thread":
+            elif key != CLIENTS:
                 known = [k for k, (mine, _) in PROPERTIES.items() if mine in allowed]
                 raise InputError("dfs-perf", key, unknown(key, [*known, *FRAMEWORK]))
-            elif int(value) != 1:
-                raise ValueError("must be 1: each thread has one client")
+            elif int(value) < 1:
+                raise ValueError("must be from 1 on")
+            elif int(value) > 1:
+                aside.append(f"each thread works with one client, not {CLIENTS} = {value} in turn")
         except ValueError as error:
             raise InputError(f"dfs-perf.{key}", value, str(error)) from error
     processes, threads = (_number(framework, f"DFS_PERF_{what}_NUM") for what in
@@ -118,7 +131,7 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
     workload |= {"clients": processes * threads, "processes": processes if processes > 1 else 0}
     address = framework.get("DFS_PERF_DFS_ADRESS", "")
     return _scenario("dfs-perf", address, framework.get("DFS_PERF_WORKSPACE", ""), workload, run,
-                     system)  # fmt: skip
+                     system, aside)  # fmt: skip
 
 
 def _number(told: Mapping[str, str], key: str) -> int:
@@ -128,9 +141,13 @@ def _number(told: Mapping[str, str], key: str) -> int:
     return int(text)
 
 
-def _properties(path: Path) -> dict[str, str]:
+def _settings(path: Path) -> dict[str, str]:
+    """What a file of conf/testsuite or conf/dfs-perf-env.sh sets."""
     try:
-        tree = xml.fromstring(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".sh":
+            return _variables(path, text)
+        tree = xml.fromstring(text)
     except OSError as error:
         allowed = f"is neither PROPERTY=VALUE nor a file: {error.strerror}"
         raise InputError("dfs-perf", str(path), allowed) from error
@@ -140,9 +157,22 @@ def _properties(path: Path) -> dict[str, str]:
             for one in tree.iter("property")}  # fmt: skip
 
 
+def _variables(path: Path, text: str) -> dict[str, str]:
+    """Assignments of the variables that mean something here; the others are DFS-Perf's own matter,
+    such as where its reports go. Nothing is run, so a value that a shell would make is refused."""
+    assigned = re.findall(r"^\s*(?:export\s+)?(DFS_PERF_\w+)=(.*)$", text, re.MULTILINE)
+    found = {}
+    for key, value in assigned:
+        if key in FRAMEWORK:
+            found[key] = "".join(shlex.split(value, comments=True))
+            if "$" in value or "`" in value:
+                raise InputError(f"{path}: {key}", value, "must be the value itself")
+    return found
+
+
 def _scenario(
     name: str, address: str, directory: str, workload: Mapping[str, Any], run: Mapping[str, Any],
-    system: Mapping[str, str] = {},
+    system: Mapping[str, str] = {}, aside: Sequence[str] = (),
 ) -> Scenario:  # fmt: skip
     """A measured scenario on a directory, or on what answers at hdfs:// or alluxio://host:port."""
     parsed = urlparse(address)
@@ -160,10 +190,11 @@ def _scenario(
         access["properties"] = said
     own = {key: _bytes(value) for key, value in said.items()} if kind == "hdfs" else {}
     nowhere = ", ".join(f"{key} = {value}" for key, value in system.items() if key not in settings)
+    left_out = [f"left out, as {kind} has no such setting: {nowhere}"] if nowhere else []
     described = discover.file_system(kind)
     return build(Scenario, {
         "name": name,
-        "title": f"left out, as {kind} has no such setting: {nowhere}" if nowhere else "",
+        "title": "; ".join([*aside, *left_out]),
         "deployment": {"node": [
             {"name": "one", "roles": {role.name: role.instances for role in described.roles}}
         ]},
@@ -187,12 +218,17 @@ def mdtest(words: Sequence[str]) -> Scenario:
     parser.add_argument("-np", type=int, default=1, dest="tasks")
     for flag, kind, default in (
         ("-n", int, 0), ("-I", int, 0), ("-w", int, 0), ("-e", int, 0), ("-z", int, 0),
-        ("-b", int, 1), ("-N", int, 0), ("-i", int, 1), ("-d", str, ""),
+        ("-b", int, 1), ("-N", int, 0), ("-i", int, 1), ("-d", str, ""), ("-a", str, "POSIX"),
     ):  # fmt: skip
         parser.add_argument(flag, type=kind, default=default, dest=flag[1])
     for flag in ("-F", "-D", "-u", "-L", "-t", "-P", "-y", "-C", "-T", "-E", "-r"):
         parser.add_argument(flag, action="store_true", dest=flag[1])
+    # How much mdtest prints of itself.
+    parser.add_argument("-v", action="count")
+    parser.add_argument("-V", type=int)
     told = parser.parse_args(list(words))
+    if told.a.upper() != "POSIX":
+        raise InputError("mdtest.-a", told.a, "must be POSIX: the directory of -d is a mounted one")
     phases = "".join(flag for flag in "CTEr" if getattr(told, flag))
     if phases not in ("", "CTEr", "CTr"):
         allowed = "-C, -T and -r are run together, with -E or without; all where none is named"
@@ -223,8 +259,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
     """DFS-Perf's totals: MB/s (of 2^20 bytes) of reads and writes, operations a second."""
     clients = results[0].point.scenario.workload.clients
-    # Massive is ended by its time.
-    whole = all(result.complete or (case == "Massive" and not result.detail["errors"])
+    whole = all(result.complete or (case in TIMED and not result.detail["errors"])
                 for result in results)  # fmt: skip
     outcome = "SUCCESS" if whole else "PARTLY DONE"
     title = results[0].point.scenario.title
@@ -236,7 +271,8 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
             if bytes_per_s:
                 lines.append(f"{name.title()} Throughput(MB/s): {bytes_per_s / MEBI:.2f}")
         if not result.metrics.get("throughput_bytes_per_s"):
-            lines.append(f"Metadata Throughput(ops/s): {result.value():.2f}")
+            rate = result.value() * COUNTED_PER_LOOP / len(dfsperf_metadata.LOOP)
+            lines.append(f"Metadata Throughput(ops/s): {rate:.2f}")
     return "\n".join(lines)
 
 
