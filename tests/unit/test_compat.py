@@ -301,6 +301,29 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
         assert told["clat_ns"]["N"] == told["total_ios"]
 
 
+def test_times_since_operations_were_due_leave_too():
+    """An open load at a rate that it cannot keep: it is ever later, which only these times show."""
+    changes = {"workload.arrival": "even", "workload.rate": "400 /s", "workload.clients": 1,
+               "workload.operations_per_client": 60, "workload.name": "sequential_write",
+               "run.methods": ["measure"],
+               "run.layer": [{"kind": "throttle", "rate": "100 /s"}]}  # fmt: skip
+    (point,) = check(scenario(sizes=["64 KiB"], clients=(1,), hold_out=()).with_values(changes))
+    result = Measure().run(point)
+    due = result.detail["response_histograms"]["write"]
+    assert sum(count for _, count in due) == 60
+    text = export.as_prometheus([result]).decode()
+    for kind in ("latency", "response"):
+        (count,) = re.findall(rf"^dfslab_{kind}_seconds_count{{.*}} (\d+)$", text, re.MULTILINE)
+        (total,) = re.findall(rf"^dfslab_{kind}_seconds_sum{{.*}} (\S+)$", text, re.MULTILINE)
+        mean_s = result.value(f"{kind}_s_mean.write")
+        assert (int(count), float(total)) == (60, pytest.approx(60 * mean_s))
+    (job,) = json.loads(export.as_fio([result]))["jobs"]
+    for key, kind in (("clat_ns", "latency"), ("lat_ns", "response")):
+        mean_s = result.value(f"{kind}_s_mean.write")
+        assert job["write"][key]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
+    assert job["write"]["lat_ns"]["mean"] > 2 * job["write"]["clat_ns"]["mean"]
+
+
 def test_a_form_goes_to_a_new_file_only(finished, tmp_path):
     target = tmp_path / "new.parquet"
     assert laboratory.export(finished.folder, "parquet", target) == target.read_bytes()

@@ -324,6 +324,11 @@ def _detail(outcome: Mapping[str, Any], seed: int) -> dict[str, Any]:
         "phases": phases,
         "rate_interval": rate_interval(outcome["seconds"], outcome["steady"], seed),
         "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
+        "response_histograms": {
+            name: seen["response_histogram"]["buckets"]
+            for name, seen in operations
+            if seen.get("response_histogram")
+        },
     }
 
 

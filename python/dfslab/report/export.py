@@ -24,6 +24,10 @@ BUCKETS_AN_OCTAVE_BITS = 7
 FIO_DIRECTIONS = {
     "read": ("read", "pread"), "write": ("write", "append", "overwrite", "pwrite"), "trim": (),
 }  # fmt: skip
+# What is told of each operation's times, and where a result holds it.
+KINDS = {"latency": "Time of an operation",
+         "response": "Time of an operation since it was due"}  # fmt: skip
+HELD = {"latency": "histograms", "response": "response_histograms"}
 Buckets = Sequence[tuple[int, int]]
 
 
@@ -69,7 +73,7 @@ def as_parquet(results: Sequence[Result]) -> bytes:
 
 
 def as_prometheus(results: Sequence[Result]) -> bytes:
-    """The text format: a gauge for each metric, a histogram of latency for each operation."""
+    """The text format: a gauge for each metric, histograms of each operation's times."""
     gauges: dict[str, list[str]] = {}
     for row in rows(results):
         labels = _labels(row, json.loads(row["labels"]))
@@ -79,16 +83,17 @@ def as_prometheus(results: Sequence[Result]) -> bytes:
     for name, samples in gauges.items():
         lines += [f"# HELP {name} {name.removeprefix('dfslab_')} in SI units",
                   f"# TYPE {name} gauge", *samples]  # fmt: skip
-    histograms = [line for result in results for line in _prometheus_histograms(result)]
-    if histograms:
-        lines += ["# HELP dfslab_latency_seconds Time of an operation",
-                  "# TYPE dfslab_latency_seconds histogram", *histograms]  # fmt: skip
+    for kind, said in KINDS.items():
+        histograms = [line for result in results for line in _prometheus_histograms(result, kind)]
+        if histograms:
+            lines += [f"# HELP dfslab_{kind}_seconds {said}",
+                      f"# TYPE dfslab_{kind}_seconds histogram", *histograms]  # fmt: skip
     return ("\n".join(lines) + "\n").encode()
 
 
-def _prometheus_histograms(result: Result) -> Iterator[str]:
+def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
     """Cumulative counts at every power of two nanoseconds: there buckets end, so none is split."""
-    for operation, buckets in result.detail.get("histograms", {}).items():
+    for operation, buckets in result.detail.get(HELD[kind], {}).items():
         row = {"method": result.method, "point_id": result.point_id,
                "repetition": result.repetition, "operation": operation}  # fmt: skip
         counts: dict[int, int] = {}
@@ -100,11 +105,11 @@ def _prometheus_histograms(result: Result) -> Iterator[str]:
             total += counts.get(octave, 0)
             bound = _number((1 << octave) * NANO)
             labels = _labels(row, result.labels, le=bound)
-            yield f"dfslab_latency_seconds_bucket{labels} {total}"
-        yield f"dfslab_latency_seconds_bucket{_labels(row, result.labels, le='+Inf')} {total}"
-        mean_s = result.value(f"latency_s_mean.{operation}")
-        yield f"dfslab_latency_seconds_sum{_labels(row, result.labels)} {_number(mean_s * total)}"
-        yield f"dfslab_latency_seconds_count{_labels(row, result.labels)} {total}"
+            yield f"dfslab_{kind}_seconds_bucket{labels} {total}"
+        yield f"dfslab_{kind}_seconds_bucket{_labels(row, result.labels, le='+Inf')} {total}"
+        mean_s = result.value(f"{kind}_s_mean.{operation}")
+        yield f"dfslab_{kind}_seconds_sum{_labels(row, result.labels)} {_number(mean_s * total)}"
+        yield f"dfslab_{kind}_seconds_count{_labels(row, result.labels)} {total}"
 
 
 def _labels(row: Mapping[str, Any], varied: Mapping[str, Any], **more: str) -> str:
@@ -125,7 +130,8 @@ def _number(value: float) -> str:
 def as_fio(results: Sequence[Result]) -> bytes:
     """The keys that readers of `fio --output-format=json` use; one job for each measured result.
 
-    Reads and writes are whole operations here, so `iops` counts operations, not system calls.
+    Reads and writes are whole operations here, so `iops` counts operations, not system calls;
+    where operations were due at times, `lat_ns` counts from then.
     """
     measured = [result for result in results if "histograms" in result.detail]
     started = measured[0].provenance.started if measured else ""
@@ -158,12 +164,14 @@ def _fio_direction(detail: Mapping[str, Any], names: Sequence[str]) -> dict[str,
     window_s = detail["window_s"] or math.inf
     rate = size / window_s
     latency = _fio_latency(_together(detail["histograms"], names))
+    due = _together(detail.get("response_histograms") or {}, names)
+    whole = _fio_latency(due) if due else latency
     return {
         "io_bytes": size, "io_kbytes": size // 1024,
         "bw_bytes": round(rate), "bw": round(rate / 1024), "iops": count / window_s,
         "runtime": round(detail["window_s"] * 1e3) if count else 0,
         "total_ios": count, "short_ios": 0, "drop_ios": 0,
-        "clat_ns": latency, "lat_ns": {k: v for k, v in latency.items() if k != "percentile"},
+        "clat_ns": latency, "lat_ns": {k: v for k, v in whole.items() if k != "percentile"},
     }  # fmt: skip
 
 

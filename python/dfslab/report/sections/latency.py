@@ -19,6 +19,8 @@ ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
 LONG_TABLE = 24
+# Which of an operation's times a curve shows: what is added to its name, how it is drawn.
+CURVES = {"histograms": ("", "solid"), "response_histograms": (", since due", "dot")}
 # A quantile of a run needs at least this many operations to be more than its slowest one.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
@@ -73,9 +75,9 @@ def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
     return cells
 
 
-def _histogram(result: Result, operation: str) -> list[list[float]]:
+def _histogram(result: Result, operation: str, kind: str = "histograms") -> list[list[float]]:
     """[low end of the class in ns, count] of one operation; empty when it was not kept."""
-    found: Mapping[str, list[list[float]]] = result.detail.get("histograms") or {}
+    found: Mapping[str, list[list[float]]] = result.detail.get(kind) or {}
     return found.get(operation) or []
 
 
@@ -95,12 +97,14 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
     data = []
     for number, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):
         group = groups[place]
-        merged: dict[float, float] = {}
-        for result in group:
-            for low_ns, count in _histogram(result, operation):
-                merged[low_ns] = merged.get(low_ns, 0) + count
-        if merged:
-            data.append(_curve(name(group[0].labels), merged, SEQUENCE[number % len(SEQUENCE)]))
+        for kind, (said, dash) in CURVES.items():
+            merged: dict[float, float] = {}
+            for result in group:
+                for low_ns, count in _histogram(result, operation, kind):
+                    merged[low_ns] = merged.get(low_ns, 0) + count
+            if merged:
+                shade = SEQUENCE[number % len(SEQUENCE)]
+                data.append(_curve(name(group[0].labels) + said, merged, shade, dash))
     layout = {
         "title": heading(f"{operation}: share of operations that took longer"),
         "xaxis": axis("", type="log", tickformat="~s", ticksuffix="s", dtick=1),
@@ -112,7 +116,7 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
     return chart(data, layout, f"share of {operation} operations that took longer than a latency")
 
 
-def _curve(name: str, histogram: Mapping[float, float], shade: str) -> dict[str, Any]:
+def _curve(name: str, histogram: Mapping[float, float], shade: str, dash: str) -> dict[str, Any]:
     total = sum(histogram.values())
     left, times, shares = total, [], []
     for low_ns in sorted(histogram):
@@ -120,5 +124,5 @@ def _curve(name: str, histogram: Mapping[float, float], shade: str) -> dict[str,
         shares.append(left / total)
         left -= histogram[low_ns]
     return {"type": "scatter", "mode": "lines", "name": words(name), "x": times, "y": shares,
-            "line": {"shape": "hv", "color": shade, "width": 2},
+            "line": {"shape": "hv", "color": shade, "width": 2, "dash": dash},
             "hovertemplate": "%{y:.2%} took longer than %{x:.3s}s<extra></extra>"}  # fmt: skip
