@@ -38,10 +38,43 @@ def test_a_read_of_four_transfers_is_an_open_four_reads_and_a_close():
     assert told["operations"] == calls.LONG - calls.SHORT
 
 
-def test_phases_are_not_counted_and_say_why():
-    result = measured(name="mdtest_easy", items=3)
-    assert "phases" in result.detail["calls"]["not_counted"]
+def per_operation(told):
+    """Whole calls of one operation, without the client's threads waiting for each other."""
+    return {name: round(each) for name, each in told["system_calls"].items() if name != "futex"}
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_what_is_removed_when_all_is_over_is_no_part_of_writing_it():
+    result = measured(name="sequential_write", file_size="64 KiB", transfer_size="16 KiB")
+    assert per_operation(result.detail["calls"]) == {"openat": 1, "write": 4, "close": 1}
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_each_phase_is_counted_by_itself():
+    result = measured(name="mdtest_easy", items=60, file_size="4 KiB", read=True)
+    told = result.detail["calls"]["phases"]
+    assert {name: per_operation(one) for name, one in told.items()} == {
+        "create": {"openat": 1, "write": 1, "close": 1},
+        "stat": {"newfstatat": 1},
+        "read": {"openat": 1, "read": 1, "close": 1},
+        "remove": {"unlinkat": 1},
+    }
+    assert {one["operations"] for one in told.values()} == {40}
+    assert not any("are not counted" in note for note in result.notes)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_phases_of_one_operation_are_not_counted_and_say_why():
+    result = measured(name="ior_easy", file_size="64 KiB")
+    assert result.detail["calls"]["not_counted"] == "its phases have one operation each"
     assert any("are not counted" in note for note in result.notes)
+
+
+def test_a_call_that_another_thread_cuts_in_two_is_one():
+    log = (b'7 read(0,  <unfinished ...>\n8 openat(3, ""..., 0) = 4\n9 write(4,  <unfinished ...>\n'
+           b'8 close(4) = 0\n9 <... write resumed> ""..., 10) = 10\n7 <... read resumed>) = 1\n'
+           b'9 +++ exited with 0 +++\n')  # fmt: skip
+    assert calls.system_calls(log, b"7") == {"openat": 1, "write": 1, "close": 1}
 
 
 def test_without_strace_there_is_one_clear_line(monkeypatch):

@@ -135,6 +135,16 @@ def test_phases_are_judged_one_by_one(phased):
     assert found == ["steady", "from 5 s on: 812/s ± 14", UNSETTLED]
 
 
+def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
+    first, *_ = phased.detail["phases"]
+    disks = {"disks": {"asked_bytes": 4096, "read_bytes": 2048}}
+    told = [{**first, "cache": disks}, *phased.detail["phases"][1:]]
+    counted = {"system_calls_per_operation": 6.0, "server_calls_per_operation": 4.0}
+    given = planted(phased, phases=told, calls={"phases": {first["name"]: counted}})
+    (row,) = [row for row in rows(load.render(study(given)) or "") if first["name"] in row]
+    assert row[-3:] == ["2 KiB of 4 KiB", "6", "4"]
+
+
 @pytest.mark.parametrize(
     ("outcome", "notes"),
     [

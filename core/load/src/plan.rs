@@ -68,6 +68,9 @@ pub struct Plan {
     /// and the last one out removes it.
     #[serde(default)]
     pub shared: bool,
+    /// Wait at the gate once more after the last phase, before anything is verified or removed.
+    #[serde(default)]
+    pub hold: bool,
     /// Leave the files.
     #[serde(default)]
     pub keep: bool,

@@ -278,8 +278,9 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
         together.layers.end();
         let last = together.is_over() || phase + 1 == together.phases.len();
         let begun = !together.broken.load(Ordering::Acquire);
-        if last && begun && plan.shared && plan.stream.takes_others() {
-            // Elsewhere files of these clients may still be read.
+        // Elsewhere files of these clients may still be read.
+        let read_on = plan.shared && plan.stream.takes_others();
+        if last && begun && (plan.hold || read_on) {
             together.control.pass_gate(true);
         }
         together.settled.wait();

@@ -1,60 +1,104 @@
 """Counts what one operation costs in system calls of the client and in calls that servers count.
 
-Two short loads of one client, the second with three times the operations: what both do to start,
-to prepare and to end is in both, so that the difference is that of the operations alone.
+Two short loads of one client, the second with up to three times the operations, each counted from
+the start of a phase to its end: what comes before and after, as removing files, is not in it, and
+what a phase takes to begin is in both, so that the difference is that of the operations alone.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Place
+from dfslab.fleet.watch import Watch
 from dfslab.spec.model import InputError
 
 SHORT, LONG = 100, 300
-# Counted by name and without times, of all threads and processes.
-STRACE = ("strace", "-f", "-qq", "-c", "-U", "name,calls")
+# A line for each call of any thread or process, in the order in which they begin.
+STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
+BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
+# What comes more seldom than once in a hundred operations, or this often, is not theirs.
+LEAST_SHARE, LEAST_CALLS = 0.01, 3
 Counts = dict[str, float]
 
 
 def refused(plan: Mapping[str, Any]) -> str:
     """Why this load's operations cannot be counted one by one; "" when they can."""
-    stream = plan["stream"]
-    if stream.get("phases") or stream.get("given"):
-        return "its operations are phases or given ones, so that no part of them is like the whole"
+    if plan["stream"].get("given"):
+        return "its operations are given ones, so that no part of them is like the whole"
     return ""
 
 
 def count(plan: Mapping[str, Any], place: Place, observe: Callable[[], Any]) -> dict[str, Any]:
-    """System calls by name, and servers' calls by name where they count any, of one operation.
+    """System calls by name, and servers' calls by name where they count any, of one operation; of a
+    load of phases, by phase, but for those of one operation.
 
     `observe` tells what the servers counted since it was last asked. InputError without strace,
     LoadFailed when a load fails.
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
-    short, long = (_counted(plan, place, observe, operations) for operations in (SHORT, LONG))
-    done = LONG - SHORT
-    ours, theirs = (_slope(*pair, done) for pair in zip(short, long, strict=True))
-    return {
-        "operations": done,
-        "system_calls": ours,
-        "system_calls_per_operation": sum(ours.values()),
-        "server_calls": theirs or None,
-        "server_calls_per_operation": sum(theirs.values()) if theirs else None,
-    }
+    short, long = (_counted(plan, place, observe, _shortened(plan["stream"], most))
+                   for most in (SHORT, LONG))  # fmt: skip
+    found = [_between(*pair) for pair in zip(short, long, strict=True)]
+    phases = plan["stream"].get("phases")
+    if not phases:
+        return found[0]
+    several = {phase["name"]: one for phase, one in zip(phases, found, strict=True)
+               if one["operations"]}  # fmt: skip
+    return {"phases": several} if several else {"not_counted": "its phases have one operation each"}
+
+
+def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """One client's part of a load, so many operations at most of each phase; of a shorter phase all
+    for the long load, and a third for the short one."""
+    found = {**stream, "clients": 1, "arrival": "closed", "think_time_s": 0.0}
+    if not stream.get("phases"):
+        return found | {"operations_per_client": most}
+    share = most / LONG
+    return found | {"phases": [
+        {**phase, "operations_per_client":
+         min(most, max(1, int(phase["operations_per_client"] * share)))}
+        for phase in stream["phases"]
+    ]}  # fmt: skip
+
+
+class _Marks:
+    """What had been called when the load stood between its phases."""
+
+    def __init__(self, log: Path, observe: Callable[[], Any]) -> None:
+        self._log, self._observe = log, observe
+        self._places: list[tuple[int, int]] = []
+        self._servers: list[Counts] = []
+
+    def mark(self) -> None:
+        """All that comes before the next phase is done, or all that comes before the end."""
+        ended = self._log.stat().st_size
+        self._servers.append(server_calls(self._observe()))
+        # Asking took a while, in which the load waited, by calls.
+        self._places.append((ended, self._log.stat().st_size))
+
+    def phases(self, number: int) -> list[tuple[Counts, Counts]]:
+        """(system calls, servers' calls) of each of so many phases."""
+        text = self._log.read_bytes()
+        main = text.partition(b" ")[0]
+        spans = zip(self._places, self._places[1:], self._servers[1:], strict=False)
+        return [(system_calls(text[begun:ended], main), servers)
+                for (_, begun), (ended, _), servers in spans][:number]  # fmt: skip
 
 
 def _counted(
-    plan: Mapping[str, Any], place: Place, observe: Callable[[], Any], operations: int
-) -> tuple[Counts, Counts]:
-    stream = {**plan["stream"], "clients": 1, "operations_per_client": operations,
-              "arrival": "closed", "think_time_s": 0.0}  # fmt: skip
+    plan: Mapping[str, Any], place: Place, observe: Callable[[], Any], stream: Mapping[str, Any]
+) -> list[tuple[int, Counts, Counts]]:
+    """(operations, system calls, servers' calls) of each phase, or of the only one."""
+    each = [phase["operations_per_client"] for phase in stream.get("phases") or [stream]]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
         told = Path(folder) / "calls"
         counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(told)))
@@ -63,19 +107,23 @@ def _counted(
             "verify": "none",
             "record": False,
             "time_limit_s": None,
-            "run_directory": f"{plan['run_directory']}-{operations}",
+            "run_directory": f"{plan['run_directory']}-{sum(each)}",
             "layers": [],
+            "hold": True,
         }
-        observe()
-        fleet.run_load({**plan, **changes}, [counting])
-        return system_calls(told.read_text("utf-8")), server_calls(observe())
+        marks = _Marks(told, observe)
+        fleet.run_load({**plan, **changes}, [counting], watch=Watch(prepared=marks.mark))
+        counted = marks.phases(len(each))
+    if len(counted) < len(each):
+        raise fleet.LoadFailed("the load that was to be counted did not come to its end")
+    return [(done, *one) for done, one in zip(each, counted, strict=True)]
 
 
-def system_calls(text: str) -> Counts:
-    """strace's table of names and calls."""
-    rows = (line.split() for line in text.splitlines())
-    return {row[0]: float(row[1]) for row in rows
-            if len(row) == 2 and row[1].isdigit() and row[0] != "total"}  # fmt: skip
+def system_calls(text: bytes, main: bytes) -> Counts:
+    """How often each name begins a call in a part of strace's log; not of the agent's main thread,
+    which only says how far the load is."""
+    names = Counter(name for thread, name in BEGUN.findall(text) if thread != main)
+    return {name.decode(): float(calls) for name, calls in names.items()}
 
 
 def server_calls(observed: Mapping[str, Any]) -> Counts:
@@ -87,7 +135,23 @@ def server_calls(observed: Mapping[str, Any]) -> Counts:
     return found
 
 
+def _between(short: Sequence[Any], long: Sequence[Any]) -> dict[str, Any]:
+    """What each of the operations takes that only the long load has done."""
+    done = long[0] - short[0]
+    ours, theirs = (_slope(a, b, done) for a, b in zip(short[1:], long[1:], strict=True))
+    return {
+        "operations": done,
+        "system_calls": ours,
+        "system_calls_per_operation": sum(ours.values()),
+        "server_calls": theirs or None,
+        "server_calls_per_operation": sum(theirs.values()) if theirs else None,
+    }
+
+
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:
-    """Per operation; what comes once in a hundred of them is the loads' own."""
-    each = {name: (long[name] - short.get(name, 0.0)) / operations for name in sorted(long)}
-    return {name: calls for name, calls in each.items() if calls >= 0.01}
+    """Per operation."""
+    more = {name: long[name] - short.get(name, 0.0) for name in sorted(long)}
+    least = max(LEAST_SHARE * operations, min(LEAST_CALLS, operations))
+    return {
+        name: calls / operations for name, calls in more.items() if operations and calls >= least
+    }

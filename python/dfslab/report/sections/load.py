@@ -186,8 +186,10 @@ def _phases(name: str, group: Sequence[Result]) -> list[list[str]]:
     """One row for each phase of a configuration."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for result in group:
+        calls = (result.detail.get("calls") or {}).get("phases") or {}
         for phase in result.detail.get("phases") or ():
-            found.setdefault(phase["name"], []).append(phase)
+            told = {**phase, "calls": calls.get(phase["name"])}
+            found.setdefault(phase["name"], []).append(told)
     return [[name, phase, *_of_phase(each)] for phase, each in found.items()]
 
 
@@ -202,7 +204,14 @@ def _of_phase(each: Sequence[Mapping[str, Any]]) -> list[str]:
         _rate(median("rate_per_s")), _rate(median("stonewall_rate_per_s")),
         units.text(moved, "B/s", 3) if moved else DASH, _steady(each), _interval(each),
         _given(disks) if disks and disks["asked_bytes"] else DASH,
+        *(_called(each, key) for key in ("system_calls", "server_calls")),
     ]  # fmt: skip
+
+
+def _called(each: Sequence[Mapping[str, Any]], kind: str) -> str:
+    """The first run of a configuration counts."""
+    told = [one["calls"][f"{kind}_per_operation"] for one in each if one["calls"]]
+    return number(told[0]) if told and told[0] else DASH
 
 
 def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
@@ -210,7 +219,7 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
         return Markup("")
     head = ["configuration", "phase", "operations", "count", "time", "rate",
             "until the first had finished", "throughput", "steady",
-            "the rate's own interval", "from disks"]  # fmt: skip
+            "the rate's own interval", "from disks", "system calls", "servers' calls"]  # fmt: skip
     body = table(*_filled(head, rows, always=8), texts=3)
     return Markup("<h3>Phases</h3>") + _long(body, rows)
 
