@@ -256,13 +256,17 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     assert done == [(fault["action"], None) for fault in faults]
     audit = told["audit"]
     assert audit["files"] == audit["whole"] == 4 * 64, audit
-    for seen in told["recoveries"]:
-        assert seen["lowest_per_s"] < 0.8 * seen["before_per_s"], seen
-        assert seen["recovered_after_s"] is not None, seen
-        assert seen["recovered_after_s"] > AWAY_S - 0.5, seen
-        assert seen["failed"] == 0, seen
+    assert len(told["recoveries"]) == len(PASSING)
     metrics = {name: metric.value for name, metric in result.metrics.items()}
     assert metrics["response_s_p999.write"] > AWAY_S - 0.1
+    for seen in told["recoveries"]:
+        assert seen["failed"] == 0, seen
+        assert seen["recovered_after_s"] is not None, seen
+    if known.copies_sent < 3:
+        return  # Which files the server has is for the system to choose: some clients may pass by.
+    for seen in told["recoveries"]:
+        assert seen["lowest_per_s"] < 0.5 * seen["before_per_s"], seen
+        assert seen["recovered_after_s"] > AWAY_S - 0.5, seen
     assert metrics["response_s_p90.write"] > 1.5 * metrics["latency_s_p90.write"]
 
 

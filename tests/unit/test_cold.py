@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,12 +77,12 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
 
 
 class BedOfPhases(Bed):
-    """What its disks have given after its writing phase, and after its reading one."""
+    """What its disks give while it writes, while caches are emptied then, and while it reads."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
-        # Asked first whether it has disks, then before each phase, then at the end.
-        self._shown = iter([0, 0, *given_bytes])
+        # Asked first whether it has disks, then before and after each phase.
+        self._shown = accumulate([0, 0, *given_bytes])
         self._last = 0
 
     def disks_read_bytes(self) -> int:
@@ -90,30 +91,76 @@ class BedOfPhases(Bed):
 
 
 def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
-    result = measured(BedOfPhases(5000, 10**8), point("ior_easy"), tmp_path, monkeypatch)
+    result = measured(BedOfPhases(5000, 777, 10**8), point("ior_easy"), tmp_path, monkeypatch)
     assert result.complete
     written, read, *_ = result.detail["phases"]
     assert written["cache"]["disks"] == {"asked_bytes": 0, "read_bytes": 5000}
     asked_bytes = read["operations"]["read"]["bytes"]
-    assert read["cache"]["disks"] == {"asked_bytes": asked_bytes, "read_bytes": 10**8 - 5000}
+    assert read["cache"]["disks"] == {"asked_bytes": asked_bytes, "read_bytes": 10**8}
     assert asked_bytes > 0
+    assert result.detail["cache"]["disks"]["read_bytes"] == 10**8 + 5000
 
 
 def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypatch):
-    """The disks gave plenty, but while it wrote."""
+    """The disks gave plenty, but while it wrote, and when it was looked at between."""
+    bed = BedOfPhases(10**8, 10**8, 4096, 10**8)
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 4096 came off a disk"):
-        measured(BedOfPhases(10**8, 10**8 + 4096), point("ior_easy"), tmp_path, monkeypatch)
+        measured(bed, point("ior_easy"), tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
+
+
+def with_pattern(**parameters: Any) -> Point:
+    """Any pattern, cold."""
+    at = point("pattern")
+    asked = type(at.scenario.workload)(name="pattern", cache="cold", **parameters)
+    return at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "first_bytes"),
+    [
+        # Drawn anew each time, of one file of 1 MiB: it cannot give more than it has.
+        ({"access": {"order": "random", "transfers_per_operation": 40}, "files_per_client": 1,
+          "operations_per_client": 20, "file_size": "1 MiB", "transfer_size": "64 KiB"}, 1 << 20),
+        # One place of each file, again and again: nothing is known of it.
+        ({"access": {"order": "same"}, "files_per_client": 1, "operations_per_client": 20,
+          "file_size": "1 MiB", "transfer_size": "64 KiB"}, 0),
+        # Three clients read one file, each another part of it.
+        ({"access": {"order": "segmented"}, "files_together": 1, "files": "shared", "clients": 3,
+          "operations_per_client": 1, "file_size": "3 MiB", "transfer_size": "64 KiB"}, 3 << 20),
+    ],
+)  # fmt: skip
+def test_what_is_read_for_the_first_time_is_what_files_hold(
+    pattern, first_bytes, tmp_path, monkeypatch
+):
+    at = with_pattern(**pattern)
+    enough = first_bytes // 9
+    assert measured(Bed(enough), at, tmp_path, monkeypatch).complete
+    if first_bytes:
+        with pytest.raises(RunFailed, match=f"of {first_bytes} bytes read for the first time"):
+            measured(Bed(first_bytes // 11), at, tmp_path, monkeypatch)
+
+
+def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
+    """A recorded stream of 240 preads of 64 KiB, each 4 KiB further on in a file of 1 MiB."""
+    lines = [f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
+             for n in range(240)]  # fmt: skip
+    opened = '7 1.000000 openat(AT_FDCWD, "/data/file", O_RDONLY) = 3 <0.0001>'
+    trace = tmp_path / "trace.strace"
+    trace.write_text("\n".join([opened, *lines, ""]))
+    at = point("replay")
+    asked = type(at.scenario.workload)(name="replay", cache="cold", trace=str(trace))
+    at = at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
+    root = tmp_path / "root"
+    root.mkdir()
+    result = measured(Bed(1 << 20), at, root, monkeypatch)
+    assert result.detail["cache"]["disks"]["asked_bytes"] == 240 * 64 * KIB
 
 
 def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch):
     """Of 40 reads of one file of 64 KiB one is the first, which is all that disks can give."""
-    at = point("pattern")
-    asked = type(at.scenario.workload)(
-        name="pattern", cache="cold", file_size="64 KiB", transfer_size="64 KiB",
-        files_per_client=1, operations_per_client=40,
-    )  # fmt: skip
-    at = at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
+    at = with_pattern(file_size="64 KiB", transfer_size="64 KiB", files_per_client=1,
+                      operations_per_client=40)  # fmt: skip
     result = measured(Bed(64 * KIB), at, tmp_path, monkeypatch)
     disks = result.detail["cache"]["disks"]
     assert disks == {"asked_bytes": 40 * 64 * KIB, "read_bytes": 64 * KIB}

@@ -101,7 +101,7 @@ fi
 export DFS_PERF_DFS_ADRESS="file://{folder}"
 export DFS_PERF_OUT_DIR="$DFS_PERF_HOME/result"
 #the threads num
-DFS_PERF_THREADS_NUM=3  # of each process
+DFS_PERF_THREADS_NUM=3  # of each of $DFS_PERF_HOME's processes
 DFS_PERF_STATUS_DEBUG="false"
 export DFS_PERF_JAVA_OPTS+="
   -Dpasalab.dfs.perf.threads.num=$DFS_PERF_THREADS_NUM
@@ -129,9 +129,11 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     assert float(rate.split()[-1]) == pytest.approx(5 * loops_per_s, rel=0.05)
 
 
-def test_a_variable_that_a_shell_would_make_is_refused(tmp_path):
-    file = tmp_path / "dfs-perf-env.sh"
-    file.write_text('export DFS_PERF_WORKSPACE="$HOME/work"\n')
+@pytest.mark.parametrize("value", ['"$HOME/work"', "`pwd`", '"/tmp/a', "/tmp/it's", "/tmp/a b",
+                                   "/tmp/a; export DFS_PERF_WORKSPACE"])  # fmt: skip
+def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
+    file = tmp_path / "dfs-perf-env.sh.template"
+    file.write_text(f"export DFS_PERF_WORKSPACE={value}\n")
     with pytest.raises(InputError, match=r"DFS_PERF_WORKSPACE.* must be the value itself"):
         compat.dfs_perf(["Metadata", str(file)])
 

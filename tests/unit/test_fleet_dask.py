@@ -103,6 +103,24 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
     assert list(tmp_path.iterdir()) == left(state) == []
 
 
+def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
+    """Nobody removes what another node still reads, and nobody waits for ever."""
+    phases = [
+        {"name": "write", "operations_per_client": 4, "mix": [{"operation": "write"}]},
+        {"name": "read", "operations_per_client": 4, "mix": [{"operation": "read"}],
+         "files": {"neighbour": 1}},
+    ]  # fmt: skip
+    wanted = plan(tmp_path, 4, 4)
+    stream = {key: value for key, value in wanted["stream"].items()
+              if key in ("seed", "clients", "file_size", "transfer_size_bytes")}  # fmt: skip
+    wanted["stream"] = {**stream, "phases": phases}
+    for held in (False, True):
+        report, *_ = run.run_load({**wanted, "hold": held}, Nodes(cluster, 2))
+        assert report["complete"], report["errors"]
+        assert [phase["count"] for phase in report["phases"]] == [16, 16]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_node_may_have_several_processes(tmp_path, cluster):
     wanted = plan(tmp_path, 6, record=True)
     report, _, recorded = run.run_load(wanted, Nodes(cluster, 1, 3, expected=2))

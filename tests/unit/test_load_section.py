@@ -140,7 +140,7 @@ def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
     disks = {"disks": {"asked_bytes": 4096, "read_bytes": 2048}}
     told = [{**first, "cache": disks}, *phased.detail["phases"][1:]]
     counted = {"system_calls_per_operation": 6.0, "server_calls_per_operation": 4.0}
-    given = planted(phased, phases=told, calls={"phases": {first["name"]: counted}})
+    given = planted(phased, phases=told, calls={"phases": [counted]})
     (row,) = [row for row in rows(load.render(study(given)) or "") if first["name"] in row]
     assert row[-3:] == ["2 KiB of 4 KiB", "6", "4"]
 

@@ -68,7 +68,7 @@ pub struct Plan {
     /// and the last one out removes it.
     #[serde(default)]
     pub shared: bool,
-    /// Wait at the gate once more after the last phase, before anything is verified or removed.
+    /// Wait at the gate after each phase, too, before anything is looked at, verified or removed.
     #[serde(default)]
     pub hold: bool,
     /// Leave the files.

@@ -280,7 +280,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
         let begun = !together.broken.load(Ordering::Acquire);
         // Elsewhere files of these clients may still be read.
         let read_on = plan.shared && plan.stream.takes_others();
-        if last && begun && (plan.hold || read_on) {
+        if begun && (plan.hold || last && read_on) {
             together.control.pass_gate(true);
         }
         together.settled.wait();

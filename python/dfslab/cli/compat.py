@@ -23,7 +23,6 @@ from dfslab import discover
 from dfslab.result import Result
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
-from dfslab.workloads import dfsperf_metadata
 
 MEBI = float(1 << 20)
 BYTES = " B"
@@ -77,8 +76,10 @@ TIMED = {"Metadata": ("op.second.per.thread", "loops"),
 ENOUGH = 1_000_000
 # A thread's clients take turns, loop by loop: as many operations are under way as with one.
 CLIENTS = "clients.per.thread"
-# Removing a directory with its file is one operation there and two here.
-COUNTED_PER_LOOP = 5
+# Removing a directory with the file in it is one operation there and two here.
+NOT_COUNTED = "rmdir"
+# A value with one of these is not what it says until a shell has read it.
+SHELL_SIGNS = "$`;&|\"'"
 FRAMEWORK = ("DFS_PERF_DFS_ADRESS", "DFS_PERF_WORKSPACE", "DFS_PERF_THREADS_NUM",
              "DFS_PERF_PROCESSES_NUM")  # fmt: skip
 
@@ -145,7 +146,7 @@ def _settings(path: Path) -> dict[str, str]:
     """What a file of conf/testsuite or conf/dfs-perf-env.sh sets."""
     try:
         text = path.read_text(encoding="utf-8")
-        if path.suffix == ".sh":
+        if ".sh" in path.suffixes:
             return _variables(path, text)
         tree = xml.fromstring(text)
     except OSError as error:
@@ -163,10 +164,15 @@ def _variables(path: Path, text: str) -> dict[str, str]:
     assigned = re.findall(r"^\s*(?:export\s+)?(DFS_PERF_\w+)=(.*)$", text, re.MULTILINE)
     found = {}
     for key, value in assigned:
-        if key in FRAMEWORK:
-            found[key] = "".join(shlex.split(value, comments=True))
-            if "$" in value or "`" in value:
-                raise InputError(f"{path}: {key}", value, "must be the value itself")
+        if key not in FRAMEWORK:
+            continue
+        try:
+            words = shlex.split(value, comments=True)
+        except ValueError:
+            words = [value]
+        if len(words) > 1 or any(sign in word for word in words for sign in SHELL_SIGNS):
+            raise InputError(f"{path}: {key}", value, "must be the value itself")
+        found[key] = "".join(words)
     return found
 
 
@@ -271,8 +277,8 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
             if bytes_per_s:
                 lines.append(f"{name.title()} Throughput(MB/s): {bytes_per_s / MEBI:.2f}")
         if not result.metrics.get("throughput_bytes_per_s"):
-            rate = result.value() * COUNTED_PER_LOOP / len(dfsperf_metadata.LOOP)
-            lines.append(f"Metadata Throughput(ops/s): {rate:.2f}")
+            counted = sum(one["rate_per_s"] for one in rates if one["operation"] != NOT_COUNTED)
+            lines.append(f"Metadata Throughput(ops/s): {counted:.2f}")
     return "\n".join(lines)
 
 

@@ -1,8 +1,8 @@
 """An agent: runs one part of a load where its controller started it, and leaves nothing behind.
 
 One JSON document a line. In: a plan, then `{"start_at_monotonic_s": t}` or
-`{"start_at_unix_s": t}`. Out: `{"ready": ...}` once prepared, and again before each later phase of
-the stream, `{"progress": [share, phase], "seen": [...]}` now and then, and at the end
+`{"start_at_unix_s": t}`. Out: `{"ready": ...}` once prepared, and again wherever all wait for each
+other (`run.turns`), `{"progress": [share, phase], "seen": [...]}` now and then, and at the end
 `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
 The end of the input, SIGTERM and SIGINT stop it: what it made is removed, also when its controller

@@ -206,8 +206,8 @@ class _Controller:
         try:
             await self._all(self._measure_clock)
             await self._all(lambda part: self._open(part, plan))
-            for phase in range(max(1, len(plan["stream"].get("phases", ())))):
-                await self._begin(phase)
+            for turn in range(run.turns(plan)):
+                await self._begin(turn)
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
@@ -264,18 +264,18 @@ class _Controller:
             reason = f"no agent can be started: {_words(error)}"
             raise run.LoadFailed(f"{part.place.name}: {reason}") from error
 
-    async def _begin(self, phase: int) -> None:
-        """Start a phase at one instant everywhere. Who is lost or cut short after the first one is
-        waited for no more; who cannot be told begins when it has been alone."""
+    async def _begin(self, turn: int) -> None:
+        """Go on at one instant everywhere. Who is lost or cut short after the first turn is waited
+        for no more; who cannot be told goes on when it has been alone."""
 
         def is_there(part: Part) -> bool:
             over = part.ended is not None or part.silent
-            return part.times_ready > phase or (phase > 0 and over)
+            return part.times_ready > turn or (turn > 0 and over)
 
-        await self._until(is_there, needed=phase == 0)
+        await self._until(is_there, needed=turn == 0)
         self._watch.prepared()
         start_s = await self._start()
-        if phase == 0:
+        if turn == 0:
             self._watch.started(start_s)
 
     async def _start(self) -> float:

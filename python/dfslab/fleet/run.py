@@ -6,7 +6,7 @@ import base64
 import json
 import select
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,10 +60,9 @@ def run_load(
     try:
         for place, part in shares:
             links.append(_linked(place, part, plan))
-        # After the last phase those that take each other's files wait for each other once more.
-        for phase in range(max(1, len(plan["stream"].get("phases", ()))) + 1):
-            start_s = _begin(links, phase, told, watch)
-            if watch is not None and phase == 0:
+        for turn in range(turns(plan)):
+            start_s = _begin(links, turn, told, watch)
+            if watch is not None and turn == 0:
                 watch.started(start_s)
         _wait(links, told, lambda link: link.ended is not None)
     except BaseException as error:
@@ -76,10 +75,19 @@ def run_load(
     return together(plan, links)
 
 
-def planned(stream: Mapping[str, Any], client: int, limit: int) -> list[tuple]:
-    """A client's first operations: (client, index, operation, file, size, transfer size, offset,
-    owner of the file, phase), sizes and offset in bytes."""
-    return _core.stream_operations(json.dumps(stream), client, limit)
+def turns(plan: Mapping[str, Any]) -> int:
+    """How often all wait for each other: before every phase and, of a plan that holds, after it;
+    of others once after the last one, as far as they take each other's files."""
+    phases = max(1, len(plan["stream"].get("phases", ())))
+    return 2 * phases if plan.get("hold") else phases + 1
+
+
+def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[tuple]:
+    """The first operations, so many at most, of each client: (client, index, operation, file, size,
+    transfer size, offset, owner of the file, phase), sizes and offset in bytes."""
+    spec = json.dumps(stream)
+    for client, limit in most.items():
+        yield from _core.stream_operations(spec, client, limit)
 
 
 def _here(
@@ -131,15 +139,15 @@ def _wait(
 
 
 def _begin(
-    links: Sequence[Link], phase: int, progress: Progress | None, watch: Watch | None
+    links: Sequence[Link], turn: int, progress: Progress | None, watch: Watch | None
 ) -> float:
-    """Start a phase at one instant everywhere, which is returned. Who is lost or cut short after
-    the first one is waited for no more; a watch is told that all are ready for it."""
+    """Go on at one instant everywhere, which is returned. Who is lost or cut short after the first
+    turn is waited for no more; a watch is told that all are there."""
 
     def is_there(link: Link) -> bool:
-        return link.times_ready > phase or (phase > 0 and link.is_over)
+        return link.times_ready > turn or (turn > 0 and link.is_over)
 
-    _wait(links, progress, is_there, needed=phase == 0)
+    _wait(links, progress, is_there, needed=turn == 0)
     if watch is not None:
         watch.prepared()
     return _start([link for link in links if not link.is_over])

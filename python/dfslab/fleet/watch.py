@@ -23,9 +23,8 @@ class Seen(NamedTuple):
 @dataclass(frozen=True)
 class Watch:
     """Who wants to know. `started` is told the clients' first common start as CLOCK_MONOTONIC
-    shows it here, `seen` what all places have done; `prepared` is called before the start of every
-    phase is agreed on, once all that comes before it is done everywhere, and may be called once
-    more after the last one."""
+    shows it here, `seen` what all places have done; `prepared` is called whenever all wait for
+    each other (`run.turns`): before every phase, and after it where a plan holds."""
 
     started: Callable[[float], object] = lambda at_s: None
     seen: Callable[[Seen], object] = lambda seen: None

@@ -26,6 +26,8 @@ STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
 # What comes more seldom than once in a hundred operations, or this often, is not theirs.
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
+# Threads that wait, for each other or for a pause to be over: as often as it takes.
+WAITS = frozenset({"futex", "clock_nanosleep", "nanosleep", "sched_yield", "restart_syscall"})
 Counts = dict[str, float]
 
 
@@ -38,7 +40,7 @@ def refused(plan: Mapping[str, Any]) -> str:
 
 def count(plan: Mapping[str, Any], place: Place, observe: Callable[[], Any]) -> dict[str, Any]:
     """System calls by name, and servers' calls by name where they count any, of one operation; of a
-    load of phases, by phase, but for those of one operation.
+    load of several phases a list in their order, where phases of one operation have 0 `operations`.
 
     `observe` tells what the servers counted since it was last asked. InputError without strace,
     LoadFailed when a load fails.
@@ -48,12 +50,9 @@ def count(plan: Mapping[str, Any], place: Place, observe: Callable[[], Any]) -> 
     short, long = (_counted(plan, place, observe, _shortened(plan["stream"], most))
                    for most in (SHORT, LONG))  # fmt: skip
     found = [_between(*pair) for pair in zip(short, long, strict=True)]
-    phases = plan["stream"].get("phases")
-    if not phases:
-        return found[0]
-    several = {phase["name"]: one for phase, one in zip(phases, found, strict=True)
-               if one["operations"]}  # fmt: skip
-    return {"phases": several} if several else {"not_counted": "its phases have one operation each"}
+    if not any(one["operations"] for one in found):
+        return {"not_counted": "its phases have one operation each"}
+    return {"phases": found} if len(found) > 1 else found[0]
 
 
 def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -62,12 +61,12 @@ def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
     found = {**stream, "clients": 1, "arrival": "closed", "think_time_s": 0.0}
     if not stream.get("phases"):
         return found | {"operations_per_client": most}
-    share = most / LONG
-    return found | {"phases": [
-        {**phase, "operations_per_client":
-         min(most, max(1, int(phase["operations_per_client"] * share)))}
-        for phase in stream["phases"]
-    ]}  # fmt: skip
+
+    def shorter(phase: Mapping[str, Any]) -> dict[str, Any]:
+        whole = phase["operations_per_client"]
+        return {**phase, "operations_per_client": min(most, max(1, whole * most // LONG))}
+
+    return found | {"phases": [shorter(phase) for phase in stream["phases"]]}
 
 
 class _Marks:
@@ -79,19 +78,19 @@ class _Marks:
         self._servers: list[Counts] = []
 
     def mark(self) -> None:
-        """All that comes before the next phase is done, or all that comes before the end."""
+        """Nobody has begun a phase, or all have just ended it."""
         ended = self._log.stat().st_size
         self._servers.append(server_calls(self._observe()))
         # Asking took a while, in which the load waited, by calls.
         self._places.append((ended, self._log.stat().st_size))
 
-    def phases(self, number: int) -> list[tuple[Counts, Counts]]:
-        """(system calls, servers' calls) of each of so many phases."""
+    def phases(self) -> list[tuple[Counts, Counts]]:
+        """(system calls, servers' calls) of each phase: marks are its beginning and its end."""
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
-        spans = zip(self._places, self._places[1:], self._servers[1:], strict=False)
+        spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)
         return [(system_calls(text[begun:ended], main), servers)
-                for (_, begun), (ended, _), servers in spans][:number]  # fmt: skip
+                for (_, begun), (ended, _), servers in spans]  # fmt: skip
 
 
 def _counted(
@@ -112,18 +111,18 @@ def _counted(
             "hold": True,
         }
         marks = _Marks(told, observe)
-        fleet.run_load({**plan, **changes}, [counting], watch=Watch(prepared=marks.mark))
-        counted = marks.phases(len(each))
-    if len(counted) < len(each):
-        raise fleet.LoadFailed("the load that was to be counted did not come to its end")
-    return [(done, *one) for done, one in zip(each, counted, strict=True)]
+        watch = Watch(prepared=marks.mark)
+        outcome, *_ = fleet.run_load({**plan, **changes}, [counting], watch=watch)
+        if not outcome["complete"]:
+            raise fleet.LoadFailed("the load that was to be counted did not come to its end")
+        return [(done, *one) for done, one in zip(each, marks.phases(), strict=True)]
 
 
 def system_calls(text: bytes, main: bytes) -> Counts:
-    """How often each name begins a call in a part of strace's log; not of the agent's main thread,
-    which only says how far the load is."""
-    names = Counter(name for thread, name in BEGUN.findall(text) if thread != main)
-    return {name.decode(): float(calls) for name, calls in names.items()}
+    """How often each name begins a call in a part of strace's log, but for waiting; not of the
+    agent's main thread, which only says how far the load is."""
+    names = Counter(name.decode() for thread, name in BEGUN.findall(text) if thread != main)
+    return {name: float(calls) for name, calls in names.items() if name not in WAITS}
 
 
 def server_calls(observed: Mapping[str, Any]) -> Counts:

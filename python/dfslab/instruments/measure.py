@@ -102,11 +102,13 @@ def run_load(
         "record": session.recording is not None,
         **(changes or {}),
     }
+    disks = _cold_disks(point, session)
+    # What comes after a phase, such as looking at caches or removing files, reads disks, too.
+    plan["hold"] = disks is not None
     # A design has hundreds of runs, judged by their rates: asking daemons takes as long as a run.
     observed = None if point.scenario.design.factor else session.bed
     if observed is not None:
         observed.observe()  # what was counted before this run is not its own
-    disks = _cold_disks(point, session)
     try:
         places = session.places(point.scenario)
         told = _listeners(session, conductor, disks)
@@ -184,7 +186,7 @@ def _listeners(
     """Who is told how far the load is, and who when it is prepared and when it began."""
     progress, watch = session.progress, session.watch
     if disks is not None:
-        watch = replace(watch or Watch(), prepared=disks.prepared)
+        watch = replace(watch or Watch(), prepared=disks.mark)
     if conductor is None:
         return progress, watch
 

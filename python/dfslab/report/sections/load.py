@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -186,10 +187,10 @@ def _phases(name: str, group: Sequence[Result]) -> list[list[str]]:
     """One row for each phase of a configuration."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for result in group:
-        calls = (result.detail.get("calls") or {}).get("phases") or {}
-        for phase in result.detail.get("phases") or ():
-            told = {**phase, "calls": calls.get(phase["name"])}
-            found.setdefault(phase["name"], []).append(told)
+        calls = (result.detail.get("calls") or {}).get("phases") or ()
+        for phase, counted in zip_longest(result.detail.get("phases") or (), calls):
+            if phase is not None:
+                found.setdefault(phase["name"], []).append({**phase, "calls": counted})
     return [[name, phase, *_of_phase(each)] for phase, each in found.items()]
 
 
