@@ -193,6 +193,24 @@ def test_a_brick_is_asked_as_often_as_the_tree_says(case):
         assert calls["LOOKUP"] >= 30
 
 
+def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
+    """Three copies: each call is made at three bricks; reads come from one."""
+    known, _ = case
+    if known.name != "glusterfs":
+        pytest.skip("its servers count no calls")
+    result = measured(known, name="mdtest_easy", items=60, file_size="4 KiB", read=True,
+                      cache="cold", run={"count_calls": True})  # fmt: skip
+    create, stat, read, remove = (one["server_calls"] for one in result.detail["calls"]["phases"])
+    assert {name: round(create[name]) for name in ("CREATE", "WRITE", "FLUSH")} == {
+        "CREATE": 3, "WRITE": 3, "FLUSH": 3,
+    }  # fmt: skip
+    assert stat.keys() <= {"LOOKUP", "STAT"}
+    assert (round(read["OPEN"]), round(read["READ"])) == (3, 1)
+    assert round(remove["UNLINK"]) == 3
+    # What is removed or looked at between phases is nobody's.
+    assert not {"UNLINK", "READ", "OPEN"} & create.keys()
+
+
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
     """Killed once a tenth is done; all that was acknowledged is read back while it is dead."""
     known, bed = case
