@@ -226,6 +226,9 @@ def test_massive_is_over_when_its_time_is(tmp_path):
     assert not result.complete
     assert "the load was not over when run.time_limit was" in result.notes
     assert summary([result]).startswith("Massive: 1 threads, SUCCESS\n")
+    places = [{"name": "process 1", "lost": "SIGKILL"}]
+    broken = result.model_copy(update={"detail": {**result.detail, "places": places}})
+    assert summary([broken]).startswith("Massive: 1 threads, PARTLY DONE\n")
 
 
 @pytest.fixture(scope="module")

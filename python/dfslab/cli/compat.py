@@ -265,7 +265,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
     """DFS-Perf's totals: MB/s (of 2^20 bytes) of reads and writes, operations a second."""
     clients = results[0].point.scenario.workload.clients
-    whole = all(result.complete or (case in TIMED and not result.detail["errors"])
+    whole = all(result.complete or (case in TIMED and _only_time_was_over(result))
                 for result in results)  # fmt: skip
     outcome = "SUCCESS" if whole else "PARTLY DONE"
     title = results[0].point.scenario.title
@@ -280,6 +280,12 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
             counted = sum(one["rate_per_s"] for one in rates if one["operation"] != NOT_COUNTED)
             lines.append(f"Metadata Throughput(ops/s): {counted:.2f}")
     return "\n".join(lines)
+
+
+def _only_time_was_over(result: Result) -> bool:
+    """Nothing failed, and no process was lost."""
+    lost = any(place.get("lost") for place in result.detail.get("places") or ())
+    return not result.detail["errors"] and not lost
 
 
 # Phase of ours -> line of mdtest's summary.

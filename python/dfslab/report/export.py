@@ -24,10 +24,9 @@ BUCKETS_AN_OCTAVE_BITS = 7
 FIO_DIRECTIONS = {
     "read": ("read", "pread"), "write": ("write", "append", "overwrite", "pwrite"), "trim": (),
 }  # fmt: skip
-# What is told of each operation's times, and where a result holds it.
-KINDS = {"latency": "Time of an operation",
-         "response": "Time of an operation since it was due"}  # fmt: skip
-HELD = {"latency": "histograms", "response": "response_histograms"}
+# Each operation's times: where a result holds their histogram, and what they are.
+TIMES = {"latency": ("histograms", "Time of an operation"),
+         "response": ("response_histograms", "Time of an operation since it was due")}  # fmt: skip
 Buckets = Sequence[tuple[int, int]]
 
 
@@ -83,7 +82,7 @@ def as_prometheus(results: Sequence[Result]) -> bytes:
     for name, samples in gauges.items():
         lines += [f"# HELP {name} {name.removeprefix('dfslab_')} in SI units",
                   f"# TYPE {name} gauge", *samples]  # fmt: skip
-    for kind, said in KINDS.items():
+    for kind, (_, said) in TIMES.items():
         histograms = [line for result in results for line in _prometheus_histograms(result, kind)]
         if histograms:
             lines += [f"# HELP dfslab_{kind}_seconds {said}",
@@ -93,7 +92,7 @@ def as_prometheus(results: Sequence[Result]) -> bytes:
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
     """Cumulative counts at every power of two nanoseconds: there buckets end, so none is split."""
-    for operation, buckets in result.detail.get(HELD[kind], {}).items():
+    for operation, buckets in result.detail.get(TIMES[kind][0], {}).items():
         row = {"method": result.method, "point_id": result.point_id,
                "repetition": result.repetition, "operation": operation}  # fmt: skip
         counts: dict[int, int] = {}
