@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import org.apache.hadoop.conf.Configuration;
@@ -16,7 +17,7 @@ import org.apache.log4j.Level;
 import org.apache.log4j.Logger;
 import org.apache.log4j.spi.LoggingEvent;
 
-/** Hadoop's own benchmarks in one Java machine, round by round, as told on its input. */
+/** Hadoop's own benchmarks and loops like theirs, round by round, as told on the input. */
 public final class HadoopRounds {
   /** What a benchmark says of itself goes to the output, marked. */
   private static final class Said extends AppenderSkeleton {
@@ -32,6 +33,28 @@ public final class HadoopRounds {
     public boolean requiresLayout() {
       return false;
     }
+  }
+
+  /** TestDFSIO's writes, in its own loop but for the status after each call. */
+  private static void write(int files, long bytes, int transfer) throws Exception {
+    FileSystem system = FileSystem.get(new Configuration());
+    Path written = new Path("/written");
+    byte[] buffer = new byte[transfer];
+    for (int at = 0; at < transfer; at++) {
+      buffer[at] = (byte) ('0' + at % 50);
+    }
+    long spent = 0;
+    for (int file = 0; file < files; file++) {
+      OutputStream out = system.create(new Path(written, "f" + file), true, transfer);
+      long start = System.nanoTime();
+      for (long left = bytes; left > 0; left -= transfer) {
+        out.write(buffer, 0, (int) Math.min(transfer, left));
+      }
+      out.close();
+      spent += System.nanoTime() - start;
+    }
+    system.delete(written, true);
+    System.out.println("said plain mb/sec: " + files * bytes / 1048576.0 / (spent / 1e9));
   }
 
   /** TestDFSIO's reads of what it wrote, in its own loop but for the status after each call. */
@@ -52,16 +75,17 @@ public final class HadoopRounds {
     System.out.println("said plain mb/sec: " + bytes / 1048576.0 / (spent / 1e9));
   }
 
-  /** NNThroughputBenchmark's calls of "open", by as many threads, while nobody spins. */
-  private static void open(int threads, int each) throws Exception {
+  /** Opens of empty files: NNThroughputBenchmark's calls alone, or as an application opens. */
+  private static void open(int threads, int each, boolean calls) throws Exception {
     DistributedFileSystem system = (DistributedFileSystem) FileSystem.get(new Configuration());
     ClientProtocol namenode = system.getClient().getNamenode();
     boolean made = system.exists(new Path("/plain"));
     for (int file = 0; file < each && !made; file++) {
       system.create(new Path("/plain/" + file)).close();
     }
-    timed(
-        threads, each, (thread, file) -> namenode.getBlockLocations("/plain/" + file, 0L, 1 << 20));
+    Work call = (thread, file) -> namenode.getBlockLocations("/plain/" + file, 0L, 1 << 20);
+    Work whole = (thread, file) -> system.open(new Path("/plain/" + file)).close();
+    timed(threads, each, calls ? call : whole);
   }
 
   /** The Java client's own creates of empty files, as an application makes them. */
@@ -140,12 +164,15 @@ public final class HadoopRounds {
       int code = 0;
       if (round[0].equals("dfsio")) {
         code = ToolRunner.run(conf, new TestDFSIO(), rest);
+      } else if (round[0].equals("write")) {
+        write(Integer.parseInt(rest[0]), Long.parseLong(rest[1]), Integer.parseInt(rest[2]));
       } else if (round[0].equals("read")) {
         read(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
       } else if (round[0].equals("create")) {
         create(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
-      } else if (round[0].equals("open")) {
-        open(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
+      } else if (round[0].equals("open") || round[0].equals("calls")) {
+        boolean calls = round[0].equals("calls");
+        open(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]), calls);
       } else {
         // Its main thread asks its workers without a pause whether they are done.
         ThreadMXBean clock = ManagementFactory.getThreadMXBean();

@@ -1,16 +1,19 @@
 """Our figures beside those of Hadoop's own benchmarks: the same HDFS, Java client and machine.
 
-TestDFSIO and NNThroughputBenchmark run in one Java machine that stays, our load in another, in
-turns, so that neither compiles while it is timed; a figure is the middle of the rounds' ratios of
-ours by theirs (`paired.middle`) with its 95 % interval, since rounds differ by a third. A file
-system that does nothing tells what the border between our process and Java takes, the copy of each
-transfer above all: an application, whose bytes are Java's, has none of it, so rates of data are
-told with it and without. The last line is one JSON object.
+TestDFSIO and NNThroughputBenchmark run in one Java machine that stays, loops that make the same
+calls and nothing else in a second one, our load in a third, in turns, so that none compiles while
+it is timed. A round is ours, theirs, theirs, ours: who comes first may find what the last one left,
+and reads beside it differed by a fifth. A figure is the middle of the rounds' ratios of ours by
+theirs (`paired.middle` of their logarithms) with its 95 % interval, since rounds differ by a third.
+A file system that does nothing tells what the border between our process and Java takes, the copy
+of each transfer above all: an application, whose bytes are Java's, has none of it, so rates of data
+are told with it and without. The last line is one JSON object.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -20,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +43,33 @@ FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
 # TestDFSIO's own size of one call.
 TRANSFER = 1_000_000
+# A MapReduce task for each file begins some 0.4 s after the last one's end (a job of four takes
+# 1.7 s more than its reads), and whoever waits before each file reads slower: a plain loop that
+# sleeps 0.3 s there read 2536 MiB/s where it reads 2991 without a pause and TestDFSIO 2349.
+PAUSE_S = 0.4
 THREADS, EACH = 4, {"create": 500, "open": 1500}
 BORDER_ROUNDS, BORDER_FILE_MIB = 5, 64
 HEAP_MIB = 1024
 WHY = {
-    "dfsio_write": "bytes by the time in write() and close() of all files; TestDFSIO counts in ms",
+    "dfsio_write": "bytes by the time in write() and close() of all files; TestDFSIO counts in ms"
+    " and sets a status text after each call; we wait before each file as its tasks do",
+    "dfsio_write_plain": "beside TestDFSIO's loop alone: no text, no tasks, so neither waits",
     "dfsio_read": "bytes by the time in read() and close() of files just written; TestDFSIO also"
-    " sets a status text after each call, and a call gives it no more than a packet",
-    "dfsio_read_plain": "beside TestDFSIO's loop in its own Java machine without that text",
+    " sets a status text after each call, and a call gives it no more than a packet; we wait before"
+    " each file as its tasks do",
+    "dfsio_read_plain": "beside TestDFSIO's loop alone: no text, no tasks, so neither waits",
     "nn_create": "create and complete, empty files, one connection for all threads; the Java client"
     " beside it makes a stream and a thread for every file, NNThroughputBenchmark only calls",
-    "nn_create_plain": "beside the same creates by the Java client in a Java machine of its own",
+    "nn_create_plain": "beside the same creates by the Java client from a plain program",
     "nn_open": "getBlockLocations of empty files, one connection; the Java client beside it makes a"
     " stream and closes it, NNThroughputBenchmark drops the answer, and its main thread asks"
     " without a pause whether the others are done: a processor that they have not",
-    "nn_open_plain": "beside the same calls in its own Java machine, whose main thread waits",
+    "nn_open_calls": "beside the same calls, answers dropped, of a program whose main thread waits",
+    "nn_open_plain": "beside the same opens by the Java client from a plain program",
 }
+# Where both do the same; what keeps the other figures apart stands in `WHY`.
+SAME_WORK = ("dfsio_write", "dfsio_write_plain", "dfsio_read", "dfsio_read_plain",
+             "nn_create_plain", "nn_open_plain")  # fmt: skip
 BAR = 0.10
 # From best to worst; unsure where the interval reaches over the bar.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
@@ -67,17 +82,11 @@ Border = dict[str, float]
 
 
 class Peer:
-    """The Java machine of Hadoop's benchmarks; `with` ends it, whatever happens."""
+    """A Java machine of Hadoop's benchmarks or of plain loops; `with` ends it, whatever happens."""
 
-    def __init__(self, bed: Bed, folder: Path) -> None:
-        told = {"hadoop.version": VERSION}
-        jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
-        own = [HERE / "HadoopRounds.java", HERE / "NothingFileSystem.java"]
-        sources = ["-cp", f"{jars}/*", "-d", folder, *own]
-        subprocess.run(["javac", *sources], check=True)
-        path = os.pathsep.join((str(bed.configuration), str(folder), f"{jars}/*"))
-        command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", path, "HadoopRounds"]
-        self._results, self._complaints = folder / "TestDFSIO.log", folder / "complaints"
+    def __init__(self, class_path: str, folder: Path, name: str) -> None:
+        command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", class_path, "HadoopRounds"]
+        self._results, self._complaints = folder / "TestDFSIO.log", folder / f"complaints-{name}"
         with self._complaints.open("wb") as complaints:
             self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                           stderr=complaints, text=True, cwd=folder)  # fmt: skip
@@ -128,17 +137,27 @@ class Peer:
         line += f" -filesPerDir {EACH[kind]}" + (" -close" if kind == "create" else "")
         return self.figure(line, "Ops per sec")
 
+    def plain_write(self) -> float:
+        """MiB/s of TestDFSIO's loop over as many files without its status texts."""
+        return self.figure(f"write {FILES} {FILE_MIB * MIB} {TRANSFER}", "plain mb/sec")
+
     def plain_read(self) -> float:
         """MiB/s of TestDFSIO's loop over its files without its status texts."""
         return self.figure(f"read {FILES} {TRANSFER}", "plain mb/sec")
 
-    def plain_create(self) -> float:
-        """Operations a second of the Java client's creates, as an application makes them."""
-        return self.figure(f"create {THREADS} {EACH['create']}", "plain ops per sec")
+    def plain_names(self, kind: str) -> float:
+        """Operations a second of the Java client as an application uses it, or its calls alone."""
+        each = EACH["create" if kind == "create" else "open"]
+        return self.figure(f"{kind} {THREADS} {each}", "plain ops per sec")
 
-    def plain_open(self) -> float:
-        """Operations a second of NNThroughputBenchmark's calls by threads that nobody disturbs."""
-        return self.figure(f"open {THREADS} {EACH['open']}", "plain ops per sec")
+
+def compiled(bed: Bed, folder: Path) -> str:
+    """The class path of the peers, whose classes go into `folder`."""
+    told = {"hadoop.version": VERSION}
+    jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
+    own = [HERE / "HadoopRounds.java", HERE / "NothingFileSystem.java"]
+    subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, *own], check=True)
+    return os.pathsep.join((str(bed.configuration), str(folder), f"{jars}/*"))
 
 
 @contextmanager
@@ -161,9 +180,11 @@ def ran(target: dict[str, Any], operation: str, **stream: Any) -> dict[str, Any]
     return report
 
 
-def our_dfsio(target: dict[str, Any], kind: str, file_mib: int = FILE_MIB) -> float:
-    """MiB/s as TestDFSIO counts them: opening and creating are no part of it."""
-    size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1}
+def our_dfsio(
+    target: dict[str, Any], kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
+) -> float:
+    """MiB/s as TestDFSIO counts them: opening, creating and waiting are no part of it."""
+    size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
     steps = ran(target, kind, **size, **count, file_choice="sequential")["steps"]
     timed = (steps[f"{kind}/{kind}"], steps[f"{kind}/close"])
@@ -174,7 +195,9 @@ def border_s_per_mib(target: dict[str, Any], kind: str) -> float:
     """What a MiB takes on its way into Java or out of it: median over rounds after as many."""
     nothing = {**target, "uri": "nothing:///", "root": "/", "configuration": [],
                "properties": {"fs.nothing.impl": "NothingFileSystem"}}  # fmt: skip
-    seen = [1 / our_dfsio(nothing, kind, BORDER_FILE_MIB) for _ in range(2 * BORDER_ROUNDS)]
+    seen = [
+        1 / our_dfsio(nothing, kind, file_mib=BORDER_FILE_MIB) for _ in range(2 * BORDER_ROUNDS)
+    ]
     return statistics.median(seen[BORDER_ROUNDS:])
 
 
@@ -189,48 +212,56 @@ def our_namenode(target: dict[str, Any], kind: str) -> float:
 
 def measured(bed: Bed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
     """(ours, theirs) of every figure and round, and seconds a MiB at the border to Java."""
+    class_path = compiled(bed, folder)
     known = java.client(bed.java_access)
     target = {
         **bed.access, **known, "kind": "hadoop", "shared_client": True,
         "class_path": f"{folder}:{known['class_path']}", "heap_bytes": HEAP_MIB * MIB,
     }  # fmt: skip
-    with Peer(bed, folder) as peer:
-        pairs: dict[str, tuple[Work, Work]] = {
-            "dfsio_write": (
-                lambda: our_dfsio(target, "write"),
-                lambda: peer.dfsio("write"),
-            ),
-            "dfsio_read": (lambda: our_dfsio(target, "read"), lambda: peer.dfsio("read")),
-            "dfsio_read_plain": (lambda: our_dfsio(target, "read"), peer.plain_read),
-            "nn_create": (lambda: our_namenode(target, "create"), lambda: peer.namenode("create")),
-            "nn_create_plain": (lambda: our_namenode(target, "create"), peer.plain_create),
-            "nn_open": (lambda: our_namenode(target, "open"), lambda: peer.namenode("open")),
-            "nn_open_plain": (lambda: our_namenode(target, "open"), peer.plain_open),
-        }
+    with Peer(class_path, folder, "hadoop") as hadoop, Peer(class_path, folder, "plain") as plain:
+        pairs: dict[str, tuple[Work, Work]] = {}
+        for kind, loop in (("write", plain.plain_write), ("read", plain.plain_read)):
+            waiting = partial(our_dfsio, target, kind, PAUSE_S)
+            pairs |= {f"dfsio_{kind}": (waiting, partial(hadoop.dfsio, kind)),
+                      f"dfsio_{kind}_plain": (partial(our_dfsio, target, kind), loop)}  # fmt: skip
+        for kind in ("create", "open"):
+            ours = partial(our_namenode, target, kind)
+            pairs |= {f"nn_{kind}": (ours, partial(hadoop.namenode, kind)),
+                      f"nn_{kind}_plain": (ours, partial(plain.plain_names, kind))}  # fmt: skip
+        pairs["nn_open_calls"] = (ours, partial(plain.plain_names, "calls"))
         seen = in_turns(pairs)
         return seen, {kind: border_s_per_mib(target, kind) for kind in ("write", "read")}
 
 
+def alone(work: Work) -> float:
+    """Its figure, while nothing that was written before still goes to a disk."""
+    os.sync()
+    return work()
+
+
 def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
-    """(ours, theirs) of every figure and round that is no warm-up; whoever is first changes."""
+    """(ours, theirs) of every figure and round that is no warm-up, each the mean of two."""
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
-        for name, both in pairs.items():
-            # The first of a pair may find what the last one left.
+        for name, (our_work, their_work) in pairs.items():
             began = time.perf_counter()
-            figures = [work() for work in (both if turn % 2 else both[::-1])]
+            # Both are first once and last once, and what drifts slowly hits both alike.
+            order = (our_work, their_work, their_work, our_work)
+            first, *theirs, last = (alone(work) for work in order)
+            both = (math.sqrt(first * last), math.sqrt(math.prod(theirs)))
             took_s = time.perf_counter() - began
-            ours, theirs = figures if turn % 2 else figures[::-1]
-            told = f"ours {ours:.1f}, theirs {theirs:.1f} ({took_s:.1f} s)"
+            told = f"ours {both[0]:.1f}, theirs {both[1]:.1f} ({took_s:.1f} s)"
             print(f"{name} {turn - WARM_UP + 1}: {told}", flush=True)
             if turn >= WARM_UP:
-                seen[name].append((ours, theirs))
+                seen[name].append(both)
     return seen
 
 
 def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
     """Ours by theirs over the rounds, and its 95 % interval."""
-    return middle([ours / theirs for ours, theirs in pairs], NINETEEN_OF_TWENTY)
+    logs = [math.log(ours / theirs) for ours, theirs in pairs]
+    ratio, low, high = (math.exp(value) for value in middle(logs, NINETEEN_OF_TWENTY))
+    return ratio, low, high
 
 
 def within(pairs: list[tuple[float, float]]) -> str:
@@ -271,7 +302,8 @@ def agreement(
             # The verdict is the stricter one.
             verdicts = [figures[f"{name}_within"], within(without)]
             figures[f"{name}_within"] = max(verdicts, key=VERDICTS.index)
-    return table, figures
+    same = [figures[f"{name}_within"] for name in SAME_WORK]
+    return table, figures | {"same_work_within": max(same, key=VERDICTS.index)}
 
 
 def main() -> None:

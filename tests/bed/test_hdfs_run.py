@@ -22,10 +22,9 @@ pytestmark = pytest.mark.bed
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """`scenarios/hdfs.toml`, with fewer sizes, clients and repetitions."""
+    """`scenarios/hdfs.toml`, with fewer sizes and clients."""
     folder = tmp_path_factory.mktemp("hdfs")
     table = tomlkit.parse((ROOT / "scenarios" / "hdfs.toml").read_text()).unwrap()
-    table["run"]["repetitions"] = 1
     table["run"]["verify"] = "after"
     table["workload"]["data_per_client"] = "16 MiB"
     files, metadata = table["sweep"]
@@ -71,12 +70,17 @@ def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
 
 
 def test_the_description_is_not_far_off(outcome):
-    """Correctness, not speed: held-out whole files within a factor, better than the mean."""
+    """Correctness, not speed: within a factor, and better than the mean of other configurations.
+
+    The mean is judged where each configuration is left out in turn: 4 MB lies amid the sizes
+    fitted, so that a mean of them may be right there by chance.
+    """
     _, document = outcome
-    large = document["held_out_large_files"]
     for method in ("sequence", "petri"):
-        assert large[method]["median_abs_error"] < 0.6, large
-        assert large[method]["median_abs_error"] < large["mean"]["median_abs_error"] + 0.3
+        assert document["held_out_large_files"][method]["median_abs_error"] < 0.6, document
+        assert document["fitted"][method]["median_abs_error"] < 0.3, document["fitted"]
+    left_out = document["cross_validated"]
+    assert left_out["sequence"]["median_abs_error"] < left_out["mean"]["median_abs_error"]
 
 
 def test_steps_traces_and_versions_are_told(outcome):
