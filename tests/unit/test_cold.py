@@ -26,15 +26,20 @@ class Bed:
         ]
         self.scores: dict[str, float] = {}
         self._given_bytes, self.asked = given_bytes, 0
+        self.emptied: list[int] = []
 
     def observe(self) -> dict[str, Any]:
         """It counts nothing else."""
         return {}
 
+    def empty_caches(self) -> None:
+        """Told before each phase, when the page caches are empty and the disks not yet asked."""
+        self.emptied += [self.asked]
+
     def disks_read_bytes(self) -> int:
         """What was read before the clients began, and at the end what was read by them, too."""
         self.asked += 1
-        return 10**9 + (self._given_bytes if self.asked > 2 else 0)
+        return 10**9 + (self._given_bytes if self.asked > 1 else 0)
 
 
 def point(workload: str, cache: str = "cold") -> Point:
@@ -81,18 +86,22 @@ class BedOfPhases(Bed):
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
-        # Asked first whether it has disks, then before and after each phase.
-        self._shown = accumulate([0, 0, *given_bytes])
+        # Asked before and after each phase.
+        self._shown = accumulate([0, *given_bytes])
         self._last = 0
 
     def disks_read_bytes(self) -> int:
+        self.asked += 1
         self._last = next(self._shown, self._last)
         return self._last
 
 
 def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
-    result = measured(BedOfPhases(5000, 777, 10**8), point("ior_easy"), tmp_path, monkeypatch)
+    bed = BedOfPhases(5000, 777, 10**8)
+    result = measured(bed, point("ior_easy"), tmp_path, monkeypatch)
     assert result.complete
+    assert bed.emptied == list(range(0, bed.asked, 2))
+    assert len(bed.emptied) == len(result.detail["phases"])
     written, read, *_ = result.detail["phases"]
     assert written["cache"]["disks"] == {"asked_bytes": 0, "read_bytes": 5000}
     asked_bytes = read["operations"]["read"]["bytes"]
@@ -122,9 +131,9 @@ def with_pattern(**parameters: Any) -> Point:
         # Drawn anew each time, of one file of 1 MiB: it cannot give more than it has.
         ({"access": {"order": "random", "transfers_per_operation": 40}, "files_per_client": 1,
           "operations_per_client": 20, "file_size": "1 MiB", "transfer_size": "64 KiB"}, 1 << 20),
-        # One place of each file, again and again: nothing is known of it.
+        # One place of the file, again and again: one transfer.
         ({"access": {"order": "same"}, "files_per_client": 1, "operations_per_client": 20,
-          "file_size": "1 MiB", "transfer_size": "64 KiB"}, 0),
+          "file_size": "1 MiB", "transfer_size": "64 KiB"}, 64 << 10),
         # Three clients read one file, each another part of it.
         ({"access": {"order": "segmented"}, "files_together": 1, "files": "shared", "clients": 3,
           "operations_per_client": 1, "file_size": "3 MiB", "transfer_size": "64 KiB"}, 3 << 20),
@@ -136,9 +145,23 @@ def test_what_is_read_for_the_first_time_is_what_files_hold(
     at = with_pattern(**pattern)
     enough = first_bytes // 9
     assert measured(Bed(enough), at, tmp_path, monkeypatch).complete
-    if first_bytes:
-        with pytest.raises(RunFailed, match=f"of {first_bytes} bytes read for the first time"):
-            measured(Bed(first_bytes // 11), at, tmp_path, monkeypatch)
+    with pytest.raises(RunFailed, match=f"of {first_bytes} bytes read for the first time"):
+        measured(Bed(first_bytes // 11), at, tmp_path, monkeypatch)
+
+
+def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):
+    """Iozone rewrites a record again and again, in a phase of its own."""
+    with pytest.raises(RunFailed, match=r"a cold phase read .* only 0 came off a disk"):
+        measured(BedOfPhases(), point("iozone"), tmp_path, monkeypatch)
+
+
+def test_a_bed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_path, monkeypatch):
+    bed = Bed(0)
+    monkeypatch.setattr(bed, "disks_read_bytes", lambda: None)
+    result = measured(bed, point("ior_easy"), tmp_path, monkeypatch)
+    assert result.complete
+    assert len(bed.emptied) == len(result.detail["phases"])
+    assert "disks" not in result.detail["cache"]
 
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):

@@ -321,6 +321,9 @@ class BaseBed:
         """What the file system counted since it was last asked; nothing if it counts nothing."""
         return {}
 
+    def empty_caches(self) -> None:
+        """Empty what servers keep of files beside the kernel's page cache; most keep nothing."""
+
     def disks_read_bytes(self) -> int | None:
         """What was ever read from the disks of its hosts; None where it has no disks of its own."""
         devices = self._record.devices

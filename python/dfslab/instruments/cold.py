@@ -3,7 +3,6 @@ elsewhere nobody can tell of the servers."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,23 +32,27 @@ def unproven(scenario: Scenario) -> list[str]:
 
 
 class Disks:
-    """The disks of a bed while a cold run is on, whose plan holds after each phase."""
+    """The servers of a bed while a cold run is on, whose plan holds after each phase."""
 
     def __init__(self, bed: Any) -> None:
         self._bed = bed
-        self._read_bytes: list[int] = []
+        self._read_bytes: list[int | None] = []
 
     def mark(self) -> None:
-        """Caches are empty and nobody has begun a phase, or all have just ended it."""
+        """Page caches are empty and nobody has begun a phase, or all have just ended it."""
+        if len(self._read_bytes) % 2 == 0:
+            self._bed.empty_caches()
         self._read_bytes.append(self._bed.disks_read_bytes())
 
     def tell(self, stream: Mapping[str, Any], outcome: dict[str, Any]) -> None:
         """Note in `cache` of the outcome and of each phase what disks gave; RunFailed when that was
-        next to nothing.
+        next to nothing. Of a bed that has no disks of its own nothing is known.
 
         Only what does nothing but read what was there before can be refused.
         """
-        marks = self._read_bytes
+        marks = [known for known in self._read_bytes if known is not None]
+        if not marks:
+            return
         came_bytes = [
             after - before for before, after in zip(marks[::2], marks[1::2], strict=False)
         ]
@@ -85,7 +88,8 @@ def _refuse_warm(part: Mapping[str, Any], planned_bytes: int, what: str) -> None
     if disks["read_bytes"] < LEAST_SHARE * first_bytes:
         raise RunFailed(
             f"a cold {what} was asked for, but of {first_bytes} bytes read for the first time "
-            f"only {disks['read_bytes']} came off a disk: the servers had them in memory"
+            f"only {disks['read_bytes']} came off a disk: servers had them in memory, or clients "
+            "beside the page cache"
         )
 
 
@@ -93,15 +97,13 @@ def _planned(stream: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[int,
     """Bytes that each phase reads for the first time, by its number: of each file no more than it
     has or is read of it. Of long loads the first operations say enough, since fewer bytes refuse
     less."""
-    if '"same"' in json.dumps(stream):
-        # One place of each file is read again and again, and no operation says which.
-        return {}
+    one_place = _in_one_place(stream)
     clients = outcome["per_client"]
     most = {one["client"]: min(one["count"], LOOKED_AT // len(clients)) for one in clients}
     moved: dict[tuple[int, int, int], dict[Any, int]] = {}
     ends: dict[tuple[int, int, int], int] = {}
     for one in fleet.planned(stream, most):
-        client, index, kind, file, size_bytes, _, offset_bytes, owner, phase = one
+        client, index, kind, file, size_bytes, transfer_bytes, offset_bytes, owner, phase = one
         if kind not in READS:
             continue
         key = phase, owner, file
@@ -111,8 +113,23 @@ def _planned(stream: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[int,
         each = moved.setdefault(key, {})
         each[place] = max(size_bytes, each.get(place, 0))
         end_bytes = offset_bytes or size_bytes if somewhere else offset_bytes + size_bytes
+        if phase in one_place:
+            end_bytes = min(end_bytes, transfer_bytes)
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
     for key, each in moved.items():
         found[key[0]] = found.get(key[0], 0) + min(sum(each.values()), ends[key])
     return found
+
+
+def _in_one_place(stream: Mapping[str, Any]) -> set[int]:
+    """Numbers of the phases that read one place of a file again and again: a transfer of each."""
+    parts = stream.get("phases") or [stream]
+    accesses = [
+        [part.get("access"), *(share.get("access") for share in part.get("mix", ()))]
+        for part in parts
+    ]
+    return {
+        number for number, known in enumerate(accesses)
+        if any(access and access.get("order") == "same" for access in known)
+    }  # fmt: skip

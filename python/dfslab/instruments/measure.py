@@ -174,10 +174,9 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 
 def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
-    """What looks after a cold run on a bed that has disks of its own."""
+    """What looks after a cold run on a bed."""
     wanted = point.scenario.workload.cache == "cold" and session.bed is not None
-    known = wanted and session.bed.disks_read_bytes() is not None
-    return cold.Disks(session.bed) if known else None
+    return cold.Disks(session.bed) if wanted else None
 
 
 def _listeners(

@@ -79,6 +79,12 @@ class Bed(MountedBed):
         return {name: self._told(host, name, "perf", "dump")
                 for name, host in self._answering.items()}  # fmt: skip
 
+    def empty_caches(self) -> None:
+        """Object stores keep what was read of their disks, which they read past the page cache."""
+        for name, host in self._answering.items():
+            if name.startswith("osd."):
+                self._told(host, name, "cache", "drop")
+
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
         """OpTracker keeps more operations than its usual twenty, and they are written at the end.
