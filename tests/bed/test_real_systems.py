@@ -15,6 +15,7 @@ from dfslab.beds.host import DATA_ADAPTER, Host
 from dfslab.fleet import run
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
+from dfslab.method import RunFailed
 from dfslab.models.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -291,9 +292,15 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
 def test_a_cold_phase_is_read_off_the_disks(case):
     """Each client reads what the other has written; caches are emptied before it does."""
     known, _ = case
+    cold = {"name": "ior_easy", "file_size": "8 MiB", "clients": 2, "cache": "cold"}
+    if known.name == "cephfs":
+        # Both are of one host, whose FUSE client keeps what it wrote, whatever the kernel drops.
+        with pytest.raises(RunFailed, match=r"cold phase read .* clients beside the page cache"):
+            measured(known, **cold)
+        return
     if known.name not in ON_DISKS:
         pytest.skip("what it stores is not on the hosts' disks")
-    result = measured(known, name="ior_easy", file_size="8 MiB", clients=2, cache="cold")
+    result = measured(known, **cold)
     assert result.complete, result.notes
     written, read, *_ = (phase["cache"]["disks"] for phase in result.detail["phases"])
     assert written["asked_bytes"] == 0
