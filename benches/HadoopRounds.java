@@ -35,8 +35,8 @@ public final class HadoopRounds {
     }
   }
 
-  /** TestDFSIO's writes, in its own loop but for the status after each call. */
-  private static void write(int files, long bytes, int transfer) throws Exception {
+  /** TestDFSIO's writes in its own loop, but for the status after calls; pauses before files. */
+  private static void write(int files, long bytes, int transfer, long pauseMs) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     Path written = new Path("/written");
     byte[] buffer = new byte[transfer];
@@ -45,6 +45,7 @@ public final class HadoopRounds {
     }
     long spent = 0;
     for (int file = 0; file < files; file++) {
+      Thread.sleep(pauseMs);
       OutputStream out = system.create(new Path(written, "f" + file), true, transfer);
       long start = System.nanoTime();
       for (long left = bytes; left > 0; left -= transfer) {
@@ -57,13 +58,14 @@ public final class HadoopRounds {
     System.out.println("said plain mb/sec: " + files * bytes / 1048576.0 / (spent / 1e9));
   }
 
-  /** TestDFSIO's reads of what it wrote, in its own loop but for the status after each call. */
-  private static void read(int files, int transfer) throws Exception {
+  /** TestDFSIO's reads in its own loop, but for the status after calls; pauses before files. */
+  private static void read(int files, int transfer, long pauseMs) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     byte[] buffer = new byte[transfer];
     long bytes = 0;
     long spent = 0;
     for (int file = 0; file < files; file++) {
+      Thread.sleep(pauseMs);
       FSDataInputStream in = system.open(new Path("/dfsio/io_data/test_io_" + file));
       long start = System.nanoTime();
       for (int got = in.read(buffer, 0, transfer); got >= 0; got = in.read(buffer, 0, transfer)) {
@@ -165,9 +167,13 @@ public final class HadoopRounds {
       if (round[0].equals("dfsio")) {
         code = ToolRunner.run(conf, new TestDFSIO(), rest);
       } else if (round[0].equals("write")) {
-        write(Integer.parseInt(rest[0]), Long.parseLong(rest[1]), Integer.parseInt(rest[2]));
+        write(
+            Integer.parseInt(rest[0]),
+            Long.parseLong(rest[1]),
+            Integer.parseInt(rest[2]),
+            Long.parseLong(rest[3]));
       } else if (round[0].equals("read")) {
-        read(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
+        read(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]), Long.parseLong(rest[2]));
       } else if (round[0].equals("create")) {
         create(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
       } else if (round[0].equals("open") || round[0].equals("calls")) {

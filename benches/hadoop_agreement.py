@@ -43,9 +43,9 @@ FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
 # TestDFSIO's own size of one call.
 TRANSFER = 1_000_000
-# A MapReduce task for each file begins some 0.4 s after the last one's end (a job of four takes
-# 1.7 s more than its reads), and whoever waits before each file reads slower: a plain loop that
-# sleeps 0.3 s there read 2536 MiB/s where it reads 2991 without a pause and TestDFSIO 2349.
+# A MapReduce task for each file begins at most some 0.4 s after the last one's end (a job of four
+# takes 1.7 s more than its reads), and whoever waits before each file reads slower: a plain loop
+# that sleeps 0.3 s there read 2536 MiB/s where it reads 2991 without and TestDFSIO 2349.
 PAUSE_S = 0.4
 THREADS, EACH = 4, {"create": 500, "open": 1500}
 BORDER_ROUNDS, BORDER_FILE_MIB = 5, 64
@@ -54,10 +54,12 @@ WHY = {
     "dfsio_write": "bytes by the time in write() and close() of all files; TestDFSIO counts in ms"
     " and sets a status text after each call; we wait before each file as its tasks do",
     "dfsio_write_plain": "beside TestDFSIO's loop alone: no text, no tasks, so neither waits",
-    "dfsio_read": "bytes by the time in read() and close() of files just written; TestDFSIO also"
-    " sets a status text after each call, and a call gives it no more than a packet; we wait before"
+    "dfsio_write_waiting": "beside TestDFSIO's loop alone; both wait before each file",
+    "dfsio_read": "bytes by the time in read() and close() of files in memory; TestDFSIO also sets"
+    " a status text after each call, and a call gives it no more than a packet; we wait before"
     " each file as its tasks do",
     "dfsio_read_plain": "beside TestDFSIO's loop alone: no text, no tasks, so neither waits",
+    "dfsio_read_waiting": "beside TestDFSIO's loop alone; both wait before each file",
     "nn_create": "create and complete, empty files, one connection for all threads; the Java client"
     " beside it makes a stream and a thread for every file, NNThroughputBenchmark only calls",
     "nn_create_plain": "beside the same creates by the Java client from a plain program",
@@ -67,9 +69,10 @@ WHY = {
     "nn_open_calls": "beside the same calls, answers dropped, of a program whose main thread waits",
     "nn_open_plain": "beside the same opens by the Java client from a plain program",
 }
-# Where both do the same; what keeps the other figures apart stands in `WHY`.
-SAME_WORK = ("dfsio_write", "dfsio_write_plain", "dfsio_read", "dfsio_read_plain",
-             "nn_create_plain", "nn_open_plain")  # fmt: skip
+# Where both do the same, but for TestDFSIO's texts; what keeps others apart stands in `WHY`.
+SAME_WORK = ("dfsio_write", "dfsio_write_plain", "dfsio_write_waiting", "dfsio_read",
+             "dfsio_read_plain", "dfsio_read_waiting", "nn_create_plain", "nn_open_plain"
+             )  # fmt: skip
 BAR = 0.10
 # From best to worst; unsure where the interval reaches over the bar.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
@@ -137,13 +140,11 @@ class Peer:
         line += f" -filesPerDir {EACH[kind]}" + (" -close" if kind == "create" else "")
         return self.figure(line, "Ops per sec")
 
-    def plain_write(self) -> float:
-        """MiB/s of TestDFSIO's loop over as many files without its status texts."""
-        return self.figure(f"write {FILES} {FILE_MIB * MIB} {TRANSFER}", "plain mb/sec")
-
-    def plain_read(self) -> float:
-        """MiB/s of TestDFSIO's loop over its files without its status texts."""
-        return self.figure(f"read {FILES} {TRANSFER}", "plain mb/sec")
+    def plain(self, kind: str, pause_s: float) -> float:
+        """MiB/s of TestDFSIO's loop without its texts: over its files, or over as many written."""
+        size = [str(FILE_MIB * MIB)] if kind == "write" else []
+        words = [kind, str(FILES), *size, str(TRANSFER), str(int(pause_s * 1e3))]
+        return self.figure(" ".join(words), "plain mb/sec")
 
     def plain_names(self, kind: str) -> float:
         """Operations a second of the Java client as an application uses it, or its calls alone."""
@@ -172,10 +173,16 @@ def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def ran(target: dict[str, Any], operation: str, **stream: Any) -> dict[str, Any]:
-    """Our report on one round."""
+    """Our report on one round, begun once what it prepared is on disk; it waits first, too."""
+
+    def gate() -> float:
+        os.sync()
+        time.sleep(stream.get("think_time_s", 0.0))
+        return time.monotonic()
+
     spec = {"seed": 1, "transfer_size_bytes": TRANSFER, "mix": [{"operation": operation}], **stream}
     plan = {"stream": spec, "target": target, "run_directory": f"dfslab-{os.getpid()}"}
-    report = json.loads(_core.run_load(json.dumps(plan))[0])
+    report = json.loads(_core.run_load(json.dumps(plan), None, gate)[0])
     assert report["complete"], report["errors"]
     return report
 
@@ -220,10 +227,12 @@ def measured(bed: Bed, folder: Path) -> tuple[dict[str, list[tuple[float, float]
     }  # fmt: skip
     with Peer(class_path, folder, "hadoop") as hadoop, Peer(class_path, folder, "plain") as plain:
         pairs: dict[str, tuple[Work, Work]] = {}
-        for kind, loop in (("write", plain.plain_write), ("read", plain.plain_read)):
-            waiting = partial(our_dfsio, target, kind, PAUSE_S)
+        for kind in ("write", "read"):
+            ours, waiting = (partial(our_dfsio, target, kind, pause_s) for pause_s in (0, PAUSE_S))
             pairs |= {f"dfsio_{kind}": (waiting, partial(hadoop.dfsio, kind)),
-                      f"dfsio_{kind}_plain": (partial(our_dfsio, target, kind), loop)}  # fmt: skip
+                      f"dfsio_{kind}_plain": (ours, partial(plain.plain, kind, 0)),
+                      f"dfsio_{kind}_waiting": (waiting, partial(plain.plain, kind, PAUSE_S)),
+                      }  # fmt: skip
         for kind in ("create", "open"):
             ours = partial(our_namenode, target, kind)
             pairs |= {f"nn_{kind}": (ours, partial(hadoop.namenode, kind)),
@@ -294,7 +303,7 @@ def agreement(
     for name, pairs in seen.items():
         figures[f"{name}_ratio"] = add_row(table, name, pairs, WHY[name])
         figures[f"{name}_within"] = within(pairs)
-        kind = name.removeprefix("dfsio_").removesuffix("_plain")
+        kind = name.removeprefix("dfsio_").partition("_")[0]
         if (spent := border.get(kind)) is not None:
             without = [(1 / (1 / ours - spent), theirs) for ours, theirs in pairs]
             why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"

@@ -72,8 +72,8 @@ def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
 def test_the_description_is_not_far_off(outcome):
     """Correctness, not speed: within a factor, and better than the mean of other configurations.
 
-    The mean is judged where each configuration is left out in turn: 4 MB lies amid the sizes
-    fitted, so that a mean of them may be right there by chance.
+    The mean is judged where parts of all configurations are left out in turn: 4 MB lies amid the
+    sizes fitted, so that a mean of them may be right there by chance.
     """
     _, document = outcome
     for method in ("sequence", "petri"):

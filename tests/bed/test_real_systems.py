@@ -289,6 +289,30 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     assert metrics["response_s_p90.write"] > 1.5 * metrics["latency_s_p90.write"]
 
 
+def test_object_stores_forget_what_they_read(case):
+    """Read again, an object comes from memory; once caches are emptied, off the disks."""
+    known, bed = case
+    if known.name != "cephfs":
+        pytest.skip("it has no memory of its own beside the page cache")
+    host = bed.clients[0]
+
+    def asked(*words: str) -> int:
+        before = bed.disks_read_bytes()
+        host.run("rados", "-c", f"{bed.folder}/ceph.conf", "-p", "cephfs_data", *words)
+        return bed.disks_read_bytes() - before
+
+    asked("put", "remembered", "/bin/bash")
+    try:
+        asked("get", "remembered", "/dev/null")
+        again = asked("get", "remembered", "/dev/null")
+        bed.empty_caches()
+        emptied = asked("get", "remembered", "/dev/null")
+    finally:
+        asked("rm", "remembered")
+    assert again < 2**16
+    assert emptied >= Path("/bin/bash").stat().st_size
+
+
 def test_a_cold_phase_is_read_off_the_disks(case):
     """Each client reads what the other has written; caches are emptied before it does."""
     known, _ = case

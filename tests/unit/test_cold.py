@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dfslab.beds.errors import BedError
 from dfslab.instruments import access, cold
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
@@ -134,6 +135,9 @@ def with_pattern(**parameters: Any) -> Point:
         # One place of the file, again and again: one transfer.
         ({"access": {"order": "same"}, "files_per_client": 1, "operations_per_client": 20,
           "file_size": "1 MiB", "transfer_size": "64 KiB"}, 64 << 10),
+        # Its transfers are of sizes of their own, of which nothing is known.
+        ({"access": {"order": "same", "transfer_size": {"fixed": 4096}}, "files_per_client": 1,
+          "operations_per_client": 20, "file_size": "1 MiB", "transfer_size": "64 KiB"}, 0),
         # Three clients read one file, each another part of it.
         ({"access": {"order": "segmented"}, "files_together": 1, "files": "shared", "clients": 3,
           "operations_per_client": 1, "file_size": "3 MiB", "transfer_size": "64 KiB"}, 3 << 20),
@@ -145,8 +149,17 @@ def test_what_is_read_for_the_first_time_is_what_files_hold(
     at = with_pattern(**pattern)
     enough = first_bytes // 9
     assert measured(Bed(enough), at, tmp_path, monkeypatch).complete
-    with pytest.raises(RunFailed, match=f"of {first_bytes} bytes read for the first time"):
-        measured(Bed(first_bytes // 11), at, tmp_path, monkeypatch)
+    if first_bytes:
+        with pytest.raises(RunFailed, match=f"of {first_bytes} bytes read for the first time"):
+            measured(Bed(first_bytes // 11), at, tmp_path, monkeypatch)
+
+
+def test_a_bed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, monkeypatch):
+    bed = Bed(0)
+    monkeypatch.setattr(bed, "empty_caches", lambda: (_ for _ in ()).throw(
+        BedError("died", "object store", "has ended")))  # fmt: skip
+    with pytest.raises(RunFailed, match=r"emptying the servers' caches: .*has ended"):
+        measured(bed, point("sequential_read"), tmp_path, monkeypatch)
 
 
 def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):

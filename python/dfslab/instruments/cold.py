@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab import discover
+from dfslab.beds.errors import BedError
 from dfslab.fleet import run as fleet
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
@@ -41,7 +42,10 @@ class Disks:
     def mark(self) -> None:
         """Page caches are empty and nobody has begun a phase, or all have just ended it."""
         if len(self._read_bytes) % 2 == 0:
-            self._bed.empty_caches()
+            try:
+                self._bed.empty_caches()
+            except BedError as error:
+                raise RunFailed(f"emptying the servers' caches: {error}") from error
         self._read_bytes.append(self._bed.disks_read_bytes())
 
     def tell(self, stream: Mapping[str, Any], outcome: dict[str, Any]) -> None:
@@ -114,7 +118,8 @@ def _planned(stream: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[int,
         each[place] = max(size_bytes, each.get(place, 0))
         end_bytes = offset_bytes or size_bytes if somewhere else offset_bytes + size_bytes
         if phase in one_place:
-            end_bytes = min(end_bytes, transfer_bytes)
+            # A transfer of a size of its own may be any smaller.
+            end_bytes = min(end_bytes, transfer_bytes * one_place[phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
     for key, each in moved.items():
@@ -122,14 +127,13 @@ def _planned(stream: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[int,
     return found
 
 
-def _in_one_place(stream: Mapping[str, Any]) -> set[int]:
-    """Numbers of the phases that read one place of a file again and again: a transfer of each."""
-    parts = stream.get("phases") or [stream]
-    accesses = [
-        [part.get("access"), *(share.get("access") for share in part.get("mix", ()))]
-        for part in parts
-    ]
-    return {
-        number for number, known in enumerate(accesses)
-        if any(access and access.get("order") == "same" for access in known)
-    }  # fmt: skip
+def _in_one_place(stream: Mapping[str, Any]) -> dict[int, bool]:
+    """Numbers of the phases that read one place of a file again and again, and whether that is a
+    transfer of the usual size."""
+    found = {}
+    for number, part in enumerate(stream.get("phases") or [stream]):
+        shares = (share.get("access") for share in part.get("mix", ()))
+        accesses = [access for access in (part.get("access"), *shares) if access]
+        if any(access.get("order") == "same" for access in accesses):
+            found[number] = not any(access.get("transfer_size") for access in accesses)
+    return found
