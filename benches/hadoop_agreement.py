@@ -37,7 +37,7 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 VERSION = java.VERSION
-ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "11"))
+ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "9"))
 WARM_UP = 4
 FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -81,11 +81,10 @@ class Bed(MountedBed):
 
     def empty_caches(self) -> None:
         """Object stores keep what was read of their disks, which they read past the page cache."""
-        for name, host in self._answering.items():
-            # One that a fault has ended keeps nothing.
-            with suppress(BedError):
-                if name.startswith("osd."):
-                    self._told(host, name, "cache", "drop")
+        for number, host in enumerate(self.hosts.of("osd")):
+            # One that a fault has ended keeps nothing, and one that it has paused does not answer.
+            if self.daemon(f"osd-{number + 1}").state() == "running":
+                self._told(host, f"osd.{number}", "cache", "drop")
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
