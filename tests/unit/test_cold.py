@@ -12,7 +12,7 @@ from dfslab.instruments import access, cold
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import FileSystemChoice, Point
-from synthetic import scenario
+from support.synthetic import scenario
 
 KIB = 1024
 

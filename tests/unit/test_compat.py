@@ -19,7 +19,7 @@ from dfslab.report import export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.stream import stream_spec
-from synthetic import scenario
+from support.synthetic import scenario
 
 MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
 <configuration>

@@ -17,8 +17,9 @@ import pytest
 from dfslab import _core
 from dfslab.fleet import dask, node, run, workers
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place
-from synthetic import without_times
-from test_fleet import plan, wait_until
+from support.clusters import plan
+from support.synthetic import without_times
+from support.waiting import wait_until
 
 ALONE = """
 import json, sys

@@ -21,9 +21,10 @@ from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
-from synthetic import without_times
-from test_fleet import plan, wait_until
-from test_places import asked
+from support.clusters import plan
+from support.scenarios import asked
+from support.synthetic import without_times
+from support.waiting import wait_until
 
 MARK = "DFSLAB_TEST_SSH_HOST"
 USER = "tester"

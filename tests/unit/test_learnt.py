@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.method import RunFailed
 from dfslab.models import baseline
 from dfslab.models.encoding import Encoding, factors_of, line_rate
@@ -20,6 +19,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval, design, learning, table
 from sklearn.base import clone, is_regressor
+from support import synthetic
 
 SILENT = lambda *_: None  # noqa: E731
 

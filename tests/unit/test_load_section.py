@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-import synthetic
 from dfslab.instruments import measure
 from dfslab.instruments.measure import Measure
 from dfslab.report.page import ReportInput
@@ -13,6 +12,7 @@ from dfslab.report.sections import latency, load
 from dfslab.report.table import number
 from dfslab.result import Result
 from dfslab.spec.check import check
+from support import synthetic
 
 
 def measured(**workload) -> Result:

@@ -12,15 +12,8 @@ from dfslab.instruments.measure import Measure
 from dfslab.report.page import ReportInput
 from dfslab.report.sections import processes, scaling, throughput
 from dfslab.spec.model import InputError
-from synthetic import measured, scenario
-
-
-def asked(run=(), **workload):
-    """A scenario of four clients."""
-    keys = {f"workload.{key}": value for key, value in {"clients": 4, **workload}.items()}
-    keys |= {f"run.{key}": value for key, value in dict(run).items()}
-    plain = scenario(sizes=["4 KiB"], clients=(4,), hold_out=())
-    return plain.with_overrides(keys).points()[0]
+from support.scenarios import asked
+from support.synthetic import measured, scenario
 
 
 def names(point, hosts=()):

@@ -18,7 +18,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.stream import checked
 from dfslab.workloads.replay import Parameters
-from synthetic import scenario
+from support.synthetic import scenario
 
 DFSLAB = Path(sys.executable).with_name("dfslab")
 TRACE = r"""

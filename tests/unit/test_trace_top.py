@@ -19,7 +19,7 @@ from dfslab.cli.commands import app
 from dfslab.instruments import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console
-from test_gain import SMALL_FILES, files
+from support.profiles import SMALL_FILES, files
 from typer.testing import CliRunner
 
 DFSLAB = Path(sys.executable).with_name("dfslab")

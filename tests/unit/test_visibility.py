@@ -18,7 +18,7 @@ from dfslab.fleet.places import HERE
 from dfslab.instruments.visibility import Observer, summary, visibility
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from synthetic import scenario
+from support.synthetic import scenario
 
 
 def with_access(name: str, **how: str) -> Scenario:
