@@ -6,9 +6,6 @@ import csv
 import io
 import json
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -19,6 +16,7 @@ from dfslab.report import export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.stream import stream_spec
+from support.command import dfslab
 from support.synthetic import scenario
 
 MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -33,11 +31,6 @@ MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
   <property><name>write.type</name><value>ASYNC_THROUGH</value></property>
 </configuration>
 """
-
-
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    dfslab = Path(sys.executable).with_name("dfslab")
-    return subprocess.run([dfslab, *words], capture_output=True, text=True, timeout=120)
 
 
 def test_dfs_perf_properties_become_the_workload(tmp_path):
@@ -199,13 +192,13 @@ def test_what_is_not_known_is_refused_in_one_line(words, told):
 
 
 def test_the_command_refuses_with_exit_code_2():
-    done = command("compat", "mdtest", "-n", "10", "-Q")
+    done = dfslab("compat", "mdtest", "-n", "10", "-Q")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dfslab: mdtest: unrecognized arguments: -Q\n"
 
 
 def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
-    done = command("compat", "dfs-perf", "SimpleWrite", "files.per.thread=3",
+    done = dfslab("compat", "dfs-perf", "SimpleWrite", "files.per.thread=3",
                    "file.length.bytes=65536", "buffer.size.bytes=65536",
                    f"DFS_PERF_WORKSPACE={tmp_path}", "DFS_PERF_THREADS_NUM=2",
                    "write.type=THROUGH")  # fmt: skip
@@ -339,11 +332,11 @@ def test_a_form_goes_to_a_new_file_only(finished, tmp_path):
         laboratory.export(finished.folder, "xml", None)
     with pytest.raises(InputError, match="is no run folder"):
         laboratory.export(tmp_path, "csv", None)
-    assert command("report", str(finished.folder), "--as", "csv").stdout.startswith("method,")
+    assert dfslab("report", str(finished.folder), "--as", "csv").stdout.startswith("method,")
     page = tmp_path / "page.html"
-    assert f"page: {page}" in command("report", str(finished.folder), "-o", str(page)).stdout
+    assert f"page: {page}" in dfslab("report", str(finished.folder), "-o", str(page)).stdout
     assert page.read_text().startswith("<!doctype html>")
-    refused = command("report", str(finished.folder), "-o", str(page))
+    refused = dfslab("report", str(finished.folder), "-o", str(page))
     assert (refused.returncode, "exists already" in refused.stderr) == (2, True)
 
 
