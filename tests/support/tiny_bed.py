@@ -64,11 +64,6 @@ class Bed(BaseBed):
                       owned=not self.outlive)  # fmt: skip
 
     @property
-    def ports(self) -> list[int]:
-        """Where the servers listen."""
-        return self._record.ports
-
-    @property
     def held(self) -> BedFolder:
         """The folder by which it is taken down."""
         return self._folder

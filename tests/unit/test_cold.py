@@ -56,7 +56,7 @@ def measured(bed: Bed, at: Point, tmp_path, monkeypatch):
     monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
     monkeypatch.setattr(access.Session, "reach", lambda self, scenario: {})
     with access.session() as session:
-        session._bed = ("made up", bed)
+        session.use(bed)
         return Measure().run(at)
 
 

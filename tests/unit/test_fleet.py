@@ -283,7 +283,7 @@ def test_instruments_use_the_client_hosts_of_a_bed(method):
             SimpleNamespace(name="left", command=lambda words: ["env", *words]),
             SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),
         ]
-        session._bed = ("made up", SimpleNamespace(clients=hosts, observe=dict, scores={}))
+        session.use(SimpleNamespace(clients=hosts, observe=dict, scores={}))
         result = method.run(point)
     assert result.complete
     assert [place["name"] for place in result.detail["places"]] == ["left", "right"]

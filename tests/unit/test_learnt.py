@@ -215,11 +215,11 @@ def test_a_learning_curve_judges_beds_that_it_never_learns_from(measured, monkey
 
     class Watched(baseline.Mean):
         def fit(self, results):
-            seen.append({crossval._bed(r.point) for r in results})
+            seen.append({crossval.bed_of(r.point) for r in results})
             return super().fit(results)
 
         def run(self, point):
-            assert crossval._bed(point) not in seen[-1]
+            assert crossval.bed_of(point) not in seen[-1]
             return super().run(point)
 
     monkeypatch.setattr(crossval.discover, "method", lambda name: Watched())

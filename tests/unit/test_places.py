@@ -21,7 +21,7 @@ def names(point, hosts=()):
         if hosts:
             made = [SimpleNamespace(name=name, command=lambda words: ["env", *words])
                     for name in hosts]  # fmt: skip
-            session._bed = ("made up", SimpleNamespace(clients=made))
+            session.use(SimpleNamespace(clients=made))
         places = session.places(point.scenario)
         return places if isinstance(places, Nodes) else [place.name for place in places]
 
@@ -52,10 +52,11 @@ def test_dask_is_joined_or_refused():
 
 def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
-    with access.session() as session:
+    started: list[str] = []
+    with access.session(notify=started.append):
         result = Measure().run(asked({"fleet": "dask"}, nodes=2))
         again = Measure().run(asked({"fleet": "dask"}, nodes=1))
-        assert len(session._clusters) == 1, "one cluster serves both"
+        assert started == ["starting a Dask cluster of 2 nodes"], "one cluster serves both"
     assert result.complete
     assert [place["name"] for place in result.detail["places"]] == ["node-1", "node-2"]
     assert [place["name"] for place in again.detail["places"]] == ["node-1"]
