@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
-pytest_plugins = ["support.state"]
+pytest_plugins = ["support.state", "support.recorded"]
 
 # A busy machine is no counterexample, and a seed makes a failure come again.
 settings.register_profile(
