@@ -11,6 +11,8 @@ import time
 import pytest
 from support.command import DFSLAB, dfslab
 
+pytestmark = pytest.mark.heavy
+
 SCENARIO = """
 schema = 1
 name = "interrupted"

@@ -141,6 +141,7 @@ def test_every_picture_is_drawn(place, form):
     assert "ticket" in answer.stdout
 
 
+@pytest.mark.heavy
 def test_it_runs_through_every_method(place):
     answer = dfslab(place, "run", "scenario.toml", "--json")
     assert answer.returncode == 0, answer.stderr

@@ -320,6 +320,7 @@ def test_times_since_operations_were_due_leave_too():
     assert job["write"]["lat_ns"]["mean"] > 2 * job["write"]["clat_ns"]["mean"]
 
 
+@pytest.mark.heavy
 def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
     target = tmp_path / "new.parquet"
     assert laboratory.export(recorded_run, "parquet", target) == target.read_bytes()

@@ -184,6 +184,7 @@ def test_what_is_set_is_no_factor_any_more():
     assert [one.name for one in scenario.design.factor] == ["servers"]
 
 
+@pytest.mark.heavy
 def test_the_shipped_scenario_plans_within_its_budget():
     scenario = read(ROOT / "scenarios" / "kumar-glusterfs.toml").with_budget(1200.0)
     plan = design.plan(scenario)

@@ -21,6 +21,8 @@ from support.clusters import plan
 from support.synthetic import without_times
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.heavy
+
 ALONE = """
 import json, sys
 from dfslab.fleet.places import Nodes

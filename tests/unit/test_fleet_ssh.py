@@ -27,6 +27,8 @@ from support.scenarios import asked
 from support.synthetic import without_times
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.heavy
+
 MARK = "DFSLAB_TEST_SSH_HOST"
 USER = "tester"
 DFSLAB = (sys.executable, "-P", "-c", "from dfslab.cli import main; main()")

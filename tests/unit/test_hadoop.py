@@ -34,6 +34,7 @@ def scenario(uri: str, workload: dict | None = None, **access) -> Scenario:
     })  # fmt: skip
 
 
+@pytest.mark.heavy
 @needs_java
 @pytest.mark.parametrize("shared_client", [False, True])
 def test_a_scenario_does_everything_on_files_and_leaves_nothing(tmp_path, shared_client):

@@ -128,6 +128,7 @@ def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
     assert (honest.predict(faster) < honest.predict(matrix)).mean() > 0.5
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
     rows = rows_of(measured)
@@ -148,6 +149,7 @@ def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
     assert one.value() == pytest.approx(found[0].value())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 def test_too_little_is_said_and_the_fewest_will_do(name, measured):
     with pytest.raises(RunFailed, match=f"{name}: needs at least {FEWEST} measured"):
@@ -245,6 +247,7 @@ def test_the_papers_tables_and_signs_of_a_planted_law(measured):
     assert copies.slope.value < 0
 
 
+@pytest.mark.heavy
 def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatch):
     monkeypatch.setattr(learning, "MODELS", ("greybox", "linear", "mean"))
     monkeypatch.setattr(learning, "CURVES", ("linear",))
