@@ -13,6 +13,8 @@ from dfslab.beds.agent import agent_jar, java_option
 from dfslab.instruments import callprofile
 from dfslab.instruments import trace as tracing
 
+pytestmark = pytest.mark.heavy
+
 PLANTED = Path(__file__).parents[1] / "planted"
 POINTS = """
 point Planted leaf leaf service bytes=return

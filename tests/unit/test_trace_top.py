@@ -8,7 +8,6 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,10 +18,10 @@ from dfslab.cli.commands import app
 from dfslab.instruments import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console
-from test_gain import SMALL_FILES, files
+from support.command import DFSLAB
+from support.profiles import SMALL_FILES, files
 from typer.testing import CliRunner
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 ROW = {"name": "read", "path": "client:read", "kind": "service", "count": 3, "bytes": 0,
        "total_s": 1.0, "self_s": 1.0, "share": 1.0, "mean_s": 0.3, "errors": 0}  # fmt: skip
 S = 10**9

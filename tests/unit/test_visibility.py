@@ -18,7 +18,7 @@ from dfslab.fleet.places import HERE
 from dfslab.instruments.visibility import Observer, summary, visibility
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from synthetic import scenario
+from support.synthetic import scenario
 
 
 def with_access(name: str, **how: str) -> Scenario:
@@ -111,7 +111,7 @@ def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
 def _interrupt(called, sent, *told):
     if not sent:
         # As far as the number, not as far as the pipe.
-        called.__self__._turn += 1
+        called.__self__.turn += 1
     raise KeyboardInterrupt
 
 
