@@ -30,6 +30,9 @@ test: setup ## everything, real file systems included
 	$(PY) -m pytest -m bed
 	$(PY) -m pytest tests/docs
 
+shake: setup ## the suite, testbeds apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
+	bash scripts/shake.sh
+
 check: setup ## formatters, linters, types, tidy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -99,4 +102,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test shake check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

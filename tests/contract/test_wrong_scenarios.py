@@ -133,7 +133,7 @@ WRONG = {
 
 def run_dfslab(*arguments, cwd, **kwargs):
     return subprocess.run(
-        [DFSLAB, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
+        [DFSLAB, *arguments], cwd=cwd, capture_output=True, text=True, timeout=600, check=False,
         stdin=subprocess.DEVNULL, **kwargs,
     )  # fmt: skip
 

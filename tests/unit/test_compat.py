@@ -37,7 +37,7 @@ MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
     dfslab = Path(sys.executable).with_name("dfslab")
-    return subprocess.run([dfslab, *words], capture_output=True, text=True, timeout=120)
+    return subprocess.run([dfslab, *words], capture_output=True, text=True, timeout=600)
 
 
 def test_dfs_perf_properties_become_the_workload(tmp_path):

@@ -133,7 +133,7 @@ def test_the_command_refuses_in_one_line(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(scenario("foo://there").toml())
     dfslab = Path(sys.executable).with_name("dfslab")
-    done = subprocess.run([dfslab, "measure", path], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([dfslab, "measure", path], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "class_path" in done.stderr

@@ -61,7 +61,7 @@ def measured(point: Point, repetition: int, session: access.Session) -> Result:
     return _result("measure", point, repetition, session, took_s, {"command": words})
 
 
-def traced(point: Point, repetition: int, session: access.Session) -> Result:
+def traced(point: Point, repetition: int, session: access.Session, clock: Clock = REAL) -> Result:
     """The program once on a bed whose processes, and its own JVMs, count every call.
 
     What each process did meanwhile is a profile in a folder of the session's trace directory that
@@ -79,7 +79,7 @@ def traced(point: Point, repetition: int, session: access.Session) -> Result:
         nonlocal began_unix_ns
         # A warm-up's slow calls would hold the places of those that count.
         before.update(callprofile.await_written(session.bed.profiles, anew=True))
-        began_unix_ns = REAL.unix_ns()
+        began_unix_ns = clock.unix_ns()
 
     took_s, words = _run(point, repetition, session, folder, begin)
     after = callprofile.await_written(session.bed.profiles)

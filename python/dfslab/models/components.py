@@ -18,7 +18,7 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations
 from dfslab.models.prediction import Situation
 from dfslab.result import Metric, Result, provenance
-from dfslab.spec.clock import REAL
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 
@@ -49,7 +49,8 @@ class Components:
 
     name = "components"
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = REAL) -> None:
+        self._clock = clock
         self.reach = float(np.log1p(UNFITTED_ERROR))
         self.fitted = 0
 
@@ -98,9 +99,9 @@ class Components:
         net = _own_net(situation)
         found = {}
         for grain in _grains(net, situation):
-            began_s = REAL.processor_s()
+            began_s = self._clock.processor_s()
             one = _fired(net, replace(net.setup_of(situation), grain=grain), situation)
-            found[grain] = one, REAL.processor_s() - began_s
+            found[grain] = one, self._clock.processor_s() - began_s
         return found
 
 
