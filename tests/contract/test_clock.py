@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,16 @@ READINGS = {
     "asyncio": {"sleep"},
     "threading": {"Timer"},
 }
+# Only a module that imports one of these can read it; the others need not be parsed.
+IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\b", re.MULTILINE)
+
+
+@cache
+def of_package() -> dict[str, list[tuple[int, str]]]:
+    """The readings of every module, by its path in the package."""
+    sources = {module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
+               for module in sorted(ROOT.rglob("*.py"))}  # fmt: skip
+    return {path: readings(text) for path, text in sources.items() if IMPORTS.search(text)}
 
 
 def readings(source: str) -> list[tuple[int, str]]:
@@ -31,7 +43,8 @@ def readings(source: str) -> list[tuple[int, str]]:
     tree = ast.parse(source)
     modules: dict[str, str] = {}
     found = []
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Import):
             modules |= {one.asname or one.name: one.name for one in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -40,7 +53,7 @@ def readings(source: str) -> list[tuple[int, str]]:
                 forbidden = READINGS.get(node.module or "", set())
                 if node.module != "datetime" and (forbidden is None or one.name in forbidden):
                     found.append((node.lineno, f"from {node.module} import {one.name}"))
-    for node in ast.walk(tree):
+    for node in nodes:
         # As a default value the machine's clock is no reading: a test passes its own.
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Attribute) and _owner(called.value, modules) == "REAL":
@@ -74,19 +87,15 @@ def excepted(path: str) -> str | None:
 def test_logic_is_given_its_clock():
     wrong = [
         f"dfslab/{path}:{line}: {words}"
-        for module in sorted(ROOT.rglob("*.py"))
-        if excepted(path := module.relative_to(ROOT).as_posix()) is None
-        for line, words in readings(module.read_text(encoding="utf-8"))
+        for path, found in of_package().items()
+        if excepted(path) is None
+        for line, words in found
     ]
     assert not wrong, "take a `Clock` of dfslab.spec.clock as a parameter:\n" + "\n".join(wrong)
 
 
 def test_every_exception_is_needed():
-    used = {
-        excepted(module.relative_to(ROOT).as_posix())
-        for module in ROOT.rglob("*.py")
-        if readings(module.read_text(encoding="utf-8"))
-    }
+    used = {excepted(path) for path, found in of_package().items() if found}
     assert set(REAL_TIME) <= used
 
 
@@ -112,4 +121,5 @@ def test_every_exception_is_needed():
     ],
 )
 def test_a_reading_is_found(source, number):
+    assert IMPORTS.search(source) or not number
     assert len(readings(source)) == number
