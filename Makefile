@@ -58,6 +58,9 @@ bench: setup ## our speed beside real peers; the last line is one JSON object
 bench-load: setup ## the load generator beside raw calls in C and fio
 	$(PY) benches/load.py
 
+bench-stall: setup ## how far response times of a stalling target are from the truth
+	$(PY) benches/stall.py
+
 bench-hadoop: setup ## our figures beside those of TestDFSIO and NNThroughputBenchmark, same client
 	$(PY) benches/hadoop_agreement.py
 
@@ -102,4 +105,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test shake check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test shake check format beds bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
