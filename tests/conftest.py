@@ -1,4 +1,4 @@
-"""Puts the tests' own helpers on the path; no property is judged by chance or by the clock."""
+"""Puts tests/support on the path; no property is judged by chance or by the clock."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+pytest_plugins = ["support.state", "support.recorded"]
 
 # A busy machine is no counterexample, and a seed makes a failure come again.
 settings.register_profile(

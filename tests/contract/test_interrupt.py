@@ -6,13 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
-
-DFSLAB = Path(sys.executable).with_name("dfslab")
+from support.command import DFSLAB, dfslab
 
 SCENARIO = """
 schema = 1
@@ -72,10 +69,7 @@ def test_the_end_of_a_job_and_a_lost_terminal_interrupt(tmp_path, number):
 def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
     kept = interrupted(tmp_path, signal.SIGINT)
     stamps = {path: path.stat().st_mtime_ns for path in kept}
-    again = subprocess.run(
-        [DFSLAB, "run", "scenario.toml", "--json"], cwd=tmp_path, capture_output=True, text=True,
-        timeout=600, check=False,
-    )  # fmt: skip
+    again = dfslab("run", "scenario.toml", "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert len(json.loads(again.stdout)["points"]) == 10
     assert len(results(tmp_path)) == 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 # Long enough to let other threads and processes work, short enough not to be felt.
 YIELD_S = 0.001
@@ -48,11 +47,3 @@ class ManualClock:
             self.advance(duration_s)
         else:
             time.sleep(YIELD_S)
-
-
-def until(happened: Callable[[], object], hang_s: float = 60.0) -> None:
-    """Wait for another thread or process; only one that hangs takes as long as `hang_s`."""
-    deadline_s = time.monotonic() + hang_s
-    while not happened():
-        assert time.monotonic() < deadline_s, "it hangs"
-        time.sleep(YIELD_S)

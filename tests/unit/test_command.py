@@ -23,7 +23,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import bottlenecks
-from test_gain import SMALL_FILES, files
+from support.profiles import SMALL_FILES, files
 from typer.testing import CliRunner
 
 NODE = {"name": "here", "roles": {"client": 1, "storage": 1}}

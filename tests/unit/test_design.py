@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.spec.check import check
 from dfslab.spec.design import Design, holds
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario, read
 from dfslab.studies import design
 from dfslab.studies.legal import Legal, legal
+from support import synthetic
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,8 @@ from dfslab.spec.check import check
 from dfslab.spec.fault import Fault
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from support.clock import ManualClock, until
+from support.clock import ManualClock
+from support.waiting import wait_until
 
 
 def scenario(*faults: dict, bed: bool = True) -> Scenario:
@@ -98,13 +99,13 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     conductor = Conductor(bed, [*told, late, half], clock)
     conductor.started(clock.monotonic_s())
     clock.advance(0.125)
-    until(lambda: len(bed.done) == 1)
+    assert wait_until(lambda: len(bed.done) == 1)
     clock.advance(0.125)
-    until(lambda: len(bed.done) == 3)
+    assert wait_until(lambda: len(bed.done) == 3)
     clock.advance(0.25)
     conductor.progress(0.49, "running")
     conductor.progress(0.6, "running")
-    until(lambda: len(bed.done) == 4)
+    assert wait_until(lambda: len(bed.done) == 4)
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
     assert bed.done[:4] == in_time

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,9 +24,10 @@ from dfslab.instruments.trace import Trace
 from hypothesis import given
 from hypothesis import strategies as some
 from support.clock import ManualClock
-from synthetic import scenario, without_times
+from support.clusters import TWO, agents_of, apart_s, plan
+from support.synthetic import scenario, without_times
+from support.waiting import wait_until
 
-TWO = (Place("left"), Place("right"))
 OUTSIDE = (Place("outside", ("env",)),)
 CONTROLLER = """
 import json, sys
@@ -36,26 +36,6 @@ from dfslab.fleet.run import run_load
 places = [Place("left"), Place("right")]
 run_load(json.loads(sys.argv[1]), places, lambda share, phase: print(phase, flush=True))
 """
-
-
-def plan(root: Path, clients: int = 5, operations: int = 60, **top) -> dict:
-    """Reads, writes and renames in the run directory `dfslab-fleet`."""
-    mix = [{"operation": kind, "weight": 1.0} for kind in ("read", "write", "rename", "mkdir")]
-    return {
-        "stream": {
-            "seed": 7, "clients": clients, "operations_per_client": operations,
-            "files_per_client": 4, "mix": mix, "transfer_size_bytes": 4096,
-            "file_size": {"uniform": {"low": 1, "high": 20_000}},
-        },
-        "target": {"kind": "posix", "root": str(root)},
-        "run_directory": "dfslab-fleet", **top,
-    }  # fmt: skip
-
-
-def agents_of(parent: int) -> list[int]:
-    """The agents that a process started, in that order."""
-    children = sorted(psutil.Process(parent).children(), key=lambda child: child.create_time())
-    return [child.pid for child in children if "dfslab.fleet.agent" in child.cmdline()]
 
 
 @given(some.integers(1, 500), some.integers(1, 40))
@@ -94,14 +74,6 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert all(0 <= share <= 1 for share, _ in told)
     assert told[0][1] == "preparing"
     assert list(tmp_path.iterdir()) == []
-
-
-def apart_s(spans: run.Spans, parts: Sequence[Sequence[int]]) -> float:
-    """How long after the first part of the clients had ended the last one began; negative where
-    all worked at the same time, however slowly."""
-    begun = [min(span[1] for span in spans if span[5] in part) for part in parts]
-    ended = [max(span[2] for span in spans if span[5] in part) for part in parts]
-    return (max(begun) - min(ended)) * 1e-9
 
 
 def test_all_places_start_at_one_instant(tmp_path):
@@ -241,13 +213,6 @@ def controller(root: Path) -> subprocess.Popen:
     return process
 
 
-def wait_until(happened, timeout_s: float = 300.0) -> bool:
-    deadline_s = time.monotonic() + timeout_s
-    while not happened() and time.monotonic() < deadline_s:
-        time.sleep(0.02)
-    return happened()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_controller_that_ends_leaves_no_agent_and_no_file(tmp_path, number):
     with controller(tmp_path) as process:
@@ -330,7 +295,7 @@ def test_instruments_use_the_client_hosts_of_a_bed(method):
             SimpleNamespace(name="left", command=lambda words: ["env", *words]),
             SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),
         ]
-        session._bed = ("made up", SimpleNamespace(clients=hosts, observe=dict, scores={}))
+        session.use(SimpleNamespace(clients=hosts, observe=dict, scores={}))
         result = method.run(point)
     assert result.complete
     assert [place["name"] for place in result.detail["places"]] == ["left", "right"]

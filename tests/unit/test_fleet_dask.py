@@ -17,8 +17,9 @@ import pytest
 from dfslab import _core
 from dfslab.fleet import dask, node, run, workers
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place
-from synthetic import without_times
-from test_fleet import apart_s, plan, wait_until
+from support.clusters import apart_s, plan
+from support.synthetic import without_times
+from support.waiting import wait_until
 
 ALONE = """
 import json, sys
@@ -132,13 +133,13 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
     """A node whose clock is an hour ahead starts at the same instant as we say."""
-    measure = dask._Controller._measure_clock
+    measure = dask.Controller.measure_clock
 
     async def measured(self, part):
         await measure(self, part)
         part.clock = dask.Clock(**{**vars(part.clock), "one_monotonic": False})
 
-    monkeypatch.setattr(dask._Controller, "_measure_clock", measured)
+    monkeypatch.setattr(dask.Controller, "measure_clock", measured)
     wanted = plan(tmp_path, spans={"limit": 1000})
     wanted["stream"]["think_time_s"] = 0.01
     report, spans, _ = run.run_load(wanted, Nodes(cluster, 2))

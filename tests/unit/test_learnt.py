@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.method import RunFailed
 from dfslab.models import baseline
 from dfslab.models.encoding import Encoding, factors_of, line_rate
@@ -20,6 +19,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval, design, learning, table
 from sklearn.base import clone, is_regressor
+from support import synthetic
 
 SILENT = lambda *_: None  # noqa: E731
 
@@ -215,11 +215,11 @@ def test_a_learning_curve_judges_beds_that_it_never_learns_from(measured, monkey
 
     class Watched(baseline.Mean):
         def fit(self, results):
-            seen.append({crossval._bed(r.point) for r in results})
+            seen.append({crossval.bed_of(r.point) for r in results})
             return super().fit(results)
 
         def run(self, point):
-            assert crossval._bed(point) not in seen[-1]
+            assert crossval.bed_of(point) not in seen[-1]
             return super().run(point)
 
     monkeypatch.setattr(crossval.discover, "method", lambda name: Watched())

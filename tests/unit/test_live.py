@@ -7,10 +7,8 @@ import json
 import os
 import re
 import subprocess
-import sys
 from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
 
 from dfslab.cli import shared
 from dfslab.cli.live import LoadView
@@ -18,8 +16,7 @@ from dfslab.fleet import run
 from dfslab.fleet.places import HERE, Place
 from dfslab.fleet.watch import Seen
 from rich.console import Console
-
-DFSLAB = Path(sys.executable).with_name("dfslab")
+from support.command import DFSLAB
 
 
 def printed(view: LoadView) -> str:

@@ -16,7 +16,7 @@ import pytest
 from dfslab import _core
 from dfslab.filesystems.hdfs import java
 from dfslab.filesystems.hdfs.bed import Bed
-from synthetic import ONE_OPERATION, without_times
+from support.synthetic import ONE_OPERATION, without_times
 
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]
 INTERRUPTED = """

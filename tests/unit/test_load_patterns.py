@@ -17,7 +17,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import FileSystemChoice
 from dfslab.spec.stream import checked, operations_per_client, stream_spec
 from dfslab.spec.vocabulary import OPERATIONS
-from synthetic import scenario, without_times
+from support.synthetic import scenario, without_times
 
 TWO = (Place("left"), Place("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5

@@ -16,7 +16,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
 from dfslab.studies.offered import RateProbe
 from dfslab.studies.search import Seen, search
-from synthetic import scenario
+from support.synthetic import scenario
 
 SERVICE_S = 1e-3
 # Twice the service time is the mean response of M/D/1 at two thirds of its capacity, whose power

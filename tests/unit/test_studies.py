@@ -13,12 +13,12 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-import synthetic
 from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.studies import crossval, store
 from dfslab.studies.compare import compare, score
 from dfslab.studies.sweep import is_failure, sweep
+from support import synthetic
 
 SILENT = lambda *_: None  # noqa: E731
 
@@ -197,7 +197,7 @@ def test_a_store_leaves_what_it_did_not_make(tmp_path):
 PROGRAM = """
 import sys, time
 sys.path.insert(0, {tests!r})
-import synthetic
+from support import synthetic
 from pathlib import Path
 from dfslab.studies import store
 from dfslab.studies.sweep import sweep

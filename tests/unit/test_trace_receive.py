@@ -8,17 +8,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from dfslab import _core
 from dfslab.cli.commands import app
 from dfslab.instruments import receive, trace
 from support.clock import ManualClock
+from support.command import DFSLAB, dfslab
 from typer.testing import CliRunner
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 PROTOBUF = "application/x-protobuf"
 
 
@@ -97,8 +95,7 @@ def test_the_command_leaves_valid_results(tmp_path):
     assert child.stderr is not None
     port = int(child.stderr.readline().rsplit(":", 1)[1].split("/")[0])
     assert post(port, message(tmp_path, 1, "protobuf"))[0] == 200
-    look = subprocess.run([DFSLAB, "trace", "top", into, "--once", "--json"],
-                          capture_output=True, text=True)  # fmt: skip
+    look = dfslab("trace", "top", into, "--once", "--json")
     assert "received" in json.loads(look.stdout)
     os.kill(child.pid, signal.SIGINT)
     said, errors = child.communicate(timeout=120)
@@ -106,17 +103,15 @@ def test_the_command_leaves_valid_results(tmp_path):
     assert json.loads(said)["spans"] == 40
     whole = json.loads((into / "received.json").read_text())
     assert (whole["spans"], whole["ended"], whole["savings"]["trees"]) == (40, True, 40)
-    rows = subprocess.run([DFSLAB, "trace", "query", into, "select sum(count) n from calls",
-                           "--json"], capture_output=True, text=True)  # fmt: skip
+    rows = dfslab("trace", "query", into, "select sum(count) n from calls", "--json")
     assert json.loads(rows.stdout) == [{"n": 40}]
-    shown = subprocess.run([DFSLAB, "trace", "top", into], capture_output=True, text=True)
+    shown = dfslab("trace", "top", into)
     assert "40 spans" in shown.stdout, shown
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("mine")
-    answer = subprocess.run([DFSLAB, "trace", "receive", "--into", tmp_path],
-                            capture_output=True, text=True)  # fmt: skip
+    answer = dfslab("trace", "receive", "--into", tmp_path)
     assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
     assert os.listdir(tmp_path) == ["mine"]
 

@@ -8,7 +8,6 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,11 +18,12 @@ from dfslab.cli.commands import app
 from dfslab.instruments import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console
-from support.clock import ManualClock, until
-from test_gain import SMALL_FILES, files
+from support.clock import ManualClock
+from support.command import DFSLAB
+from support.profiles import SMALL_FILES, files
+from support.waiting import wait_until
 from typer.testing import CliRunner
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 ROW = {"name": "read", "path": "client:read", "kind": "service", "count": 3, "bytes": 0,
        "total_s": 1.0, "self_s": 1.0, "share": 1.0, "mean_s": 0.3, "errors": 0}  # fmt: skip
 S = 10**9
@@ -125,10 +125,10 @@ def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
     clock = ManualClock(runs=False)
     watching = threading.Thread(target=trace_top.watch, args=(tmp_path, 7.0, clock), daemon=True)
     watching.start()
-    until(lambda: len(clock.sleeps) >= 3)
+    assert wait_until(lambda: len(clock.sleeps) >= 3)
     assert set(clock.sleeps) == {7.0}
     received(tmp_path, 1234, ended=True)
-    until(lambda: not watching.is_alive())
+    assert wait_until(lambda: not watching.is_alive())
     assert "1234 spans" in capsys.readouterr().out
 
 

@@ -18,8 +18,9 @@ from dfslab.fleet.places import HERE
 from dfslab.instruments.visibility import Observer, summary, visibility
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from support.clock import ManualClock, until
-from synthetic import scenario
+from support.clock import ManualClock
+from support.synthetic import scenario
+from support.waiting import wait_until
 
 
 def with_access(name: str, **how: str) -> Scenario:
@@ -52,11 +53,11 @@ def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
         target=lambda: answer.append(observer.watch(watching, said.append, clock)), daemon=True
     )
     watcher.start()
-    until(lambda: said)
+    assert wait_until(lambda: said)
     acknowledged_ns = clock.unix_ns()
     clock.advance(0.05)
     looks = len(clock.sleeps)
-    until(lambda: len(clock.sleeps) >= looks + 2)
+    assert wait_until(lambda: len(clock.sleeps) >= looks + 2)
     observer.act(change, path, 7)
     watcher.join()
     seen = answer[0]
@@ -115,7 +116,7 @@ def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
 def _interrupt(called, sent, *told):
     if not sent:
         # As far as the number, not as far as the pipe.
-        called.__self__._turn += 1
+        called.__self__.turn += 1
     raise KeyboardInterrupt
 
 

@@ -142,13 +142,13 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 def seconds_of(measured: Sequence[Result]) -> float:
     """How long results took to measure: their runs, and a start for each bed (as planned)."""
-    beds = {crossval._bed(result.point): result.point.scenario for result in measured}
+    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
     runs = sum(float(result.detail.get("wall_s") or 0.0) + design.RUN_S for result in measured)
     return runs + sum(design.bed_cost_s(one) for one in beds.values())
 
 
 def _predicted_s(measured: Sequence[Result]) -> float:
-    beds = {crossval._bed(result.point): result.point.scenario for result in measured}
+    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
     runs = sum(design.run_cost_s(result.point.scenario) for result in measured)
     return runs + sum(design.bed_cost_s(one) for one in beds.values())
 
