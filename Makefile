@@ -63,6 +63,9 @@ test: setup ## everything, real file systems included
 	$(STAGE) "tests: Python" $(PY) -m pytest -n 2 --dist worksteal -m "not bed"
 	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 --dist loadgroup -m bed
 
+shake: setup ## the suite, testbeds apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
+	bash scripts/shake.sh
+
 check: setup ## formatters, linters, types, tidy
 	cargo fmt --all --check
 	.venv/bin/ruff format --check python tests benches docs scenarios
@@ -86,6 +89,9 @@ bench: release ## our speed beside real peers; the last line is one JSON object
 
 bench-load: release ## the load generator beside raw calls in C and fio
 	$(PY) benches/load.py
+
+bench-stall: release ## how far response times of a stalling target are from the truth
+	$(PY) benches/stall.py
 
 bench-hadoop: release ## our figures beside those of TestDFSIO and NNThroughputBenchmark, same client
 	$(PY) benches/hadoop_agreement.py
@@ -133,4 +139,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup release demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup release demo test shake check format beds bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

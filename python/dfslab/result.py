@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import subprocess
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import psutil
 from pydantic import BaseModel, ConfigDict
 
+from dfslab.spec import clock
 from dfslab.spec.scenario import Point
 
 
@@ -93,7 +93,7 @@ def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenan
         kernel=platform.release(),
         cores=psutil.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
-        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        started=clock.date().isoformat(timespec="milliseconds"),
         seed=seed,
         versions=dict(versions or {}),
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 from dfslab.fleet.places import Place
+from dfslab.fleet.run import Spans
 
 TWO = (Place("left"), Place("right"))
 
@@ -37,3 +39,11 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def apart_s(spans: Spans, parts: Sequence[Sequence[int]]) -> float:
+    """How long after the first part of the clients had ended the last one began; negative where
+    all worked at the same time, however slowly."""
+    begun = [min(span[1] for span in spans if span[5] in part) for part in parts]
+    ended = [max(span[2] for span in spans if span[5] in part) for part in parts]
+    return (max(begun) - min(ended)) * 1e-9

@@ -10,7 +10,7 @@ LOOK_EVERY_S = 0.02
 
 def wait_until(
     happened: Callable[[], object],
-    timeout_s: float = 30.0,
+    timeout_s: float = 120.0,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> bool:

@@ -97,7 +97,7 @@ class SshHost:
         self._loop.close()
 
     def _done(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
 
     async def _listen(self) -> Any:
         return await asyncssh.listen(

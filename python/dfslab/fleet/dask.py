@@ -133,9 +133,7 @@ def run_load(
 
     def work() -> tuple[dict[str, Any], run.Spans, bytes]:
         try:
-            return asyncio.run(
-                Controller(plan, nodes, progress, watch or Watch(), stopping).work()
-            )
+            return asyncio.run(Controller(plan, nodes, progress, watch or Watch(), stopping).work())
         finally:
             over.set()
 

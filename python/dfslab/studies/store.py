@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from pydantic import ValidationError
 
 from dfslab.method import RunFailed
 from dfslab.result import Result
+from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
@@ -84,7 +84,7 @@ class Store:
         write_atomically(self.folder / "complete", "")
 
 
-def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
+def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
     """The unfinished run of the same scenario, or a new folder; InputError where none can be."""
     home = root / scenario.name
     if not fresh:
@@ -94,7 +94,7 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
             is_same = folder.read_text(encoding="utf-8") == scenario.toml()
             if is_same and not (folder.parent / "complete").exists():
                 return Store(folder.parent, resumed=True)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    stamp = date(clock).strftime("%Y%m%dT%H%M%S.%fZ")
     folder = home / stamp
     try:
         (folder / "results").mkdir(parents=True)

@@ -8,12 +8,12 @@ configuration is kept as an incomplete result with a note, and the sweep goes on
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dfslab.method import RunFailed
 from dfslab.result import Result, provenance
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.precision import half_width
@@ -87,17 +87,19 @@ def _bed_key(point: Point) -> str:
     return point.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
-def _measure(jobs: Sequence[tuple], store: Store, report: Report) -> list[Result]:
+def _measure(
+    jobs: Sequence[tuple], store: Store, report: Report, clock: Clock = REAL
+) -> list[Result]:
     """Run what the store lacks. RunFailed as soon as every configuration failed once."""
     results: list[Result] = []
     everywhere = {point.id for _, point, _ in jobs}
-    began, ran = time.monotonic(), 0
+    began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
         known = store.find(instrument.name, point.id, repetition)
         if known is not None:
             results.append(known.model_copy(update={"point": point}))
             continue
-        spent = time.monotonic() - began
+        spent = clock.monotonic_s() - began
         remaining = [spent / ran * (len(jobs) - number)] if ran else []
         report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
         try:
@@ -109,7 +111,7 @@ def _measure(jobs: Sequence[tuple], store: Store, report: Report) -> list[Result
         ran += 1
         if all(map(is_failure, results)) and {r.point_id for r in results} == everywhere:
             raise RunFailed(results[0].notes[0])
-    report(len(jobs), len(jobs), f"measured in {time.monotonic() - began:.0f} s ({ran} new)")
+    report(len(jobs), len(jobs), f"measured in {clock.monotonic_s() - began:.0f} s ({ran} new)")
     return results
 
 
