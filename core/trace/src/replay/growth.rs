@@ -104,8 +104,9 @@ fn twice_the_calls_take_twice_the_steps() {
         let (once, twice) = (steps_of(CALLS), steps_of(2 * CALLS));
         println!("{name}: {once} steps, then {twice}");
         assert!(once >= CALLS, "{name}: nobody counted");
-        // Sorting may add a little; work for every pair of calls would make it 4 times as many.
+        // Sorting may add a little, and where the streams asked are at their most it is less than
+        // twice; work for every pair of calls would make it 4 times as many.
         let ratio = twice as f64 / once as f64;
-        assert!((1.8..2.3).contains(&ratio), "{name}: {ratio}");
+        assert!((1.0..2.3).contains(&ratio), "{name}: {ratio}");
     }
 }
