@@ -196,4 +196,4 @@ def learning_curve(
 
 
 def _bed(point: Point) -> str:
-    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+    return point.bed
