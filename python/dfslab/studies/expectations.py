@@ -76,7 +76,7 @@ def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
     """Which step of an operation takes longest, beside the next."""
     for point, steps in predicted.items():
         # A step is compared with those beside it, not with its own parts.
-        for operation, outer in {(o, s.rpartition("/")[0]) for o, s in steps}:
+        for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
             own = sorted(((t, s) for (o, s), t in steps.items()
                           if (o, s.rpartition("/")[0]) == (operation, outer)),
                          reverse=True)  # fmt: skip
