@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies.legal import legal
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 BY_NAME = {path.stem: path for path in SCENARIOS}
@@ -76,11 +75,13 @@ def outcome(work, *given):
 
 
 def configurations(scenario):
-    """Labels of the grids, or of rows of the design."""
+    """Labels of the grids, or the first and the last levels of a design."""
     if scenario.design.factor:
-        rows = legal(scenario)
-        levels = [[0] * len(rows.factors), [len(one.levels) - 1 for one in rows.factors]]
-        return [rows.values(tuple(row)) for row in levels]
+        ends = [{}, {}]
+        for factor in scenario.design.factor:
+            ends[0] |= factor.values(factor.levels[0])
+            ends[1] |= factor.values(factor.levels[-1])
+        return ends
     labels = [point.labels for point in scenario.points()]
     return labels[:: max(1, len(labels) // MOST)]
 
