@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -36,6 +37,9 @@ class Observation:
     operations: tuple[str, ...]
     rate_per_s: float
     steps: Mapping[tuple[str, str], float]
+
+    def __hash__(self) -> int:
+        return hash((self.operations, self.rate_per_s))
 
 
 @dataclass(frozen=True)
@@ -151,22 +155,14 @@ def calibrate(results: Sequence[Result]) -> Calibration:
 
     Two models that are fitted on the same results share one calibration.
     """
-    key = hash(tuple(result.model_dump_json() for result in results if result.method == "measure"))
-    if key not in _known:
-        while len(_known) >= MOST_KNOWN:
-            _known.pop(next(iter(_known)))
-        _known[key] = _calibrate(results)
-    return _known[key]
-
-
-MOST_KNOWN = 16
-_known: dict[int, Calibration] = {}
-
-
-def _calibrate(results: Sequence[Result]) -> Calibration:
-    observed = observations(results)
+    observed = tuple(observations(results))
     if not observed:
         raise RunFailed("nothing to calibrate on: no complete measurement of a fitted point")
+    return _calibrate(observed)
+
+
+@lru_cache(maxsize=16)
+def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
     system = observed[0].situation.system
     declared = system.parameters.of_origin("calibrated")
     keys = sorted({key for one in observed for key in one.situation.constants})

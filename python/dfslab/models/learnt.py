@@ -78,7 +78,7 @@ def rows_of(results: Sequence[Result]) -> Rows:
 
 def bed_key(point: Point) -> str:
     """What names a bed: the deployment and the file system's parameters."""
-    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+    return point.bed
 
 
 class Priors:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -29,6 +32,19 @@ class Model(BaseModel):
     """Frozen, no unknown keys, defaults written and checked like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    @cached_property
+    def canonical(self) -> str:
+        """The content as one JSON text, keys sorted: equal models have equal texts."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy; with other content it does not keep what was derived from the old content."""
+        copy = super().model_copy(update=update, deep=deep)
+        if update:
+            for name in set(vars(copy)) - set(type(self).model_fields):
+                del vars(copy)[name]
+        return copy
 
 
 def build(model: type[BaseModel], table: Any, prefix: str = "") -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -74,12 +75,13 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
     )
 
 
-def sort_key(labels: Mapping[str, object]) -> list[tuple[int, float, str]]:
+def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
     """Configurations in the order people expect: by the varied keys, quantities by size."""
     return [_sortable(value) for value in labels.values()]
 
 
-def _sortable(value: object) -> tuple[int, float, str]:
+@lru_cache(maxsize=65536, typed=True)
+def _sortable(value: Hashable) -> tuple[int, float, str]:
     if isinstance(value, int | float):
         return (0, float(value), "")
     for unit in ("B", "s", "B/s", "Hz"):

@@ -196,4 +196,5 @@ def learning_curve(
 
 
 def bed_of(point: Point) -> str:
-    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+    """The testbed of a configuration: deployment and file system."""
+    return point.bed

@@ -164,14 +164,13 @@ def _latin(
     on_bed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_bed), rng=random)
     above, within = strata.random(beds), strata.random(beds * per_bed)
-    found: dict[tuple[int, ...], list[Row]] = {}
+    # A row that is drawn again is run once.
+    found: dict[tuple[int, ...], dict[Row, None]] = {}
     for bed in range(beds):
         for run in range(per_bed):
             shares = np.where(on_bed, above[bed], within[bed * per_bed + run])
             row = allowed.at(shares)
-            group = found.setdefault(tuple(row[i] for i in hard), [])
-            if row not in group:
-                group.append(row)
+            found.setdefault(tuple(row[i] for i in hard), {})[row] = None
     return [tuple(group) for group in found.values()]
 
 

@@ -34,7 +34,7 @@ def sweep(scenario: Scenario, methods: Sequence[Any], store: Store, report: Repo
     models = [method for method in methods if hasattr(method, "fit")]
     jobs = _jobs(points, instruments, scenario)
     results = _measure(jobs, store, report)
-    results += _narrowed(scenario, instruments, results, store, report)
+    results += _narrowed(scenario, points, instruments, results, store, report)
     training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
@@ -84,7 +84,7 @@ def _jobs(points: Sequence[Point], instruments: Sequence[Any], scenario: Scenari
 def _bed_key(point: Point) -> str:
     if not point.scenario.file_system.access.bed:
         return ""
-    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+    return point.bed
 
 
 def _measure(
@@ -92,12 +92,15 @@ def _measure(
 ) -> list[Result]:
     """Run what the store lacks. RunFailed as soon as every configuration failed once."""
     results: list[Result] = []
-    everywhere = {point.id for _, point, _ in jobs}
+    # While nothing has succeeded: the configurations where nothing was tried yet.
+    untried = {point.id for _, point, _ in jobs}
+    hopeless = True
     began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
         known = store.find(instrument.name, point.id, repetition)
         if known is not None:
             results.append(known.model_copy(update={"point": point}))
+            hopeless = False
             continue
         spent = clock.monotonic_s() - began
         remaining = [spent / ran * (len(jobs) - number)] if ran else []
@@ -109,15 +112,17 @@ def _measure(
         store.add(result)
         results.append(result)
         ran += 1
-        if all(map(is_failure, results)) and {r.point_id for r in results} == everywhere:
+        hopeless = hopeless and is_failure(result)
+        untried.discard(point.id)
+        if hopeless and not untried:
             raise RunFailed(results[0].notes[0])
     report(len(jobs), len(jobs), f"measured in {clock.monotonic_s() - began:.0f} s ({ran} new)")
     return results
 
 
 def _narrowed(
-    scenario: Scenario, instruments: Sequence[Any], results: Sequence[Result], store: Store,
-    report: Report,
+    scenario: Scenario, points: Sequence[Point], instruments: Sequence[Any],
+    results: Sequence[Result], store: Store, report: Report,
 ) -> list[Result]:  # fmt: skip
     """More runs of the configurations that are not known as precisely as asked for."""
     run, more = scenario.run, list[Result]()
@@ -130,7 +135,7 @@ def _narrowed(
                     allowed = f"not a metric of this run; there are {', '.join(one.metrics)}"
                     raise InputError("run.precise", run.precise, allowed)
                 seen.setdefault(one.point_id, []).append(one.value(run.precise))
-        wide = [point for point in scenario.points()
+        wide = [point for point in points
                 if half_width(seen.get(point.id, ())) > run.precision]  # fmt: skip
         if not wide:
             break
