@@ -45,7 +45,7 @@ class _WhenAsked(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         # What was mistyped is compared with the names, which are known without any module.
-        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[arg-type]
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
         return super().resolve_command(ctx, args)
 
 

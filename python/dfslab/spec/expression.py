@@ -136,11 +136,11 @@ ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 def _combined(name: str, left: Any, right: Any) -> Any:
     """The operation on both; SymPy's own expressions stay SymPy's."""
-    ours = _ours(left), _ours(right)
-    if ours[0] is None or ours[1] is None:
+    mine, theirs = _ours(left), _ours(right)
+    if mine is None or theirs is None:
         return _COMPUTED[name](*(one._sympified if isinstance(one, Expr) else one
                                  for one in (left, right)))  # fmt: skip
-    return _simplest(name, *ours)
+    return _simplest(name, mine, theirs)
 
 
 def _ours(value: Any) -> Expr | None:
