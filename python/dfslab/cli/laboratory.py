@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
 from dfslab.cli import trace_work
@@ -15,13 +15,13 @@ from dfslab.fleet import run as fleet
 from dfslab.instruments import access, command, visibility
 from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
-from dfslab.models import metadata_server, step_functions
+from dfslab.models import step_functions
 from dfslab.models.demand import calibrate
 from dfslab.report import export as exports
-from dfslab.report import page as pages
 from dfslab.report import terminal
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import (
@@ -40,6 +40,11 @@ from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.offered import RateProbe
 from dfslab.studies.sweep import sweep
+
+if TYPE_CHECKING:
+    from dfslab.report import page as pages
+else:
+    pages = lazily("dfslab.report.page")
 
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")
@@ -201,7 +206,7 @@ def run(
             done = _weigh(scenario, run_store.folder, results, report)
             if done.comparison or done.server_law or done.bottlenecks or always_page:
                 write_page(done)
-            run_store.finish(done.document())
+            done.notes += run_store.finish(done.document())
     return done
 
 
@@ -293,7 +298,7 @@ def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> 
 def _measured_before(data: Path, scenario: Scenario) -> list[Result]:
     """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
     if data.is_dir():
-        return [r for r in reopen_results(data) if r.method == "measure"]
+        return [r for r in store.results_of(data) if r.method == "measure"]
     return table.read(data, scenario)
 
 
@@ -308,7 +313,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
         known = [one for factor in allowed.factors for one in factor.keys]
         if key not in known:
             raise InputError("--about", key, unknown(key, known))
-    results = reopen_results(data) if data.is_dir() else table.read(data, scenario)
+    results = store.results_of(data) if data.is_dir() else table.read(data, scenario)
     return propose(scenario, allowed, rows_of(results), about)
 
 
@@ -316,19 +321,12 @@ def export_runs(folder: Path, output: Path) -> int:
     """Write a run's measurements as a table of runs; how many there were."""
     if output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    return table.write(reopen_results(folder), output)
-
-
-def reopen_results(folder: Path) -> list[Result]:
-    """The results of a run folder. InputError when it is none."""
-    if not (folder / "scenario.toml").exists():
-        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-    return store.load_results(folder)
+    return table.write(store.results_of(folder), output)
 
 
 def reopen(folder: Path) -> Done:
     """A run folder read back. InputError when it is none."""
-    results = reopen_results(folder)
+    results = store.results_of(folder)
     scenario = read(folder / "scenario.toml")
     return _weigh(scenario, folder, results, lambda *_: None)
 
@@ -339,9 +337,7 @@ def export(folder: Path, form: str, output: Path | None) -> bytes:
         raise InputError("--as", form, f"must be one of page, {', '.join(exports.FORMS)}")
     if output is not None and output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    if not (folder / "scenario.toml").exists():
-        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-    document = exports.FORMS[form](store.load_results(folder))
+    document = exports.FORMS[form](store.results_of(folder))
     if output is not None:
         store.write_atomically(output, document)
     return document
@@ -429,25 +425,6 @@ def _distinct_points(results: Sequence[Result]) -> list[Point]:
     return list({result.point_id: result.point for result in results}.values())
 
 
-def predict(
-    scenario: Scenario, method: str, fitted_on: Path | None, report: Report
-) -> list[Result]:
-    """Predictions of one method; learnt from a run folder where one is given."""
-    model: Any = discover.method(method)
-    if not hasattr(model, "fit"):
-        raise InputError("--method", method, "measures; a model predicts")
-    points = check(scenario.with_methods([method]))
-    if fitted_on is not None:
-        results = [r for r in reopen(fitted_on).results if r.method == "measure"]
-        report(0, 1, f"learning from {len(results)} results")
-        model.fit(results)
-    predicted = []
-    for index, point in enumerate(points):
-        report(index, len(points), f"{method}: {terminal.labels_text(point.labels)}")
-        predicted.append(model.run(point))
-    return predicted
-
-
 def fit_steps(folder: Path) -> list[step_functions.StepFunction]:
     """f1 to f7 of a run: a function of every measured step; held-out configurations unseen."""
     done = reopen(folder)
@@ -456,23 +433,8 @@ def fit_steps(folder: Path) -> list[step_functions.StepFunction]:
 
 def expected(folder: Path) -> list[expectations.Verdict]:
     """What the description expected of a run before it, beside what was measured."""
-    return _expected(reopen_results(folder))
+    return _expected(store.results_of(folder))
 
 
 def _expected(results: Sequence[Result]) -> list[expectations.Verdict]:
     return expectations.score(expectations.expectations(_distinct_points(results)), results)
-
-
-def metadata_limits(
-    scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
-) -> list[tuple[Point, metadata_server.Limits]]:
-    """What the metadata server can take, for every distinct deployment and file system."""
-    calibration = None
-    if fitted_on is not None:
-        calibration = calibrate([r for r in reopen(fitted_on).results if r.method == "measure"])
-    lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
-    found: dict[str, tuple[Point, metadata_server.Limits]] = {}
-    for point in check(scenario):
-        answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
-        found.setdefault(json.dumps(answer.document(), sort_keys=True), (point, answer))
-    return list(found.values())
