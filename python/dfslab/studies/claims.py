@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy
 import statsmodels.api as sm
-from pydantic import BaseModel
 
 from dfslab.method import CONFIDENCE
 from dfslab.models.encoding import Encoding, factors_of
@@ -21,37 +20,7 @@ from dfslab.models.prediction import Situation
 from dfslab.result import Metric
 from dfslab.spec.scenario import Point
 from dfslab.studies.crossval import Validation
-from dfslab.studies.sensitivity import Regime
-
-
-class Sign(BaseModel):
-    """A direction that the paper found, and the slope of log rate per doubling found here."""
-
-    claim: str
-    operation: str
-    slope: Metric
-    expected: str
-    verdict: str
-
-
-class Rank(BaseModel):
-    """A place that the paper gave a factor among others (Table 7), and the places found here."""
-
-    claim: str
-    regime: str
-    expected: str
-    place: int
-    found: list[tuple[str, Metric]]
-    verdict: str
-
-
-class Goal(BaseModel):
-    """Something that this study is to reach: what was wanted, what was seen."""
-
-    goal: str
-    wanted: str
-    seen: str
-    holds: bool
+from dfslab.studies.lessons import Goal, Rank, Regime, Sign
 
 
 def operation_of(point: Point) -> str:

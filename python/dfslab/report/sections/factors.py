@@ -13,8 +13,8 @@ from dfslab.report.table import folded, note, number, percent, signed, table, wi
 from dfslab.result import Metric
 
 if TYPE_CHECKING:
-    from dfslab.studies.learning import Learning
-    from dfslab.studies.sensitivity import Importance
+    from dfslab.studies.lessons import Learning
+    from dfslab.studies.lessons import Importance
 
 TITLE = "Factors"
 ORDER = 55
