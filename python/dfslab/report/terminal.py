@@ -14,7 +14,7 @@ from dfslab.report import repeats
 from dfslab.report.table import short_path
 from dfslab.result import Metric, Result
 from dfslab.spec import units
-from dfslab.studies.advice import Advice
+from dfslab.studies.advise import Advice
 from dfslab.studies.bottlenecks import Bottlenecks
 from dfslab.studies.compare import Comparison, Row, Score
 from dfslab.studies.design import Plan, labels
