@@ -14,7 +14,7 @@ import pytest
 import tomlkit
 from dfslab import discover
 from dfslab.cli import laboratory
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.report import page as pages

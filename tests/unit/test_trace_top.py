@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from dfslab.cli import trace_top
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.instruments import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console

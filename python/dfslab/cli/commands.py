@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dfslab import discover
-from dfslab.beds.errors import BedError
-from dfslab.cli import compat as compats
-from dfslab.cli.bed import bed_app
-from dfslab.cli.net import app as net_app
 from dfslab.cli.shared import (
     AsJson,
     Budget,
@@ -26,76 +20,21 @@ from dfslab.cli.shared import (
     Sets,
     bed_calibration,
     calibration,
+    compats,
     laboratory,
+    listing,
     literal,
     of,
     read_scenario,
-    show,
     tables,
     tell,
     terminal,
     time_s,
     with_progress,
 )
-from dfslab.cli.show import show_app
-from dfslab.cli.trace import trace_app
-from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 
-app = typer.Typer(
-    help="A performance laboratory for distributed file systems.",
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-)  # fmt: skip
-app.add_typer(trace_app, name="trace")
-app.add_typer(bed_app, name="bed")
-app.add_typer(show_app, name="show")
-app.add_typer(net_app, name="net")
-INTERRUPTED = 130
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        print(f"dfslab {version('dfslab')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _common(
-    shown: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Options of every command."""
-
-
-def main() -> None:
-    """Entry point: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted."""
-    try:
-        code = app(standalone_mode=False, prog_name="dfslab")
-        if code == INTERRUPTED:
-            # Typer turns Ctrl-C into an exit code of its own.
-            raise KeyboardInterrupt
-    except InputError as error:
-        _stop(f"dfslab: {error}", 2)
-    except (RunFailed, discover.DiscoveryError, BedError) as error:
-        _stop(f"dfslab: {error}", 1)
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    except Exception as error:
-        _stop_for_usage(error)
-        raise
-
-
-def _stop_for_usage(error: Exception) -> None:
-    """The command line itself was wrong: Click says what is allowed."""
-    message = getattr(error, "format_message", None)
-    if message is not None:
-        _stop(f"dfslab: {message()}".replace("\n", " "), 2)
-
-
-def _stop(text: str, code: int) -> None:
-    print(text, file=sys.stderr)
-    sys.exit(code)
+app = typer.Typer()
 
 
 @app.command()
@@ -401,9 +340,4 @@ def visibility(
 @app.command("list")
 def list_members(as_json: AsJson = False) -> None:
     """File systems, workloads, methods and report sections, and where each came from."""
-    document = show.members()
-    tell(as_json, document, show.members_table(document))
-
-
-if __name__ == "__main__":
-    main()
+    listing.show(as_json)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
 from dfslab.cli import trace_work
@@ -18,10 +18,10 @@ from dfslab.method import RunFailed
 from dfslab.models import metadata_server, step_functions
 from dfslab.models.demand import calibrate
 from dfslab.report import export as exports
-from dfslab.report import page as pages
 from dfslab.report import terminal
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import (
@@ -40,6 +40,11 @@ from dfslab.studies.advise import Advice, advise
 from dfslab.studies.compare import Comparison, Score, compare
 from dfslab.studies.offered import RateProbe
 from dfslab.studies.sweep import sweep
+
+if TYPE_CHECKING:
+    from dfslab.report import page as pages
+else:
+    pages = lazily("dfslab.report.page")
 
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")

@@ -57,6 +57,8 @@ class Lazy:
 
 laboratory = Lazy("dfslab.cli.laboratory")
 show = Lazy("dfslab.report.show")
+listing = Lazy("dfslab.cli.listing")
+compats = Lazy("dfslab.cli.compat")
 terminal = Lazy("dfslab.report.terminal")
 tables = Lazy("dfslab.report.limits")
 traces = Lazy("dfslab.cli.trace_work")

@@ -18,7 +18,7 @@ from rich.table import Table
 from dfslab.cli.trace_work import RECEIVED, profile
 from dfslab.instruments import callprofile
 from dfslab.report import terminal
-from dfslab.report.table import path_end
+from dfslab.report.paths import path_end
 from dfslab.spec import units
 from dfslab.spec.model import InputError
 

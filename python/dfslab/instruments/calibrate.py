@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import scipy
-
+from dfslab import quantiles
 from dfslab.beds import hardware
 from dfslab.instruments import probe
 from dfslab.method import CONFIDENCE, RunFailed
@@ -54,7 +53,7 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
     mean = statistics.fmean(values)
     reach = math.inf
     if len(values) > 1:
-        sure = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1))
+        sure = float(quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1))
         reach = sure * statistics.stdev(values) / math.sqrt(len(values))
     return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
 

@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy
 
-from dfslab import discover
+from dfslab import discover, quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations
 from dfslab.models.prediction import Situation
@@ -61,7 +60,7 @@ class Components:
             errors.append(float(np.log(rate / one.rate_per_s)))
         self.fitted = len(errors)
         if errors:
-            quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors))
+            quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors))
             self.reach = float(quantile * np.sqrt(np.mean(np.square(errors))))
         return self
 

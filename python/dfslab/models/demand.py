@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.prediction import OpenPrediction, Situation, situation_of
 from dfslab.result import Result
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 # A step's time is noisier and coarser than a rate; the prior weighs against this many log units.
 STEP_WEIGHT = 0.3
@@ -89,7 +96,7 @@ class Calibration:
                 gradient[index] = np.log(found.latency_s / said) / np.log(1.05)
         residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
         variance = residual + float(gradient @ self.covariance @ gradient)
-        quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
     def interval_factor(
@@ -100,7 +107,7 @@ class Calibration:
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
         variance = residual + self.parameter_variance(situation) + extra_variance
-        quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(quantile * np.sqrt(variance)))
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from mapie.conformity_scores import AbsoluteConformityScore
 from mapie.regression import CrossConformalRegressor
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 from threadpoolctl import threadpool_limits
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
@@ -202,7 +202,7 @@ class Learnt:
         """Shape (points, 2): 90 % prediction intervals, bytes a second; a process has its own."""
         if self.name == "gaussian":
             middle, sd = self._estimator.predict(self.matrix(points), return_std=True)
-            reach = float(scipy.stats.norm.ppf(0.5 + CONFIDENCE / 2)) * sd
+            reach = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
             return np.exp(np.column_stack([middle - reach, middle + reach]))
         if self._reach is not None:
             matrix = self.matrix(points)

@@ -21,19 +21,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy
 
+from dfslab import quantiles
 from dfslab.beds.network import LEAST_BURST_BYTES, LEAST_DELAY_S
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.cost import Reader
 from dfslab.models.prediction import Situation, situation_of
 from dfslab.models.queueing import mean_value_analysis
 from dfslab.result import Result
+from dfslab.spec.lazily import lazily
 from dfslab.spec.operation import Node
 from dfslab.spec.scenario import Scenario
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 TERMS = {
     "1": "s",
@@ -105,7 +111,7 @@ class StepFunction:
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
         freedom = max(1, self.points - _used([self, *self.parts]))
-        reach = float(np.exp(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * sd))
+        reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
         return time, time / reach, time * reach
 
     def _seconds(self, at: _At) -> tuple[float, np.ndarray]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import scipy
 from pydantic import BaseModel
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
@@ -133,7 +133,7 @@ def geometric_mean(values: Sequence[float]) -> Metric:
     if len(logs) < 2:
         return Metric(value=mean)
     error = logs.std(ddof=1) / np.sqrt(len(logs))
-    reach = float(np.exp(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
+    reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
     return Metric(value=mean, low=mean / reach, high=mean * reach)
 
 

@@ -10,18 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from dfslab import discover
 from dfslab.models.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.design import Factor
 from dfslab.spec.environment import workload_parameters
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, Value
 from dfslab.studies.legal import Legal, Row, legal
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 # Seconds, seen on two cores: a bed is made, its daemons start and are warmed up.
 BED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8

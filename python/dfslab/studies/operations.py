@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import scipy
 from pydantic import BaseModel
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models import step_functions
 from dfslab.models.prediction import situation_of
@@ -246,7 +246,7 @@ def _reach(errors: Sequence[float]) -> float:
     """The factor of a 90 % interval around a prediction whose errors had this spread, or bias."""
     if len(errors) < 2:
         return 3.0
-    quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors) - 1)
+    quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors) - 1)
     return float(np.exp(quantile * np.sqrt(np.mean(np.square(errors)))))
 
 

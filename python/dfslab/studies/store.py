@@ -14,16 +14,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pyarrow as pa
 from pydantic import ValidationError
 
 from dfslab.method import RunFailed
 from dfslab.result import Result
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+else:
+    duckdb = lazily("duckdb")
+    pa = lazily("pyarrow")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
