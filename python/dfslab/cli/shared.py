@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +61,7 @@ show = Lazy("dfslab.report.show")
 listing = Lazy("dfslab.cli.listing")
 compats = Lazy("dfslab.cli.compat")
 terminal = Lazy("dfslab.report.terminal")
+advice = Lazy("dfslab.studies.advice")
 tables = Lazy("dfslab.report.limits")
 traces = Lazy("dfslab.cli.trace_work")
 live = Lazy("dfslab.cli.trace_top")
@@ -149,6 +151,12 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     view = LoadView()
     with Live(Group(progress, view), console=console, transient=True):
         return work(Reporter(progress, view.watch))
+
+
+def note(text: str) -> None:
+    """A line about the work itself, apart from its outcome; nothing for an empty one."""
+    if text:
+        print(f"dfslab: {text}", file=sys.stderr)
 
 
 def tell(as_json: bool, document: Any, *tables: Any) -> None:

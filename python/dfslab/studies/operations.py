@@ -151,9 +151,7 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 def functions(results: Sequence[Result]) -> list[Function]:
     """f1 to f7 of a run: a function of every measured step. RunFailed where none can be fitted."""
-    return [
-        _function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])
-    ]
+    return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
 
 def _function(fitted: StepFunction) -> Function:
