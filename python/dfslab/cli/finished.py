@@ -230,7 +230,7 @@ def _distinct_points(results: Sequence[Result]) -> list[Point]:
 
 def _large_files(comparison: Comparison, results: Sequence[Result]) -> dict[str, Score]:
     """Scores on held-out reads and writes of at least 1 MB."""
-    sizes = {result.point_id: _file_bytes(result) for result in results}
+    sizes = {r.point_id: _file_bytes(r) for r in results if r.method == "measure"}
     rows = [
         row for row in comparison.rows
         if row.held_out and set(row.operations) <= {"read", "write"}

@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from dfslab.studies import io500, stored
+from dfslab.studies import stored
 from dfslab.studies.advice import Advice
 from dfslab.studies.bottlenecks import Bottlenecks
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.expectations import Verdict
+from dfslab.studies.io500 import Score as Io500Score
 from dfslab.studies.lessons import Learning
 from dfslab.studies.operations import Function, Operations
 from dfslab.studies.server_law import ServerLaw
@@ -34,7 +35,7 @@ class Findings(BaseModel):
     learning: Learning | None = None
     server_law: ServerLaw | None = None
     bottlenecks: list[Bottlenecks] = []
-    io500: list[io500.Score] = []
+    io500: list[Io500Score] = []
     advice: list[Advice] | None = None
     functions: list[Function] | None = None
     verdicts: list[Verdict] | None = None
