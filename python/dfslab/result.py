@@ -11,7 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import psutil
 from pydantic import BaseModel, ConfigDict
 
 from dfslab.spec.scenario import Point
@@ -85,6 +84,8 @@ class Result(BaseModel):
 
 def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenance:
     """What ran, where and when."""
+    import psutil  # a prediction that is only read needs none
+
     return Provenance(
         software=f"dfslab {metadata.version('dfslab')}",
         commit=_commit(),

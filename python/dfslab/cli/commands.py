@@ -27,6 +27,7 @@ from dfslab.cli.shared import (
     literal,
     note,
     of,
+    predicting,
     read_scenario,
     tables,
     tell,
@@ -34,7 +35,7 @@ from dfslab.cli.shared import (
     time_s,
     with_progress,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.errors import InputError
 
 app = typer.Typer()
 
@@ -133,13 +134,13 @@ def predict(
     if metadata_server:
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
-            limits = laboratory.metadata_limits(chosen, bound_s, burst_s, fitted_on)
+            limits = predicting.metadata_limits(chosen, bound_s, burst_s, fitted_on)
         tell(as_json, [one.document() for _, one in limits],
                *(table for _, one in limits for table in tables.limits_tables(one)))  # fmt: skip
         return
     with of(scenario):
         results = with_progress(
-            as_json, lambda report: laboratory.predict(chosen, method, fitted_on, report)
+            as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
         )
     document = [result.model_dump(mode="json") for result in results]
     tell(as_json, document, terminal.result_table(results))

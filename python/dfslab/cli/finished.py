@@ -273,19 +273,13 @@ def _settled(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
         methods.get(one.method, len(methods)), one.method, one.repetition)))  # fmt: skip
 
 
-def check_run_folder(folder: Path) -> None:
-    """InputError when it is none."""
-    if not (folder / "scenario.toml").exists():
-        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-
-
 def reopen(folder: Path, notify: Notify, *parts: Part) -> Done:
     """A run folder read back, with these parts of its findings. InputError when it is none.
 
     Nothing is fitted where the findings are stored for these very results; else it is done once,
     and one line says so.
     """
-    check_run_folder(folder)
+    store.check_folder(folder)
     # Before the results are read: one that comes meanwhile must not pass for computed.
     inputs = stored.inputs_hash(folder)
     known, reason = findings.load(folder, inputs)

@@ -14,7 +14,6 @@ from dfslab.cli.finished import (
     Done,
     Notify,
     Report,
-    check_run_folder,
     in_order,
     reopen,
     studied,
@@ -23,15 +22,12 @@ from dfslab.cli.finished import (
 from dfslab.fleet import run as fleet
 from dfslab.instruments import access, command, visibility
 from dfslab.method import RunFailed
-from dfslab.models import metadata_server
-from dfslab.models.demand import calibrate
 from dfslab.report import export as exports
-from dfslab.report import terminal
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError, unknown
-from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.scenario import Scenario
 from dfslab.studies import design as designs
 from dfslab.studies import findings, operations, search, store, stored, table
 from dfslab.studies.advice import Advice
@@ -107,7 +103,7 @@ def run(
                 with stages.of("page"):
                     write_page(done)
             done.processor_time = stages.spent
-            run_store.finish(done.document())
+            said.notes += run_store.finish(done.document())
     return done
 
 
@@ -151,7 +147,7 @@ def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> 
 def _measured_before(data: Path, scenario: Scenario) -> list[Result]:
     """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
     if data.is_dir():
-        return [r for r in reopen_results(data) if r.method == "measure"]
+        return [r for r in store.results_of(data) if r.method == "measure"]
     return table.read(data, scenario)
 
 
@@ -166,7 +162,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
         known = [one for factor in allowed.factors for one in factor.keys]
         if key not in known:
             raise InputError("--about", key, unknown(key, known))
-    results = reopen_results(data) if data.is_dir() else table.read(data, scenario)
+    results = store.results_of(data) if data.is_dir() else table.read(data, scenario)
     return propose(scenario, allowed, rows_of(results), about)
 
 
@@ -174,13 +170,7 @@ def export_runs(folder: Path, output: Path) -> int:
     """Write a run's measurements as a table of runs; how many there were."""
     if output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    return table.write(reopen_results(folder), output)
-
-
-def reopen_results(folder: Path) -> list[Result]:
-    """The results of a run folder. InputError when it is none."""
-    check_run_folder(folder)
-    return store.load_results(folder)
+    return table.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Path | None) -> bytes:
@@ -189,8 +179,7 @@ def export(folder: Path, form: str, output: Path | None) -> bytes:
         raise InputError("--as", form, f"must be one of page, {', '.join(exports.FORMS)}")
     if output is not None and output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    check_run_folder(folder)
-    document = exports.FORMS[form](store.load_results(folder))
+    document = exports.FORMS[form](store.results_of(folder))
     if output is not None:
         store.write_atomically(output, document)
     return document
@@ -268,41 +257,7 @@ def advice(folder: Path, notify: Notify) -> list[Advice]:
     return reopen(folder, notify, "advice").findings.advice or []
 
 
-def predict(
-    scenario: Scenario, method: str, fitted_on: Path | None, report: Report
-) -> list[Result]:
-    """Predictions of one method; learnt from a run folder where one is given."""
-    model: Any = discover.method(method)
-    if not hasattr(model, "fit"):
-        raise InputError("--method", method, "measures; a model predicts")
-    points = check(scenario.with_methods([method]))
-    if fitted_on is not None:
-        results = [r for r in reopen_results(fitted_on) if r.method == "measure"]
-        report(0, 1, f"learning from {len(results)} results")
-        model.fit(results)
-    predicted = []
-    for index, point in enumerate(points):
-        report(index, len(points), f"{method}: {terminal.labels_text(point.labels)}")
-        predicted.append(model.run(point))
-    return predicted
-
-
 def fitted(folder: Path, notify: Notify) -> tuple[list[operations.Function], list[Verdict]]:
     """f1 to f7 of a run, and what its description expected of it."""
     found = reopen(folder, notify, "functions", "verdicts").findings
     return found.functions or [], found.verdicts or []
-
-
-def metadata_limits(
-    scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
-) -> list[tuple[Point, metadata_server.Limits]]:
-    """What the metadata server can take, for every distinct deployment and file system."""
-    calibration = None
-    if fitted_on is not None:
-        calibration = calibrate([r for r in reopen_results(fitted_on) if r.method == "measure"])
-    lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
-    found: dict[str, tuple[Point, metadata_server.Limits]] = {}
-    for point in check(scenario):
-        answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
-        found.setdefault(json.dumps(answer.document(), sort_keys=True), (point, answer))
-    return list(found.values())

@@ -17,6 +17,23 @@ from dfslab.spec.errors import InputError
 INTERRUPTED = 130
 
 
+def module(name: str) -> Any:
+    """The module of commands of that name."""
+    return importlib.import_module(f"dfslab.cli.{name}")
+
+
+def command(name: str) -> Any:
+    """The command of that name, a group among them; None where there is none."""
+    entry = COMMANDS.get(name)
+    if entry is None:
+        return None
+    found = typer.main.get_group(module(entry.module).app)
+    if not entry.group:
+        return found.commands[name]
+    found.name = name
+    return found
+
+
 class _WhenAsked(TyperGroup):
     """The commands of the table, whose modules are imported one by one."""
 
@@ -24,12 +41,7 @@ class _WhenAsked(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        found = typer.main.get_group(importlib.import_module(f"dfslab.cli.{entry.module}").app)
-        found.name = cmd_name
-        return found if entry.group else found.get_command(ctx, cmd_name)
+        return command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         # What was mistyped is compared with the names, which are known without any module.

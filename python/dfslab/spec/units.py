@@ -29,7 +29,7 @@ _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BYTES = {**_BINARY, **{f"{prefix}B": size for prefix, size in _DECIMAL.items()}}
-_FACTORS: dict[str, dict[str, float]] = {
+FACTORS: dict[str, dict[str, float]] = {
     "B": _BYTES,
     "B/s": {
         **{f"{name}/s": size for name, size in _BYTES.items()},
@@ -57,11 +57,10 @@ def parse(text: str, unit: str) -> float:
     allowed = f"a quantity like {_EXAMPLES[unit]}"
     if _BARE_UNIT.match(text):
         raise ValueError(f"needs a unit, {allowed}")
-    magnitude = _plainly(text, unit)
+    magnitude = plainly(text, unit)
     if magnitude is None:
         try:
-            quantity = _registry().parse_expression(_KILO.sub(r"k\1", text.strip()))
-            magnitude = float(_convert(quantity, unit))
+            magnitude = by_pint(text, unit)
         except Exception as error:  # pint raises many kinds, tokenizer errors among them
             raise ValueError(f"is not {allowed}") from error
     if not math.isfinite(magnitude) or magnitude < 0:
@@ -69,11 +68,17 @@ def parse(text: str, unit: str) -> float:
     return magnitude
 
 
-def _plainly(text: str, unit: str) -> float | None:
+def plainly(text: str, unit: str) -> float | None:
     """A number and one of the usual names; None where it is written in another way."""
     found = _PLAIN.match(text)
-    factor = _FACTORS[unit].get(found[2]) if found else None
+    factor = FACTORS[unit].get(found[2]) if found else None
     return float(found[1]) * factor if found and factor is not None else None
+
+
+def by_pint(text: str, unit: str) -> float:
+    """Whatever pint can read; it raises many kinds of errors."""
+    quantity = _registry().parse_expression(_KILO.sub(r"k\1", text.strip()))
+    return float(_convert(quantity, unit))
 
 
 def _convert(quantity: Any, unit: str) -> float:

@@ -1,6 +1,6 @@
 """Run folders: a result is on disk as soon as it exists; a folder is resumed, never overwritten.
 
-`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, summary.json,
+`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, findings.json, summary.json,
 results.parquet, and `complete` at the end. `<root>/<name>/latest` points to the newest.
 """
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from dfslab.extras import missing
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.lazily import lazily
@@ -83,11 +84,19 @@ class Store:
             file.flush()
             yield
 
-    def finish(self, document: dict[str, Any]) -> None:
-        """Write the summary and the table, and mark the folder complete."""
+    def finish(self, document: dict[str, Any]) -> list[str]:
+        """Write the summary and the table, and mark the folder complete; what is to be told."""
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
-        write_parquet(load_results(self.folder), self.folder / "results.parquet")
+        notes = []
+        try:
+            write_parquet(load_results(self.folder), self.folder / "results.parquet")
+        except ModuleNotFoundError as error:
+            told = missing(error)
+            if told is None:
+                raise
+            notes.append(f"results.parquet was not written: {told}")
         write_atomically(self.folder / "complete", "")
+        return notes
 
 
 def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
@@ -126,6 +135,18 @@ def load_results(folder: Path) -> list[Result]:
     """All whole results of a run folder; half-written files are passed over."""
     found = [_read_result(path) for path in sorted((folder / "results").glob("*.json"))]
     return [result for result in found if result is not None]
+
+
+def results_of(folder: Path) -> list[Result]:
+    """The results of a run folder that a user names. InputError when it is none."""
+    check_folder(folder)
+    return load_results(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """InputError when it is no run folder."""
+    if not (folder / "scenario.toml").exists():
+        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
 
 
 def _read_result(path: Path) -> Result | None:
