@@ -18,12 +18,14 @@ from dfslab.cli.shared import (
     ScenarioFile,
     Scheduler,
     Sets,
+    advice,
     bed_calibration,
     calibration,
     compats,
     laboratory,
     listing,
     literal,
+    note,
     of,
     predicting,
     read_scenario,
@@ -33,7 +35,7 @@ from dfslab.cli.shared import (
     time_s,
     with_progress,
 )
-from dfslab.spec.model import InputError
+from dfslab.spec.errors import InputError
 
 app = typer.Typer()
 
@@ -57,6 +59,7 @@ def run(
     tell(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"page: {done.page}")
+    note(done.processor_time.text)
 
 
 @app.command()
@@ -191,15 +194,16 @@ def export(
 @app.command()
 def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """Measured beside predicted, with errors, for a finished run."""
-    done = laboratory.reopen(run_folder)
+    done = laboratory.reopen(run_folder, note)
     tell(as_json, done.document(), *done.tables())
 
 
 @app.command()
 def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """What limits, what to change, what that gains, how sure we are."""
-    done = laboratory.reopen(run_folder)
-    found = laboratory.advice(done)
+    found = advice.stored_advice(run_folder)
+    if found is None:
+        found = laboratory.advice(run_folder, note)
     document = [one.model_dump(mode="json") for one in found]
     tell(as_json, document, terminal.advice_table(found))
 
@@ -207,9 +211,9 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
 @app.command()
 def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """The time of every measured step as a function, and what was expected of the run."""
-    functions, verdicts = laboratory.fit_steps(run_folder), laboratory.expected(run_folder)
+    functions, verdicts = laboratory.fitted(run_folder, note)
     document = {
-        "functions": [one.document() for one in functions],
+        "functions": [one.model_dump(mode="json") for one in functions],
         "expectations": [asdict(one) for one in verdicts],
     }
     tell(as_json, document, *tables.fit_tables(functions, verdicts))
@@ -239,7 +243,7 @@ def report(
         else:
             tell(as_json, {"file": str(output)}, f"file: {output}")
         return
-    done = laboratory.reopen(run_folder)
+    done = laboratory.reopen(run_folder, note)
     page = laboratory.write_page(done, output)
     tell(as_json, {"page": str(page)}, f"page: {page}")
 

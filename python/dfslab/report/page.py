@@ -16,7 +16,7 @@ from dfslab.report.plot import INK
 from dfslab.report.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.advise import Advice
+from dfslab.studies.advice import Advice
 from dfslab.studies.bottlenecks import Bottlenecks
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.expectations import Verdict
@@ -26,7 +26,7 @@ from dfslab.studies.store import write_atomically
 
 if TYPE_CHECKING:
     # Statistics take seconds to import, and most pages have none.
-    from dfslab.studies.learning import Learning
+    from dfslab.studies.lessons import Learning
 
 Name = Callable[[Mapping[str, Any]], str]
 

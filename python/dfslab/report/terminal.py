@@ -17,7 +17,7 @@ from dfslab.spec import units
 if TYPE_CHECKING:
     # What is only named here; whoever has one has loaded it.
     from dfslab.result import Metric, Result
-    from dfslab.studies.advise import Advice
+    from dfslab.studies.advice import Advice
     from dfslab.studies.bottlenecks import Bottlenecks
     from dfslab.studies.compare import Comparison, Row, Score
     from dfslab.studies.design import Plan

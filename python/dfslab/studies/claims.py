@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel
 
 from dfslab import quantiles
 from dfslab.method import CONFIDENCE
@@ -22,42 +21,12 @@ from dfslab.result import Metric
 from dfslab.spec.lazily import lazily
 from dfslab.spec.scenario import Point
 from dfslab.studies.crossval import Validation
-from dfslab.studies.sensitivity import Regime
+from dfslab.studies.lessons import Goal, Rank, Regime, Sign
 
 if TYPE_CHECKING:
     import statsmodels.api as sm
 else:
     sm = lazily("statsmodels.api")
-
-
-class Sign(BaseModel):
-    """A direction that the paper found, and the slope of log rate per doubling found here."""
-
-    claim: str
-    operation: str
-    slope: Metric
-    expected: str
-    verdict: str
-
-
-class Rank(BaseModel):
-    """A place that the paper gave a factor among others (Table 7), and the places found here."""
-
-    claim: str
-    regime: str
-    expected: str
-    place: int
-    found: list[tuple[str, Metric]]
-    verdict: str
-
-
-class Goal(BaseModel):
-    """Something that this study is to reach: what was wanted, what was seen."""
-
-    goal: str
-    wanted: str
-    seen: str
-    holds: bool
 
 
 def operation_of(point: Point) -> str:

@@ -10,24 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from pydantic import BaseModel
 
 from dfslab.models.learnt import Learnt, Rows
 from dfslab.spec.scenario import Point, Scenario, Value
 from dfslab.studies import design
 from dfslab.studies.legal import Legal
+from dfslab.studies.lessons import Proposal
 
 CANDIDATES = 160
 ASKED = 60
-
-
-class Proposal(BaseModel):
-    """One run: what to set, its cost, and the standard deviation of log rate at the question."""
-
-    labels: dict[str, Value]
-    seconds: float
-    sd_before: float
-    sd_after: float
 
 
 def propose(

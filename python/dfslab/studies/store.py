@@ -1,6 +1,6 @@
 """Run folders: a result is on disk as soon as it exists; a folder is resumed, never overwritten.
 
-`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, summary.json,
+`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, findings.json, summary.json,
 results.parquet, and `complete` at the end. `<root>/<name>/latest` points to the newest.
 """
 
@@ -139,9 +139,14 @@ def load_results(folder: Path) -> list[Result]:
 
 def results_of(folder: Path) -> list[Result]:
     """The results of a run folder that a user names. InputError when it is none."""
+    check_folder(folder)
+    return load_results(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """InputError when it is no run folder."""
     if not (folder / "scenario.toml").exists():
         raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-    return load_results(folder)
 
 
 def _read_result(path: Path) -> Result | None:

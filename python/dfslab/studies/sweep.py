@@ -17,6 +17,7 @@ from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.precision import half_width
+from dfslab.studies.stages import Stages
 from dfslab.studies.store import Store
 
 # report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
@@ -24,21 +25,28 @@ Report = Callable[..., Any]
 FITTED_ON = "measure"
 
 
-def sweep(scenario: Scenario, methods: Sequence[Any], store: Store, report: Report) -> list[Result]:
+def sweep(
+    scenario: Scenario, methods: Sequence[Any], store: Store, report: Report,
+    stages: Stages | None = None,
+) -> list[Result]:  # fmt: skip
     """Results of every method at every configuration. RunFailed when nothing at all succeeds.
 
     A result with `complete` false and no metrics is a failure; its note says why.
     """
-    points = scenario.points()
+    points, stages = scenario.points(), stages or Stages()
     instruments = [method for method in methods if not hasattr(method, "fit")]
     models = [method for method in methods if hasattr(method, "fit")]
     jobs = _jobs(points, instruments, scenario)
-    results = _measure(jobs, store, report)
-    results += _narrowed(scenario, points, instruments, results, store, report)
+    results: list[Result] = []
+    if jobs:
+        with stages.of("loading"):
+            results = _measure(jobs, store, report)
+            results += _narrowed(scenario, points, instruments, results, store, report)
     training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
-        results += _predict(model, training, points, store, report)
+        with stages.of("fitting"):
+            results += _predict(model, training, points, store, report)
     if results and all(map(is_failure, results)):
         raise RunFailed(results[0].notes[0])
     return results
