@@ -33,15 +33,18 @@ test: setup ## everything, real file systems included
 check: setup ## formatters, linters, types, tidy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	.venv/bin/ruff format --check python tests benches docs scenarios
-	.venv/bin/ruff check python tests benches docs scenarios
+	.venv/bin/ruff format --check python tests benches docs scenarios verification conftest.py
+	.venv/bin/ruff check python tests benches docs scenarios verification conftest.py
 	.venv/bin/mypy
 	$(PY) -m pytest tests/contract/test_tidy.py tests/contract/test_imports.py
 
 format: setup ## rewrite sources in the house format
 	cargo fmt --all
-	.venv/bin/ruff format python tests benches docs scenarios
-	.venv/bin/ruff check --fix --quiet python tests benches docs scenarios
+	.venv/bin/ruff format python tests benches docs scenarios verification conftest.py
+	.venv/bin/ruff check --fix --quiet python tests benches docs scenarios verification conftest.py
+
+verify: setup ## every recording of the papers' experiments against its bar, every case of every grid
+	$(PY) -m verification.run
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/beds.py
@@ -99,4 +102,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test verify check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
