@@ -6,7 +6,7 @@ import json
 import lzma
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from dfslab.result import Result
@@ -31,6 +31,7 @@ def scenario(name: str) -> Scenario:
     return read(SCENARIOS / f"{name}.toml")
 
 
+@cache
 def of_scenario(name: str) -> tuple[str, ...]:
     """Every recording of a scenario, by its date: whatever file begins with its name."""
     found = [path.stem for path in DATA.glob("*.csv") if _scenario_of(path.stem) == name]
@@ -73,6 +74,7 @@ def configurations(recording: str) -> int:
     return _about(recording)["configurations"]
 
 
+@cache
 def plans(name: str) -> dict[str, tuple[str, ...]]:
     """Recordings of the same plan, which may be joined; the plan is named by its configurations."""
     found: dict[str, tuple[str, ...]] = {}

@@ -15,6 +15,9 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from threadpoolctl import threadpool_limits
 
 from verification.experiments import EXPERIMENTS, computed, tasks
 from verification.figures import Figure, bars, committed, differences, lost, save, shown
@@ -32,8 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"verification: {what}", flush=True)
     started = time.monotonic()
     figures, failed = compute(wanted, asked.workers)
-    for one in figures:
-        print(line(one))
     before = committed()
     wrong = [*failed, *lost(figures, before)]
     changed = differences(figures, before)
@@ -70,15 +71,17 @@ def chosen(share: float, seed: str) -> list[tuple[str, str]]:
 def compute(
     wanted: Sequence[tuple[str, str]], workers: int
 ) -> tuple[list[Figure], list[str]]:  # fmt: skip
-    """All figures, in the order of the tasks, and which tasks gave none."""
+    """All figures, in the order of the tasks and printed as they come, and which gave none."""
     figures: list[Figure] = []
     failed = []
-    with ProcessPoolExecutor(workers) as pool:
+    # Each worker keeps to one core: together they would only wait for each other.
+    with ProcessPoolExecutor(workers, initializer=partial(threadpool_limits, 1)) as pool:
         answers = [(task, pool.submit(computed, task)) for task in wanted]
         for task, answer in answers:
             error = answer.exception()
             if error is None:
                 figures += answer.result()
+                print("\n".join(map(line, answer.result())), flush=True)
             else:
                 failed.append(f"{' / '.join(task)}: {error!r}")
     return figures, failed
