@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wrong += changed
     elif not failed:
         save(figures)
-        PAGE.write_text(page(figures), encoding="utf-8")
+        PAGE.write_text(page(committed()), encoding="utf-8")
         print("\n".join(["otherwise than in the committed table:", *changed] if changed else []))
     if asked.grids:
         wrong += [] if grids(asked.share, asked.seed, asked.workers) == 0 else ["a grid fails"]

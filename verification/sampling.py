@@ -49,9 +49,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.grid_seed = commit()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    """What to say to get the same cases again."""
-    return f"grids: --grid-share {config.option.grid_share:g} --grid-seed {config.option.grid_seed}"
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:  # fmt: skip
+    """What to say to get the same cases again; the header is not printed by quiet runs."""
+    asked = config.option
+    terminalreporter.write_line(
+        f"grids: --grid-share {asked.grid_share:g} --grid-seed {asked.grid_seed}"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
