@@ -68,15 +68,18 @@ shake: setup ## the suite, testbeds apart, three times on a busy machine (SHAKE_
 
 check: setup ## formatters, linters, types, tidy
 	cargo fmt --all --check
-	.venv/bin/ruff format --check python tests benches docs scenarios
-	.venv/bin/ruff check python tests benches docs scenarios
+	.venv/bin/ruff format --check python tests benches docs scenarios verification conftest.py
+	.venv/bin/ruff check python tests benches docs scenarios verification conftest.py
 	$(STAGE) "check: types" .venv/bin/mypy
 	$(STAGE) "check: clippy" cargo clippy --workspace --all-targets --profile ci --locked --quiet -- -D warnings
 
 format: setup ## rewrite sources in the house format
 	cargo fmt --all
-	.venv/bin/ruff format python tests benches docs scenarios
-	.venv/bin/ruff check --fix --quiet python tests benches docs scenarios
+	.venv/bin/ruff format python tests benches docs scenarios verification conftest.py
+	.venv/bin/ruff check --fix --quiet python tests benches docs scenarios verification conftest.py
+
+verify: setup ## every recording of the papers' experiments against its bar, every case of every grid
+	$(PY) -m verification.run
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/beds.py
@@ -139,4 +142,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup release demo test shake check format beds bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup release demo test verify shake check format beds bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

@@ -53,6 +53,7 @@ def rates_bytes_per_s(given):
     return (given.predict(constants).rate_per_s * size_bytes, net.rate_per_s * size_bytes)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("client_rate", "server_rate", "disk_rate"),
     [(1e8, 1e9, 1e9), (1e10, 1e8, 1e9), (1e10, 1e10, 5e7)],

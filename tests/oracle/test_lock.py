@@ -8,7 +8,7 @@ import random
 import pytest
 from dfslab.models.lock import capacity_per_s
 from dfslab.models.net_job import Job
-from dfslab.models.petri import _Seen, fire
+from dfslab.models.petri import fire, steady_rates_per_s
 from dfslab.models.placement import Placement
 from dfslab.models.queueing import mean_value_analysis
 from dfslab.spec import operation as op
@@ -80,7 +80,7 @@ def net_rates(clients, share, fair=1):
     stream = [(c, i, "stat", 0, 1, 1) for i in range(6000 // clients) for c in range(clients)]
     document, watched = job.net("lock", clients, stream)
     reports = fire(document, watched.monitors, seed=3, replications=6)
-    return [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
+    return steady_rates_per_s(reports, watched, clients)
 
 
 @pytest.mark.parametrize(("clients", "share"), [(1, 0.5), (8, 1.0), (8, 0.5), (32, 0.1)])

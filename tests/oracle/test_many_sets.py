@@ -31,6 +31,7 @@ def situation(system, clients):
     }))  # fmt: skip
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("clients", [1, 7])
 @pytest.mark.parametrize("system", DESCRIBED)
 def test_a_tree_answers_for_many_sets_as_for_each(system, clients):

@@ -102,6 +102,7 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
     assert mean / queue == pytest.approx(20)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("peak", "fluid_ms", "true_ms"),
     [(1500, 1250, 1264), (1100, 250, 260), (1020, 50, 82), (1000, 0, 64), (950, 0, 18),

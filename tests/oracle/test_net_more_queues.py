@@ -43,6 +43,7 @@ def round_robin(service: str, slice_s: float) -> Net:
     return net
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "service", ["exponential(1)", "1.0", "if(discrete(0.1) == 1, 5.5, 0.5)"],
     ids=["exponential", "fixed", "two-valued"],

@@ -8,7 +8,7 @@ import struct
 import pytest
 from dfslab import _core, discover
 from dfslab.models.net_job import BEGINS, ENTERING, Job
-from dfslab.models.petri import _Seen, fire, job_of, net_of, simulate, streams
+from dfslab.models.petri import fire, job_of, net_of, simulate, steady_rates_per_s, streams
 from dfslab.models.placement import Placement
 from dfslab.models.prediction import Situation
 from dfslab.models.queueing import mean_value_analysis
@@ -22,6 +22,13 @@ from support.synthetic import without_times
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
 SYSTEMS = list(discover.members("filesystems", folders=True))
 METADATA = ("create", "stat", "list", "rename", "delete")
+# (system, operation) that is described, each role on nodes of its own or all on one.
+DESCRIBED = [
+    (system, operation)
+    for system in SYSTEMS
+    for operation in (*KINDS, *METADATA)
+    if operation in discover.file_system(system).operations
+]
 CODES = ("read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir")
 
 
@@ -41,13 +48,11 @@ def situation(system, operation="read", clients=1, apart=True, **keys):
     }))  # fmt: skip
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
-@pytest.mark.parametrize("operation", [*KINDS, *METADATA])
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(("system", "operation"), DESCRIBED)
 def test_without_contention_both_give_the_same_latency(system, operation, apart):
     """One client and fixed service times: the same number, but for units gathered in pipelines."""
-    if operation not in discover.file_system(system).operations:
-        pytest.skip(f"{system} describes no {operation}")
     given = situation(system, operation, apart=apart)
     formula = given.predict(given.constants)
     net = simulate(given, given.constants, service="deterministic")
@@ -62,6 +67,7 @@ def test_without_contention_both_give_the_same_latency(system, operation, apart)
         assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=1e-3)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("operation", METADATA)
 @pytest.mark.parametrize("system", ["local", "hdfs"])
 def test_without_contention_random_times_agree_within_three_standard_errors(system, operation):
@@ -75,6 +81,7 @@ def test_without_contention_random_times_agree_within_three_standard_errors(syst
     assert abs(off) <= 3 * net.errors["rate"] + bias
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize("operation", ["read", "write", "create", "stat"])
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -106,7 +113,7 @@ def test_a_closed_network_has_its_product_form_answer(clients):
     reports = fire(document, watched.monitors, seed=11, replications=8)
     exact = mean_value_analysis([0.635 / 4] * 4 + [1.15 / 4] * 4, clients).rate_per_s
     # Counted while all clients are at work: their own streams end at different times.
-    rates = [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
+    rates = steady_rates_per_s(reports, watched, clients)
     mean = sum(rates) / len(rates)
     error = (sum((r - mean) ** 2 for r in rates) / 7 / 8) ** 0.5
     assert abs(mean - exact) <= 3 * error

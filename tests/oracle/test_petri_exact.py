@@ -16,6 +16,13 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
+# (system, operation) that moves the bytes of a file.
+MOVING = [
+    (system, operation)
+    for system in discover.members("filesystems", folders=True)
+    for operation in ("read", "write", "append")
+    if operation in discover.file_system(system).operations
+]
 # Many cores: the stages of one pipeline must not compete for those of one machine.
 ROOMY = {"cores": 32, "adapter": {"bandwidth": "1 Gbit/s"}}
 BARE = {"loopback_latency": 1e-5, "network_latency": 1e-4, "file_size": 1.0}
@@ -57,6 +64,7 @@ def both(given, operation, units=MOST_UNITS, sized=False):
     return report["monitors"][0]["mean_s"], steps, cost
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs"])
@@ -108,12 +116,10 @@ def test_gathering_units_costs_what_the_docstring_says(most):
         assert found == pytest.approx(cost.latency_s + extra, abs=units * 1e-9)
 
 
-@pytest.mark.parametrize("operation", ["read", "write", "append"])
-@pytest.mark.parametrize("system", list(discover.members("filesystems", folders=True)))
+@pytest.mark.grid
+@pytest.mark.parametrize(("system", "operation"), MOVING)
 def test_a_size_on_the_token_means_what_a_constant_size_means(system, operation):
     """Nets for streams of many sizes keep the size open; here every token has the same."""
-    if operation not in discover.file_system(system).operations:
-        pytest.skip(f"{system} describes no {operation}")
     for size in ("0 B", "100 kB", "1 MiB", "300 MiB"):
         if size == "0 B" and operation != "append":
             continue

@@ -55,6 +55,7 @@ GLUSTER = {
 }  # fmt: skip
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("layout", GLUSTER)
 def test_a_forced_write_to_glusterfs(layout):
     bricks, parameters, seen, by_hand_s = GLUSTER[layout]

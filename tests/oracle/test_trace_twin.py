@@ -174,6 +174,7 @@ def sums_by_path(nodes, above=()):
     return sums
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("seed", range(60))
 def test_rust_and_twin_agree(seed, tmp_path):
     source = random.Random(seed)

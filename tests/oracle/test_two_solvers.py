@@ -10,7 +10,7 @@ import pytest
 from dfslab import discover
 from dfslab.models.cost import Reader
 from dfslab.models.net_job import Job
-from dfslab.models.petri import _Seen, fire
+from dfslab.models.petri import fire, steady_rates_per_s
 from dfslab.models.placement import Placement
 from dfslab.models.prediction import Situation
 from dfslab.models.queueing import mean_value_analysis
@@ -43,6 +43,7 @@ def small_deployment(seed):
     return tree, Placement(build(Deployment, {"node": nodes})), environment, draw.randint(1, 12)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("seed", range(20))
 def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed):
     tree, placement, environment, clients = small_deployment(seed)
@@ -57,7 +58,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
     document, watched = job.net("random", clients, stream)
     reports = fire(document, watched.monitors, seed=seed, replications=8)
-    rates = [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
+    rates = steady_rates_per_s(reports, watched, clients)
     mean = sum(rates) / len(rates)
     error = math.sqrt(sum((r - mean) ** 2 for r in rates) / (len(rates) - 1) / len(rates))
     assert abs(mean - exact) <= 3 * error
@@ -98,6 +99,7 @@ def factorial(system):
         })  # fmt: skip
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("system", LEVELS)
 def test_nothing_legal_is_negative_infinite_or_above_the_line(system):
     legal = 0

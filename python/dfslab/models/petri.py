@@ -241,6 +241,13 @@ def _firings_per_operation(
     return report["firings"] / len(stream)
 
 
+def steady_rates_per_s(
+    reports: Sequence[Mapping[str, Any]], watched: Watched, clients: int
+) -> list[float]:
+    """The rate of each replication of a net while all its clients are at work."""
+    return [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
+
+
 class _Seen:
     """One replication's report in the model's terms.
 

@@ -107,14 +107,18 @@ class StepFunction:
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
         """(time, low, high): a prediction with its 90 % interval for another configuration."""
-        time, others = self.seconds(_At(scenario, self.operation))
+        return self.time_at_s(At(scenario, self.operation))
+
+    def time_at_s(self, at: At) -> tuple[float, float, float]:
+        """The same; the functions of one operation share what its tree says of a configuration."""
+        time, others = self.seconds(at)
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
         freedom = max(1, self.points - _used([self, *self.parts]))
         reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
         return time, time / reach, time * reach
 
-    def seconds(self, at: _At) -> tuple[float, np.ndarray]:
+    def seconds(self, at: At) -> tuple[float, np.ndarray]:
         """The time, and that of each resample."""
         if self.parts:
             each = [part.seconds(at) for part in self.parts]
@@ -151,7 +155,7 @@ def _used(functions: Sequence[StepFunction]) -> int:
     return len({one.term for each in functions for one in each.coefficients if one.value > 0})
 
 
-class _At:
+class At:
     """One configuration as the functions of an operation see it.
 
     `kept` is 1 where a term may have weight, and else 0.
@@ -357,7 +361,7 @@ class _Fit:
         self._operation, self._seed, self._steps = operation, seed, steps
         self._crossed = bool(kept[list(TERMS).index("network latency")])
         points = {point for times in steps.values() for point in times}
-        self._at = {point: _At(scenarios[point], operation, kept) for point in points}
+        self._at = {point: At(scenarios[point], operation, kept) for point in points}
 
     def functions(self) -> list[StepFunction]:
         """One for each step, the whole last."""

@@ -23,7 +23,7 @@ NOTABLE = 0.02
 Z90 = 1.645
 # Standard deviation of one run's time over its mean, for what all of its calls have in common: 5 %
 # between healthy rounds of ten seconds (docs/liu.md), a median of 2 to 20 % between repetitions
-# of what scenarios/data holds.
+# of what verification/data holds.
 RUNS_DIFFER = 0.05
 # Of fewer calls nobody knows how far they differ: a first one is slow each time.
 LEAST_CALLS = 5

@@ -258,10 +258,14 @@ def _add_functions(
     except RunFailed:
         return []
     functions = {(f.operation, f.step): f for f in fitted}
+    ats: dict[Key, step_functions.At] = {}
     for one in found:
         function = functions.get((one.operation, one.step))
         if function is not None:
-            time, low, high = function.time_s(scenarios[one.point_id])
+            at = (one.point_id, one.operation)
+            if at not in ats:
+                ats[at] = step_functions.At(scenarios[one.point_id], one.operation)
+            time, low, high = function.time_at_s(ats[at])
             if time > 0:
                 one.predictions[name] = Metric(value=time, low=low, high=high)
     return fitted

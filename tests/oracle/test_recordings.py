@@ -1,0 +1,106 @@
+"""The recordings of real runs hold what their scenarios ask for, whole and nothing else."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+from dfslab.models.encoding import layout_key
+from dfslab.models.learnt import Rows, rows_of
+from dfslab.result import Result
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import design
+from dfslab.studies.legal import legal
+from dfslab.studies.server_law import server_law
+
+from verification import kumar, liu, recordings, wu
+
+WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
+# The first plan lets eight clients alone have small files.
+CONFIGURATIONS = {3 * 28: 44, 3 * 23: 37}
+CALLS = {"wu-write": {"create/create", "write/addBlock", "close/complete"},
+         "wu-read": {"open/getBlockLocations"}}  # fmt: skip
+NETS = {"net-reality": 16, "net-reality-local": 20}
+
+
+@lru_cache(maxsize=1)
+def studied() -> tuple[Scenario, list[Result], Rows]:
+    """Kumar's study, as it was recorded."""
+    results = recordings.runs(kumar.STUDY, kumar.STUDY)
+    return recordings.scenario(kumar.STUDY), results, rows_of(results)
+
+
+@pytest.mark.parametrize(("name", "recording"), WU)
+def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name, recording):
+    results = recordings.runs(name, recording)
+    held_out = {result.point_id: result.point.held_out for result in results}
+    assert len(held_out) == recordings.configurations(recording)
+    assert sum(held_out.values()) == CONFIGURATIONS[len(held_out)]
+    assert len(results) == 4 * len(held_out)
+    assert len({result.labels["deployment.network.latency"] for result in results}) == 3
+    for result in results:
+        assert CALLS[name] <= {step.step for step in result.steps}
+
+
+def test_every_recording_of_wu_is_there():
+    """Fifteen of reads and writes, two of them of a present plan each."""
+    assert len(WU) == 15
+    plans = {plan: len(members) for name in wu.SCENARIOS
+             for plan, members in recordings.plans(name).items()}  # fmt: skip
+    assert sorted(plans.values()) == [2, 2, 5, 6]
+
+
+def test_the_law_of_the_metadata_server_has_its_shares_and_clients():
+    found = server_law(recordings.runs("wu-namenode", "wu-namenode"))
+    each = [curve for curve in found.curves if curve.files == "each"]
+    assert [curve.share for curve in each] == [0.15, 0.3, 0.6]
+    assert all(curve.clients == [1, 2, 4, 8, 16, 32, 64, 128] for curve in each)
+    constant = server_law(recordings.runs("wu-namenode", "wu-namenode-constant"))
+    curves = [curve for curve in constant.curves if curve.files == "in all"]
+    assert [curve.share for curve in curves] == [0.15, 0.3]
+    for curve in curves:
+        assert curve.clients == [4, 8, 16, 32, 64, 128]
+        # Four points are not held out: a law of two numbers has no AICc left.
+        assert [fit.law for fit in curve.fits] == ["x ln x"]
+
+
+def test_the_bursts_above_the_capacity_reach_p_max_at_two_shares():
+    bursts = server_law(recordings.runs("wu-burst", "wu-burst")).bursts
+    above = [one for one in bursts if one.regime == "fluid"]
+    assert len(above) == 4
+    at_p_max = [one for one in above if one.rate_per_s > 2.5 * one.capacity_per_s]
+    assert {one.share for one in at_p_max} == {0.3, 0.6}
+
+
+def test_the_design_of_the_scenario_gives_every_recorded_run_again():
+    scenario, results, _ = studied()
+    allowed = legal(scenario)
+    asked = scenario.design
+    beds = design.choose(allowed, asked.kind, asked.beds, asked.per_bed, scenario.run.seed)
+    planned = {frozenset((k, str(v)) for k, v in allowed.values(row).items())
+               for rows in beds for row in rows}  # fmt: skip
+    found = {frozenset((k, str(v)) for k, v in result.labels.items()) for result in results}
+    assert found <= planned
+    assert len(planned) == asked.beds * asked.per_bed
+
+
+def test_there_are_as_many_runs_over_as_many_factors_as_were_asked_for():
+    scenario, results, rows = studied()
+    assert len(rows.points) == 200
+    assert len(results) >= 300
+    assert len(scenario.design.factor) == 20
+    assert len({layout_key(point) for point in rows.points}) >= 20
+
+
+def test_ten_rounds_slow_each_kind_of_part():
+    rows = liu.rounds("liu-interventions")
+    assert len(rows) == 10
+    assert {row["part"].partition(": ")[2] for row in rows} == {"disk", "link", "processor"}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_nets_have_every_configuration_and_what_was_held_out(name):
+    planned = {point.id for point in recordings.scenario(name).points()}
+    runs = recordings.runs(name, name)
+    assert {run.point_id for run in runs} == planned
+    assert len({run.point_id for run in runs if run.point.held_out}) == NETS[name]

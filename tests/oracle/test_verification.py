@@ -1,0 +1,142 @@
+"""The verification's table is of every recording, is current, and fails when a figure is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from verification import recordings, run
+from verification.experiments import EXPERIMENTS, computed, tasks
+from verification.figures import Figure, bars, committed, differences, lost
+from verification.page import PAGE, page
+from verification.sampling import sampled
+
+pytest_plugins = ["pytester"]
+HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
+
+
+def again(experiment: str, recording: str) -> None:
+    """The figures of a recording, computed from its data, are those of the committed table."""
+    found = computed((experiment, recording))
+    asked = (experiment, recording)
+    before = [one for one in committed() if (one.experiment, one.recording) == asked]
+    assert {one.key for one in found} == {one.key for one in before}
+    wrong = [*lost(found, before), *differences(found, before)]
+    assert not wrong, "\n".join([*wrong, "is the change meant? `make verify`, and commit"])
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("recording", EXPERIMENTS["wu"].subjects())
+def test_wu_reads_and_writes(recording):
+    again("wu", recording)
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("recording", EXPERIMENTS["wu-repetition"].subjects())
+def test_wu_one_recording_and_the_next(recording):
+    again("wu-repetition", recording)
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("recording", EXPERIMENTS["wu-namenode"].subjects())
+def test_wu_the_metadata_server(recording):
+    again("wu-namenode", recording)
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("recording", EXPERIMENTS["kumar"].subjects())
+def test_kumar(recording):
+    again("kumar", recording)
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("recording", EXPERIMENTS["liu"].subjects())
+def test_liu(recording):
+    again("liu", recording)
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("recording", EXPERIMENTS["nets"].subjects())
+def test_nets(recording):
+    again("nets", recording)
+
+
+def test_no_recording_is_left_out():
+    """Every file of the data, and whatever is added to it, has figures in the committed table."""
+    judged = {recording for _, recording in tasks()}
+    assert recordings.every_file() <= judged
+    assert {(one.experiment, one.recording) for one in committed()} == set(tasks())
+
+
+def test_every_bar_judges_something_and_has_its_moment():
+    assert {one.bar for one in committed()} == set(bars())
+    for bar in bars().values():
+        assert bar.least is not None or bar.most is not None
+        assert bar.set.tzinfo is not None
+        assert bar.source
+
+
+def test_the_page_is_that_of_the_committed_figures():
+    assert PAGE.read_text(encoding="utf-8") == page(committed())
+
+
+def test_a_figure_that_is_no_longer_met_is_lost_and_a_known_miss_is_not():
+    worse = replace(HIT, value=0.8)
+    assert (HIT.verdict, worse.verdict) == ("hit", "MISS")
+    assert lost([worse], [HIT])
+    assert lost([replace(HIT, value=None, points=0)], [HIT])
+    assert not lost([worse], [worse])
+    assert not lost([HIT], [worse])
+
+
+def test_another_value_or_number_of_points_is_a_difference():
+    assert not differences([replace(HIT, value=0.999)], [HIT])
+    assert differences([replace(HIT, value=0.95)], [HIT])
+    assert differences([replace(HIT, points=9)], [HIT])
+    assert differences([HIT], [])
+
+
+@pytest.mark.parametrize(("value", "code"), [(1.0, 0), (0.8, 1)])
+def test_a_run_ends_with_1_when_a_figure_is_lost(monkeypatch, value, code):
+    monkeypatch.setattr(run, "compute", lambda *_: ([replace(HIT, value=value)], []))
+    monkeypatch.setattr(run, "committed", lambda: [HIT])
+    assert run.main(["--share", "0.1", "--seed", "1", "--no-grids"]) == code
+
+
+def test_a_run_ends_with_1_when_a_figure_cannot_be_computed(capsys):
+    figures, failed = run.compute([("liu", "no such recording")], 1)
+    assert not figures
+    assert failed[0].startswith("liu / no such recording: FileNotFoundError")
+
+
+def test_a_share_is_one_at_least_the_same_by_its_seed_and_all_by_all_seeds():
+    names = [f"case {number}" for number in range(40)]
+    assert len(sampled(names, 0.1, "1")) == 4
+    assert len(sampled(names[:3], 0.1, "1")) == 1
+    assert sampled(names, 0.1, "1") == sampled(reversed(names), 0.1, "1")
+    assert set().union(*(sampled(names, 0.1, str(seed)) for seed in range(200))) == set(names)
+    assert all(run.chosen(0.01, seed) for seed in "abc")
+    assert {experiment for experiment, _ in run.chosen(0.01, "a")} == set(EXPERIMENTS)
+
+
+def test_a_tenth_of_a_marked_grid_is_run_and_all_of_what_is_not(pytester):
+    pytester.makeconftest('pytest_plugins = ["verification.sampling"]')
+    file = pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.grid
+        @pytest.mark.parametrize("case", range(20))
+        def test_grid(case):
+            assert case >= 0
+
+        @pytest.mark.parametrize("case", range(3))
+        def test_all(case):
+            assert case >= 0
+    """)
+    share = pytester.runpytest_inprocess("-p", "no:xdist", "--grid-seed=7")
+    share.assert_outcomes(passed=5, deselected=18)
+    share.stdout.fnmatch_lines(["grids: --grid-share 0.1 --grid-seed 7"])
+    pytester.runpytest_inprocess("-p", "no:xdist", "--grid-share=1").assert_outcomes(passed=23)
+    named = pytester.runpytest_inprocess("-p", "no:xdist", f"{file.name}::test_grid")
+    named.assert_outcomes(passed=20)

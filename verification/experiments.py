@@ -1,0 +1,40 @@
+"""Every experiment by name: its recordings, and the figures of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from verification import kumar, liu, nets, wu, wu_namenode
+from verification.figures import Figure
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """`subjects` are the recordings, alone or joined; `figures` recomputes all of one."""
+
+    title: str
+    subjects: Callable[[], list[str]]
+    figures: Callable[[str], list[Figure]]
+
+
+EXPERIMENTS = {
+    "wu": Experiment("Wu 2013: reads and writes", wu.subjects, wu.figures),
+    "wu-repetition": Experiment("Wu 2013: one recording and the next", wu.pairs, wu.repetition),
+    "wu-namenode": Experiment("Wu 2013: the metadata server", wu_namenode.subjects,
+                              wu_namenode.figures),
+    "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
+    "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
+    "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
+}  # fmt: skip
+
+
+def computed(task: tuple[str, str]) -> list[Figure]:
+    """All figures of (experiment, recording)."""
+    experiment, subject = task
+    return EXPERIMENTS[experiment].figures(subject)
+
+
+def tasks() -> list[tuple[str, str]]:
+    """Every (experiment, recording)."""
+    return [(name, subject) for name, one in EXPERIMENTS.items() for subject in one.subjects()]

@@ -1,0 +1,146 @@
+"""Figures, the bars that they are held to, and the committed table of both."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+HERE = Path(__file__).parent
+BARS, FIGURES = HERE / "bars.toml", HERE / "figures.json"
+# Libraries of other versions round otherwise: medians move by far less than this.
+RELATIVE, ABSOLUTE = 0.02, 0.005
+
+Verdict = Literal["hit", "MISS", "few"]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What is asked of a figure: at least `least`, at most `most`, by `points_min` or more points.
+
+    `set` is the moment of the first commit that holds the bar, `unit` what a value is printed in,
+    `source` where the bar comes from.
+    """
+
+    id: str
+    judges: str
+    unit: Literal["%", "ratio"]
+    set: datetime
+    source: str
+    least: float | None = None
+    most: float | None = None
+    points_min: int = 1
+
+    def admits(self, value: float) -> bool:
+        """Whether the value is within the bar."""
+        return (self.least is None or value >= self.least) and (
+            self.most is None or value <= self.most
+        )
+
+    @property
+    def allowed(self) -> str:
+        """The bar in words."""
+        least, most = (None if limit is None else shown(limit, self.unit)
+                       for limit in (self.least, self.most))  # fmt: skip
+        if least and most:
+            return f"{least} to {most}"
+        return f"at least {least}" if least else f"at most {most}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of one recording: the value of a part (a step, a factor), by so many points.
+
+    There is no value where no point is above the noise floor.
+    """
+
+    experiment: str
+    recording: str
+    bar: str
+    part: str
+    value: float | None
+    points: int
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What tells a figure from all others."""
+        return self.experiment, self.recording, self.bar, self.part
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the bar is met; "few" where there are fewer points than the bar asks for."""
+        bar = bars()[self.bar]
+        if self.value is None or self.points < bar.points_min:
+            return "few"
+        return "hit" if bar.admits(self.value) else "MISS"
+
+    def agrees(self, other: Figure) -> bool:
+        """Whether two computations gave the same, but for rounding."""
+        if self.value is None or other.value is None:
+            return self.value == other.value and self.points == other.points
+        near = math.isclose(self.value, other.value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        return near and self.points == other.points
+
+
+def shown(value: float, unit: str) -> str:
+    """A value as the page prints it."""
+    return f"{100 * value:.1f} %" if unit == "%" else f"{value:.2f}"
+
+
+@cache
+def bars() -> dict[str, Bar]:
+    """Every bar by its name."""
+    with BARS.open("rb") as stream:
+        found = [Bar(**one) for one in tomllib.load(stream)["bar"]]
+    assert len({one.id for one in found}) == len(found), "two bars of one name"
+    return {one.id: one for one in found}
+
+
+def committed() -> list[Figure]:
+    """The figures of the last whole verification."""
+    return [Figure(**one) for one in json.loads(FIGURES.read_text(encoding="utf-8"))]
+
+
+def save(figures: Iterable[Figure]) -> None:
+    """Write the table that later runs are compared with, one figure a line."""
+    rows = [json.dumps({**asdict(one), "value": _rounded(one.value)}) for one in figures]
+    FIGURES.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
+
+
+def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
+    """What is otherwise than in the committed table, in one line each."""
+    known = {one.key: one for one in before}
+    wrong = []
+    for one in found:
+        old = known.get(one.key)
+        if old is None:
+            wrong.append(f"{' / '.join(one.key)}: not in the committed figures")
+        elif not one.agrees(old):
+            wrong.append(f"{' / '.join(one.key)}: {one.value} of {one.points} points; "
+                         f"committed: {old.value} of {old.points}")  # fmt: skip
+    return wrong
+
+
+def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
+    """Figures that met their bar in the committed table, and no longer do."""
+    known = {one.key: one for one in before}
+    return [
+        f"{' / '.join(one.key)}: {one.value}, and the bar is {bars()[one.bar].allowed}"
+        for one in found
+        if one.key in known and known[one.key].verdict == "hit" and one.verdict != "hit"
+    ]
+
+
+def moment(text: str) -> datetime:
+    """A moment of a recording's provenance."""
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,105 @@
+"""Kumar 2018: the designed study of a real GlusterFS, and a program that no model saw."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from dfslab.models.learnt import Learnt, Priors, Rows, rows_of
+from dfslab.models.sequence import SequenceModel
+from dfslab.result import Result
+from dfslab.studies import crossval, learning
+from dfslab.studies.compare import geometric_mean
+from dfslab.studies.crossval import Validation
+from sklearn.model_selection import GroupKFold
+
+from verification import recordings
+from verification.figures import Figure
+
+STUDY, PROGRAM = "kumar-glusterfs", "kumar-application"
+# The layouts of the study are dealt to as many folds.
+FOLDS = 4
+
+
+def subjects() -> list[str]:
+    """Every recording of the study and of the program."""
+    return [one for name in (STUDY, PROGRAM) for one in recordings.of_scenario(name)]
+
+
+def figures(subject: str) -> list[Figure]:
+    """All figures of one recording."""
+    if subject.startswith(PROGRAM):
+        return _of_program(subject)
+    results = recordings.runs(STUDY, subject)
+    return [*_of_layouts(subject, results), *_of_splits(subject, results)]
+
+
+def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Figure:
+    return Figure("kumar", subject, f"kumar.{bar}", part, float(value), points)
+
+
+def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
+    """What the description says before anything is learnt, and the grey box, layouts left out."""
+    rows = rows_of(results)
+    count = len(rows.points)
+    alone = np.exp(Priors(None).matrix(rows.points)[:, 0]) / rows.rates - 1
+    off, held = np.zeros(count), np.zeros(count)
+    for known, asked in GroupKFold(FOLDS).split(alone, groups=rows.layouts):
+        part = Rows([rows.points[i] for i in known], rows.rates[known], rows.groups[known],
+                    rows.layouts[known])  # fmt: skip
+        model = Learnt("greybox").fit_rows(part, None)
+        points = [rows.points[i] for i in asked]
+        off[asked] = model.predict(points) / rows.rates[asked] - 1
+        bounds = model.intervals(points)
+        held[asked] = (bounds[:, 0] <= rows.rates[asked]) & (rows.rates[asked] <= bounds[:, 1])
+    noise = learning.noise(results)
+    assert noise is not None, "no configuration was run twice"
+    layouts = "layouts, nothing calibrated"
+    return [
+        _figure(subject, "noise", "", noise.median_abs_error, noise.configurations),
+        _figure(subject, "description-error", "", np.median(np.abs(alone)), count),
+        _figure(subject, "greybox-error", layouts, np.median(np.abs(off)), count),
+        _figure(subject, "greybox-coverage", layouts, held.mean(), count),
+    ]
+
+
+def _of_splits(subject: str, results: Sequence[Result]) -> list[Figure]:
+    """The grey box as `dfslab learn` judges it: random rows, layouts, rates, larger scales."""
+    seed = results[0].point.scenario.run.seed
+    found: Validation = crossval.validate(results, ("greybox", "linear"), seed, _silent)
+    made = []
+    for split, scores in found.scores.items():
+        grey, linear = scores["greybox"], scores["linear"]
+        ratio = grey.median_abs_error / linear.median_abs_error
+        made += [_figure(subject, "greybox-error", split, grey.median_abs_error, grey.n),
+                 _figure(subject, "greybox-coverage", split, grey.coverage_90, grey.n),
+                 _figure(subject, "greybox-ratio", split, ratio, grey.n)]  # fmt: skip
+    return made
+
+
+def _silent(*_: Any) -> None:
+    """Progress, of which a verification prints none."""
+
+
+def _of_program(subject: str) -> list[Figure]:
+    """Iterations of a program, predicted by what plain reads and writes calibrated."""
+    results = recordings.runs(PROGRAM, subject)
+    model = SequenceModel().fit([result for result in results if not result.point.held_out])
+    rates: dict[str, list[float]] = {}
+    points = {}
+    for result in results:
+        if result.point.held_out:
+            points[result.point_id] = result.point
+            rates.setdefault(result.point_id, []).append(result.value())
+    measured = [geometric_mean(found).value for found in rates.values()]
+    said = [model.run(points[point]).value() for point in rates]
+    errors = [abs(a / b - 1) for a, b in zip(said, measured, strict=True)]
+    every = list(combinations(range(len(said)), 2))
+    right = [(said[a] - said[b]) * (measured[a] - measured[b]) > 0 for a, b in every]
+    return [
+        _figure(subject, "program-order", "", statistics.mean(right), len(every)),
+        _figure(subject, "program-error", "", statistics.median(errors), len(errors)),
+    ]

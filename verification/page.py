@@ -1,0 +1,87 @@
+"""The page of all figures: one section a bar, a row for each recording, misses in the open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verification import recordings
+from verification.experiments import EXPERIMENTS
+from verification.figures import HERE, Bar, Figure, bars, shown
+
+PAGE = HERE / "figures.md"
+# Tables with more columns than this are turned: a row for each part.
+COLUMNS_MAX = 9
+MARK = " °"
+HEAD = """# Figures of every recording
+
+Written by `make verify`; not by hand. [README.md](README.md) says what is judged and how.
+A cell is the value and, in brackets, the number of points. **MISS**: the bar is not met.
+*few*: fewer points than the bar asks for, so not judged; a dash: none above the noise floor.
+°: the recording began before the bar was set, so its data could be known when the bar was chosen.
+"""
+
+
+def page(figures: Sequence[Figure]) -> str:
+    """The whole page."""
+    sections = [HEAD, _summary(figures)]
+    for name, experiment in EXPERIMENTS.items():
+        sections.append(f"## {experiment.title}\n")
+        own = [one for one in figures if one.experiment == name]
+        sections += [
+            _section(bars()[bar_id], [one for one in own if one.bar == bar_id])
+            for bar_id in dict.fromkeys(one.bar for one in own)
+        ]
+    return "\n".join(sections)
+
+
+def closing(figures: Sequence[Figure]) -> str:
+    """How many figures meet their bars."""
+    verdicts = [one.verdict for one in figures]
+    hits, misses, few = (verdicts.count(kind) for kind in ("hit", "MISS", "few"))
+    return (
+        f"{hits} of {hits + misses} figures meet their bar, {misses} miss it; "
+        f"{few} have too few points"
+    )
+
+
+def _summary(figures: Sequence[Figure]) -> str:
+    """Hits and misses of each recording."""
+    lines = [f"{closing(figures)}.\n", "| recording | met | missed | too few points |",
+             "|---|---|---|---|"]  # fmt: skip
+    for row in dict.fromkeys((one.experiment, one.recording) for one in figures):
+        verdicts = [one.verdict for one in figures if (one.experiment, one.recording) == row]
+        counts = " | ".join(str(verdicts.count(kind)) for kind in ("hit", "MISS", "few"))
+        lines.append(f"| {row[1]} | {counts} |")
+    return "\n".join(lines) + "\n"
+
+
+def _section(bar: Bar, figures: Sequence[Figure]) -> str:
+    """One bar's table."""
+    parts = list(dict.fromkeys(one.part for one in figures))
+    cells = {(one.recording, one.part): _cell(bar, one) for one in figures}
+    rows = list(dict.fromkeys(one.recording for one in figures))
+    named = {row: row + (MARK if _began_before(bar, row) else "") for row in rows}
+    if len(rows) == 1 or len(parts) > COLUMNS_MAX:
+        table = [f"| | {' | '.join(named.values())} |", "|---" * (len(rows) + 1) + "|"]
+        table += [f"| {part or 'all'} | " + " | ".join(cells.get((row, part), "") for row in rows)
+                  + " |" for part in parts]  # fmt: skip
+    else:
+        table = ["| | " + " | ".join(part or "all" for part in parts) + " |",
+                 "|---" * (len(parts) + 1) + "|"]  # fmt: skip
+        table += [f"| {named[row]} | " + " | ".join(cells.get((row, part), "") for part in parts)
+                  + " |" for row in rows]  # fmt: skip
+    least = f", by {bar.points_min} points or more" if bar.points_min > 1 else ""
+    about = f"Bar `{bar.id}`: {bar.allowed}{least}. Set {bar.set:%Y-%m-%d %H:%M} UTC. {bar.source}."
+    return "\n".join([f"### {bar.judges}", "", about, "", *table, ""])
+
+
+def _cell(bar: Bar, one: Figure) -> str:
+    if one.value is None:
+        return "–"
+    text = f"{shown(one.value, bar.unit)} ({one.points})"
+    return {"hit": text, "few": f"{text} *few*", "MISS": f"{text} **MISS**"}[one.verdict]
+
+
+def _began_before(bar: Bar, recording: str) -> bool:
+    """Whether a recording, or the first of two, began before the bar was set."""
+    return recordings.recorded(recording.split(recordings.PAIR)[0]) < bar.set

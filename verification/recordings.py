@@ -1,0 +1,105 @@
+"""The recordings of real runs: which there are, when they were made, and their runs."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+
+from dfslab.result import Result
+from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.studies import table
+
+from verification.figures import HERE, moment
+
+DATA = HERE / "data"
+SCENARIOS = HERE.parent / "scenarios"
+# Recordings that hold profiles of processes, not a table of runs.
+PROFILES = ".json.xz"
+# The recordings of one plan of a scenario, joined.
+POOL = "all of "
+# One recording and the next of the same plan.
+PAIR = " and "
+
+
+@lru_cache(maxsize=8)
+def scenario(name: str) -> Scenario:
+    """A scenario of the repository."""
+    return read(SCENARIOS / f"{name}.toml")
+
+
+@cache
+def of_scenario(name: str) -> tuple[str, ...]:
+    """Every recording of a scenario, by its date: whatever file begins with its name."""
+    found = [path.stem for path in DATA.glob("*.csv") if _scenario_of(path.stem) == name]
+    return tuple(sorted(found, key=recorded))
+
+
+def _scenario_of(recording: str) -> str:
+    """The longest name of a scenario that a recording's name begins with."""
+    names = [path.stem for path in SCENARIOS.glob("*.toml")]
+    fitting = [one for one in names if recording == one or recording.startswith(f"{one}-")]
+    return max(fitting, key=len, default="")
+
+
+def every_file() -> set[str]:
+    """The name of every recording in the data."""
+    return {path.name.split(".")[0] for path in DATA.iterdir()}
+
+
+@lru_cache(maxsize=64)
+def _about(recording: str) -> dict:
+    return json.loads((DATA / f"{recording}.json").read_text(encoding="utf-8"))
+
+
+def recorded(recording: str) -> datetime:
+    """When a recording began; of joined ones, the first."""
+    if recording.startswith(POOL):
+        name = recording.removeprefix(POOL).partition(",")[0]
+        return min(map(recorded, plans(name)[recording]))
+    profiles = DATA / f"{recording}{PROFILES}"
+    if profiles.exists():
+        with lzma.open(profiles, "rt") as stream:
+            rounds = json.load(stream)
+        first = min(file["written_unix_ns"] for one in rounds for file in one["files"])
+        return datetime.fromtimestamp(first / 1e9, UTC)
+    return moment(_about(recording)["provenance"]["started"])
+
+
+def configurations(recording: str) -> int:
+    """How many configurations a recording has; plans of one scenario differ in this."""
+    return _about(recording)["configurations"]
+
+
+@cache
+def plans(name: str) -> dict[str, tuple[str, ...]]:
+    """Recordings of the same plan, which may be joined; the plan is named by its configurations."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in of_scenario(name):
+        plan = f"{POOL}{name}, {configurations(one)} configurations"
+        found[plan] = (*found.get(plan, ()), one)
+    return found
+
+
+def runs(name: str, recording: str) -> list[Result]:
+    """The runs, each at its point of the scenario, which says what was held out."""
+    planned = scenario(name)
+    points = {point.id: point for point in planned.points()}
+    found: list[Result] = []
+    for one in plans(name).get(recording, (recording,)):
+        found += [_placed(run, points) for run in table.read(path_of(one), planned)]
+    return found
+
+
+def _placed(run: Result, points: Mapping[str, Point]) -> Result:
+    """A designed scenario has no points of its own: its runs keep those of the table."""
+    point = points.get(run.point_id)
+    return run if point is None else run.model_copy(update={"point": point})
+
+
+def path_of(recording: str) -> Path:
+    """The table of a recording."""
+    return DATA / f"{recording}.csv"

@@ -1,0 +1,108 @@
+"""`make verify`: every recording against every bar, then every case of every grid.
+
+Ends with 1 when a figure that met its bar in the committed table no longer does, when one cannot be
+computed, or when a case of a grid fails. A known miss is printed as one and counted; it is no
+failure. `--share` computes some of the recordings, one of each experiment at least, and compares
+them with the committed table, which it leaves as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from threadpoolctl import threadpool_limits
+
+from verification.experiments import EXPERIMENTS, computed, tasks
+from verification.figures import Figure, bars, committed, differences, lost, save, shown
+from verification.page import PAGE, closing, page
+from verification.sampling import commit, sampled
+
+ROOT = PAGE.parents[1]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code."""
+    asked = _arguments(arguments)
+    wanted = tasks() if asked.share >= 1 else chosen(asked.share, asked.seed)
+    what = "every recording" if asked.share >= 1 else f"--share {asked.share} --seed {asked.seed}"
+    print(f"verification: {what}", flush=True)
+    started = time.monotonic()
+    figures, failed = compute(wanted, asked.workers)
+    before = committed()
+    wrong = [*failed, *lost(figures, before)]
+    changed = differences(figures, before)
+    print(f"{closing(figures)} ({time.monotonic() - started:.0f} s)")
+    if asked.share < 1:
+        wrong += changed
+    elif not failed:
+        save(figures)
+        PAGE.write_text(page(committed()), encoding="utf-8")
+        print("\n".join(["otherwise than in the committed table:", *changed] if changed else []))
+    if asked.grids:
+        wrong += [] if grids(asked.share, asked.seed, asked.workers) == 0 else ["a grid fails"]
+    for text in wrong:
+        print(f"FAILED: {text}")
+    return 1 if wrong else 0
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m verification.run", description=__doc__)
+    parser.add_argument("--share", type=float, default=1.0, help="share of each experiment")
+    parser.add_argument("--seed", default=commit(), help="which recordings (default: the commit)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--no-grids", dest="grids", action="store_false",
+                        help="the recordings alone")  # fmt: skip
+    return parser.parse_args(arguments)
+
+
+def chosen(share: float, seed: str) -> list[tuple[str, str]]:
+    """A share of each experiment's recordings, one at least."""
+    kept = {name: sampled(one.subjects(), share, seed) for name, one in EXPERIMENTS.items()}
+    return [(name, subject) for name, subject in tasks() if subject in kept[name]]
+
+
+def compute(
+    wanted: Sequence[tuple[str, str]], workers: int
+) -> tuple[list[Figure], list[str]]:  # fmt: skip
+    """All figures, in the order of the tasks and printed as they come, and which gave none."""
+    figures: list[Figure] = []
+    failed = []
+    # Each worker keeps to one core: together they would only wait for each other.
+    with ProcessPoolExecutor(workers, initializer=partial(threadpool_limits, 1)) as pool:
+        answers = [(task, pool.submit(computed, task)) for task in wanted]
+        for task, answer in answers:
+            error = answer.exception()
+            if error is None:
+                figures += answer.result()
+                print("\n".join(map(line, answer.result())), flush=True)
+            else:
+                failed.append(f"{' / '.join(task)}: {error!r}")
+    return figures, failed
+
+
+def line(one: Figure) -> str:
+    """A figure as it is printed."""
+    bar = bars()[one.bar]
+    value = "-" if one.value is None else shown(one.value, bar.unit)
+    return (f"{one.verdict:4}  {one.bar:22} {value:>9} {one.points:5}  "
+            f"{one.recording}{': ' if one.part else ''}{one.part}")  # fmt: skip
+
+
+def grids(share: float, seed: str, workers: int) -> int:
+    """Run the marked cases under pytest."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "tests", "--ignore", "tests/bed", "-m", "grid",
+         f"--grid-share={share}", f"--grid-seed={seed}", "-n", str(workers), "--dist", "worksteal"],
+        cwd=ROOT, check=False,
+    ).returncode  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
