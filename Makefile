@@ -27,7 +27,7 @@ demo: setup ## the quickstart scenario: measured, traced, computed, simulated, l
 test: setup ## everything, real file systems included
 	DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) cargo test --workspace --locked --quiet
 	$(PY) -m pytest -n 2 --dist loadfile -m "not bed" --ignore tests/docs
-	$(PY) -m pytest -m bed
+	$(PY) -m pytest tests/bed -m bed -n 2
 	$(PY) -m pytest tests/docs
 
 check: setup ## formatters, linters, types, tidy
@@ -45,6 +45,9 @@ format: setup ## rewrite sources in the house format
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/beds.py
+
+bench-description: setup ## uncalibrated descriptions beside a real HDFS, each error under its bar (Java)
+	$(PY) benches/description.py
 
 bench-layouts: setup ## uncalibrated predictions beside runs of every layout of every real file system (root)
 	$(PY) benches/layouts.py
@@ -99,4 +102,4 @@ lock: ## renew the lock files from pyproject.toml and Cargo.toml
 	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup demo test check format beds bench-description bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
