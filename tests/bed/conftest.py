@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import PurePosixPath
 
 import pytest
@@ -32,6 +33,12 @@ def nothing_left(tmp_path_factory):
         yield folder
         assert registry.take_down("--all") == [], "a test left a bed"
         assert settled(before) == []
+
+
+def pytest_configure():
+    """Commands that tests start can be interrupted, also where pytest runs in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class ByTestbed(LoadScopeScheduling):
