@@ -2,41 +2,76 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PY := .venv/bin/python
-STAMP := .venv/.ready
 export DFSLAB_CACHE ?= $(CURDIR)/.cache
+# What the set-up compiles to bytecode, processes may use and renew.
+unexport PYTHONDONTWRITEBYTECODE
+# As maturin says it, so that nobody else's build makes another one of the same crate.
+export PYO3_BUILD_EXTENSION_MODULE := 1
 AGENT := $(shell find agent -name '*.java' -o -name pom.xml 2>/dev/null)
 RUST := $(shell find core -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+PYTHON := $(shell find python tests verification -name '*.py' 2>/dev/null)
+# The demo needs a part of the tests' environment: its own, smaller one, unless all of it is there.
+ENVIRONMENT := $(if $(filter demo,$(MAKECMDGOALS)),$(if $(wildcard .venv/.packages),.venv/.packages,.venv/.packages-demo),.venv/.packages)
+STAGE := bash scripts/stage.sh
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 14
 
-setup: $(STAMP) ## system packages, Python environment, compiled core: a ready .venv
+setup: .venv/.system .venv/.packages .venv/.core .venv/.agent .venv/.bytecode ## all that tests need: Debian packages, .venv, compiled core, tracing agent
 
-.venv/.packages: requirements.lock scripts/setup.sh
-	bash scripts/setup.sh
+.venv/.system: scripts/system.sh | .venv/.packages
+	$(STAGE) "set-up: Debian packages" bash scripts/system.sh all
 	@touch $@
 
-$(STAMP): .venv/.packages $(RUST) $(AGENT) pyproject.toml
+.venv/.packages: requirements.lock scripts/environment.sh
+	bash scripts/system.sh demo
+	$(STAGE) "set-up: Python environment" bash scripts/environment.sh requirements.lock
+	@touch $@
+
+.venv/.packages-demo: requirements-demo.lock scripts/environment.sh
+	bash scripts/system.sh demo
+	bash scripts/environment.sh requirements-demo.lock
+	@touch $@
+
+# One Cargo profile for tests, linters and the demo, so that each dependency is compiled once.
+.venv/.core: $(ENVIRONMENT) $(RUST) pyproject.toml
+	$(STAGE) "core: compile" env VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --profile ci --locked
+	@rm -f .venv/.core-release
+	@touch $@
+
+# Whatever is timed against another program is compiled as its wheel would be.
+.venv/.core-release: $(ENVIRONMENT) $(RUST) pyproject.toml
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
-	$(PY) -m dfslab.beds.agent
+	@touch .venv/.core $@
+
+release: .venv/.core-release setup ## the same with the core as its wheel has it, for whatever is timed
+
+.venv/.bytecode: .venv/.core $(PYTHON)
+	$(PY) -m compileall -q python
 	@touch $@
 
-demo: setup ## the quickstart scenario: measured, traced, computed, simulated, learnt, compared
+.venv/.agent: .venv/.system .venv/.core $(AGENT)
+	$(STAGE) "set-up: tracing agent" $(PY) -m dfslab.beds.agent
+	@touch $@
+
+demo: $(ENVIRONMENT) .venv/.core .venv/.bytecode ## the quickstart scenario: measured, traced, computed, simulated, compared
 	.venv/bin/dfslab run scenarios/quickstart.toml
 
 test: setup ## everything, real file systems included
-	DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) cargo test --workspace --locked --quiet
-	$(PY) -m pytest -n 2 --dist loadfile -m "not bed" --ignore tests/docs
-	$(PY) -m pytest tests/bed -m bed -n 2
-	$(PY) -m pytest tests/docs
+	$(STAGE) "tests: Rust" env DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) \
+		cargo test --workspace --profile ci --locked --quiet
+	$(STAGE) "tests: Python" $(PY) -m pytest -n 2 --dist worksteal -m "not bed"
+	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m bed tests/bed
+
+shake: setup ## the suite, testbeds apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
+	bash scripts/shake.sh
 
 check: setup ## formatters, linters, types, tidy
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	.venv/bin/ruff format --check python tests benches docs scenarios
 	.venv/bin/ruff check python tests benches docs scenarios
-	.venv/bin/mypy
-	$(PY) -m pytest tests/contract/test_tidy.py tests/contract/test_imports.py
+	$(STAGE) "check: types" .venv/bin/mypy
+	$(STAGE) "check: clippy" cargo clippy --workspace --all-targets --profile ci --locked --quiet -- -D warnings
 
 format: setup ## rewrite sources in the house format
 	cargo fmt --all
@@ -46,19 +81,22 @@ format: setup ## rewrite sources in the house format
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/beds.py
 
-bench-description: setup ## uncalibrated descriptions beside a real HDFS, each error under its bar (Java)
+bench-description: release ## uncalibrated descriptions beside a real HDFS, each error under its bar (Java)
 	$(PY) benches/description.py
 
-bench-layouts: setup ## uncalibrated predictions beside runs of every layout of every real file system (root)
+bench-layouts: release ## uncalibrated predictions beside runs of every layout of every real file system (root)
 	$(PY) benches/layouts.py
 
-bench: setup ## our speed beside real peers; the last line is one JSON object
+bench: release ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
-bench-load: setup ## the load generator beside raw calls in C and fio
+bench-load: release ## the load generator beside raw calls in C and fio
 	$(PY) benches/load.py
 
-bench-hadoop: setup ## our figures beside those of TestDFSIO and NNThroughputBenchmark, same client
+bench-stall: release ## how far response times of a stalling target are from the truth
+	$(PY) benches/stall.py
+
+bench-hadoop: release ## our figures beside those of TestDFSIO and NNThroughputBenchmark, same client
 	$(PY) benches/hadoop_agreement.py
 
 .venv/peers: .venv/.packages benches/requirements-net.txt
@@ -66,22 +104,22 @@ bench-hadoop: setup ## our figures beside those of TestDFSIO and NNThroughputBen
 	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-net.txt
 	@touch $@
 
-bench-net: setup .venv/peers ## the net engine beside a hand-written simulator and three others
+bench-net: release .venv/peers ## the net engine beside a hand-written simulator and three others
 	$(PY) benches/net.py
 
-bench-pvfs: setup ## Figures 10 to 15 of the PVFS paper, every packet, as a page
+bench-pvfs: release ## Figures 10 to 15 of the PVFS paper, every packet, as a page
 	$(PY) benches/pvfs_figures.py
 
-bench-agent: setup ## what tracing every call costs, beside the OpenTelemetry agent
+bench-agent: release ## what tracing every call costs, beside the OpenTelemetry agent
 	$(PY) benches/agent.py
 
-bench-interventions: setup ## parts of a real HDFS slowed in turn: is each named, is its saving seen? (root)
+bench-interventions: release ## parts of a real HDFS slowed in turn: is each named, is its saving seen? (root)
 	$(PY) benches/interventions.py
 
-bench-smallfiles: setup ## why small files are slow on a default HDFS, and what the cure gains
+bench-smallfiles: release ## why small files are slow on a default HDFS, and what the cure gains
 	$(PY) benches/smallfiles.py
 
-bench-liu: setup ## the tables of Liu 2018 on a real HDFS: request frequency and file size
+bench-liu: release ## the tables of Liu 2018 on a real HDFS: request frequency and file size
 	.venv/bin/dfslab run scenarios/liu-request-frequency.toml
 	.venv/bin/dfslab run scenarios/liu-file-size.toml
 
@@ -95,11 +133,13 @@ spark: setup .venv/spark ## Spark, for scenarios/liu-spark.toml and liu-wordcoun
 bench-spark: spark ## the Spark jobs of Liu 2018 on a real HDFS, traced
 	.venv/bin/dfslab run scenarios/liu-spark.toml
 
-bench-trace: setup ## reading and compressing a trace of 1 GB, beside DuckDB and plain Python
+bench-trace: release ## reading and compressing a trace of 1 GB, beside DuckDB and plain Python
 	$(PY) benches/trace.py
 
-lock: ## renew the lock files from pyproject.toml and Cargo.toml
-	.venv/bin/uv pip compile --quiet pyproject.toml --extra dev --extra beds --generate-hashes --no-header -o requirements.lock
+LOCK := .venv/bin/uv pip compile --quiet pyproject.toml --generate-hashes --no-header --no-annotate
+lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
+	$(LOCK) --extra dev --upgrade -o requirements.lock
+	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup demo test check format beds bench-description bench-layouts bench bench-load bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup release demo test shake check format beds bench-description bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

@@ -369,7 +369,7 @@ def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
     with ExitStack() as stack:
         state = tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir=MEMORY)
         os.environ["DFSLAB_STATE"] = stack.enter_context(state)
-        jars = Bed._jars(Bed.parse(BED), print)
+        jars = Bed.jars(Bed.parse(BED), print)
         subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, *PROGRAMS], check=True)
         switch = Switch(folder)
         stack.callback(switch.close)

@@ -22,7 +22,7 @@ class Mix:
 
     def __enter__(self) -> Self:
         self._classes = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
-        jars = Bed._jars(self._bed.parameters)
+        jars = Bed.jars(self._bed.parameters)
         command = ["javac", "-cp", f"{jars}/*", "-d", self._classes.name, str(LOAD)]
         subprocess.run(command, check=True)
         settings = [f"{key}={value}" for key, value in self._settings.items()]

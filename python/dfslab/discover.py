@@ -10,16 +10,19 @@ import ast
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dfslab.spec.filesystem import FileSystem, host_and_port, no_advice
-from dfslab.spec.model import InputError, unknown
-from dfslab.spec.workload import Workload, no_stream
+from dfslab.spec.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from dfslab.spec.filesystem import FileSystem
+    from dfslab.spec.workload import Workload
 
 PACKAGE = Path(__file__).parent
 
@@ -105,6 +108,8 @@ def _required(module: ModuleType, path: Path, names: tuple[str, ...]) -> list[An
 
 @lru_cache(maxsize=64)
 def _file_system(name: str, folder: Path) -> FileSystem:
+    from dfslab.spec.filesystem import FileSystem, host_and_port, no_advice
+
     facts = load(folder / "facts.py")
     operations = load(folder / "operations.py")
     title, source, roles, parameters, target, check, keys = _required(
@@ -135,6 +140,8 @@ def file_system(name: str) -> FileSystem:
 
 @lru_cache(maxsize=64)
 def _workload(name: str, path: Path) -> Workload:
+    from dfslab.spec.workload import Workload, no_stream
+
     module = load(path)
     title, parameters = _required(module, path, ("TITLE", "Parameters"))
     if hasattr(module, "argv"):
@@ -159,15 +166,42 @@ def methods() -> Iterator[tuple[str, str, Path]]:
                 yield name, kind, path
 
 
-@lru_cache(maxsize=256)
+def title(path: Path) -> str:
+    """The TITLE that a member's file declares, without importing it."""
+    found = _declared(path, path.stat().st_mtime_ns, "TITLE")
+    if found is None:
+        raise DiscoveryError(f"{path}: lacks TITLE")
+    return str(found)
+
+
+def has_bed(folder: Path) -> bool:
+    """Whether real daemons can be started for the file system of that folder."""
+    return (folder / "bed.py").exists()
+
+
 def _declared_names(path: Path, changed_ns: int) -> tuple[str, ...]:
     """The file's NAMES; a file of the room that declares none is no method."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    return tuple(_declared(path, changed_ns, "NAMES") or ())
+
+
+@lru_cache(maxsize=512)
+def _declared(path: Path, changed_ns: int, name: str) -> Any:
+    """The constant that a file gives `name`, as written there; None where it gives none."""
+    text = path.read_text(encoding="utf-8")
+    # Few files declare it, and those do in a line: a whole file takes a hundred times as long.
+    found = re.search(rf"^{name}\b.*$", text, re.MULTILINE)
+    if found is None:
+        return None
+    try:
+        body = ast.parse(found[0]).body
+    except SyntaxError:
+        body = ast.parse(text).body
+    for node in body:
         if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == "NAMES" for target in node.targets
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
         ):
-            return tuple(ast.literal_eval(node.value))
-    return ()
+            return ast.literal_eval(node.value)
+    return None
 
 
 def method(name: str) -> object:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import platform
 import subprocess
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import psutil
 from pydantic import BaseModel, ConfigDict
 
+from dfslab.spec import clock
 from dfslab.spec.scenario import Point
 
 
@@ -85,6 +84,8 @@ class Result(BaseModel):
 
 def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenance:
     """What ran, where and when."""
+    import psutil  # a prediction that is only read needs none
+
     return Provenance(
         software=f"dfslab {metadata.version('dfslab')}",
         commit=_commit(),
@@ -93,7 +94,7 @@ def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenan
         kernel=platform.release(),
         cores=psutil.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
-        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        started=clock.date().isoformat(timespec="milliseconds"),
         seed=seed,
         versions=dict(versions or {}),
     )

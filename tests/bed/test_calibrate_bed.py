@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.instruments import calibrate_bed
 from dfslab.spec.scenario import read
 from typer.testing import CliRunner

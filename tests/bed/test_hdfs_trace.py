@@ -232,7 +232,7 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     command = (f"hadoop fs -mkdir /small && hadoop fs -put {files}/* /small && "
                f"hadoop fs -ls /small && hadoop fs -get /small/07 {back}")  # fmt: skip
     answer = subprocess.run(
-        [sys.executable, "-m", "dfslab.cli.commands", "trace", "record", "--on", "hdfs", "--json",
+        [sys.executable, "-m", "dfslab.cli", "trace", "record", "--on", "hdfs", "--json",
          "--set", "datanodes=1", "--set", "replication=1", "--set", REPORTED_LATE,
          "-o", str(profiles),
          "--", "sh", "-c", command],
@@ -245,7 +245,7 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     roots = {root["name"]: root for root in report["roots"]}
     assert all(roots[f"client:{word}"]["count"] == 1 for word in ("mkdir", "put", "ls", "get"))
     written = subprocess.run(
-        [sys.executable, "-m", "dfslab.cli.commands", "trace", "report", str(profiles),
+        [sys.executable, "-m", "dfslab.cli", "trace", "report", str(profiles),
          "--page", str(page), "--json", "--model", str(ROOT / "scenarios" / "hdfs.toml")],
         capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip

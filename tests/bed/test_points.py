@@ -16,7 +16,7 @@ from dfslab.filesystems.hdfs import bed as hdfs
 pytestmark = pytest.mark.bed
 ACTIONS = ("point", "capture", "resume", "advice")
 JARS = {
-    "hdfs": lambda: hdfs.Bed._jars(hdfs.Bed.parse({}), print),
+    "hdfs": lambda: hdfs.Bed.jars(hdfs.Bed.parse({}), print),
     "alluxio": lambda: maven_jars(
         f"alluxio-{alluxio.VERSION}", alluxio.POM, {"alluxio.version": alluxio.VERSION}, print
     ),

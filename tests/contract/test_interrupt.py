@@ -6,13 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+from support.command import DFSLAB, dfslab
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
+pytestmark = pytest.mark.heavy
 
 SCENARIO = """
 schema = 1
@@ -49,11 +48,11 @@ def interrupted(tmp_path, number):
         [DFSLAB, "run", "scenario.toml"], cwd=tmp_path, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while len(results(tmp_path)) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(child.pid, number)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=300)
     assert child.returncode == 130, said
     assert "interrupted" in said.strip().splitlines()[-1]
     assert "Traceback" not in said
@@ -72,10 +71,7 @@ def test_the_end_of_a_job_and_a_lost_terminal_interrupt(tmp_path, number):
 def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
     kept = interrupted(tmp_path, signal.SIGINT)
     stamps = {path: path.stat().st_mtime_ns for path in kept}
-    again = subprocess.run(
-        [DFSLAB, "run", "scenario.toml", "--json"], cwd=tmp_path, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
+    again = dfslab("run", "scenario.toml", "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert len(json.loads(again.stdout)["points"]) == 10
     assert len(results(tmp_path)) == 20

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-DFSLAB = Path(sys.executable).with_name("dfslab")
+from support import command
 
 FACTS = '''"""What is known of a directory with a made-up lock server before it."""
 
@@ -105,15 +102,26 @@ def place(tmp_path):
     (tmp_path / "plugins" / "workloads").mkdir()
     (tmp_path / "plugins" / "workloads" / "mostly_reads.py").write_text(WORKLOAD)
     (tmp_path / "scenario.toml").write_text(SCENARIO)
-    return tmp_path
+    rooms = {name: list(module.__path__) for name, module in packages().items()}
+    yield tmp_path
+    # A process would end here, and what it imported with it.
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+    for name, module in packages().items():
+        module.__path__[:] = rooms.get(name, module.__path__)
+
+
+def packages():
+    """The package's folders that are imported."""
+    return {
+        name: module for name, module in sys.modules.items()
+        if name.startswith("dfslab.") and isinstance(getattr(module, "__path__", None), list)
+    }  # fmt: skip
 
 
 def dfslab(place, *arguments):
-    environment = {**os.environ, "DFSLAB_PATH": str(place / "plugins")}
-    return subprocess.run(
-        [DFSLAB, *arguments], cwd=place, env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
+    return command.dfslab(*arguments, cwd=place, env={"DFSLAB_PATH": str(place / "plugins")})
 
 
 def test_both_are_listed_with_where_they_came_from(place):
@@ -133,6 +141,7 @@ def test_every_picture_is_drawn(place, form):
     assert "ticket" in answer.stdout
 
 
+@pytest.mark.heavy
 def test_it_runs_through_every_method(place):
     answer = dfslab(place, "run", "scenario.toml", "--json")
     assert answer.returncode == 0, answer.stderr

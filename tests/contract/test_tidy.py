@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,65 @@ def test_no_dead_python_file():
         if not re.search(imported, text):
             dead.append(str(relative))
     assert not dead, dead
+
+
+def imported(text: str) -> list[tuple[str, str]]:
+    """(module, name) of every import of a test, also of those in the programs that it writes."""
+    trees, found = [ast.parse(text)], []
+    while trees:
+        for node in ast.walk(trees.pop()):
+            if isinstance(node, ast.ImportFrom):
+                found += [(node.module or "", alias.name) for alias in node.names]
+            elif isinstance(node, ast.Import):
+                found += [(alias.name, "") for alias in node.names]
+            elif isinstance(node, ast.Constant) and "import " in str(node.value):
+                with suppress(SyntaxError, ValueError):
+                    trees.append(ast.parse(str(node.value)))
+            elif isinstance(node, ast.JoinedStr):
+                parts = [str(getattr(part, "value", "0")) if isinstance(part, ast.Constant) else "0"
+                         for part in node.values]  # fmt: skip
+                with suppress(SyntaxError, ValueError):
+                    trees.append(ast.parse("".join(parts)))
+    return found
+
+
+def is_private(name: str) -> bool:
+    """Whether it begins with an underscore; `_core` is the name of the compiled part."""
+    return name.startswith("_") and not name.startswith("__") and name != "_core"
+
+
+def borrowed(text: str, own: str = "") -> list[str]:
+    """What a test takes from another test, or from behind the product's public names.
+
+    A test may import itself in a program that it writes.
+    """
+    return [
+        f"{module}.{name}" for module, name in imported(text)
+        if any(part.startswith(("test_", "conftest")) for part in [*module.split("."), name])
+        and module != own
+        or any(map(is_private, [*module.split("."), name]))
+    ]  # fmt: skip
+
+
+def test_tests_share_by_support_and_know_public_names_only():
+    tests = [path for path in tracked(".py") if path.is_relative_to(ROOT / "tests")]
+    wrong = {
+        str(path): found for path in tests
+        if path != Path(__file__) and (found := borrowed(path.read_text(), path.stem))
+    }  # fmt: skip
+    assert not wrong, wrong
+
+
+def test_the_check_of_what_tests_import_can_fail():
+    assert borrowed("from test_fleet import plan")
+    assert borrowed("import test_gain")
+    assert borrowed("from unit import test_gain")
+    assert borrowed("from unit.test_gain import step")
+    assert borrowed("from dfslab.models.petri import _Seen, fire")
+    assert borrowed("PROGRAM = 'import sys\\nfrom test_beds import Bed'")
+    assert borrowed("PROGRAM = f'x = {1}\\nfrom test_beds import Bed'")
+    assert not borrowed("from __future__ import annotations\nfrom dfslab import _core")
+    assert not borrowed("from support.clusters import plan")
 
 
 @pytest.mark.parametrize("word", ["/root/", "/work/", "pypi.org", "crates.io/", "deb.debian.org"])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tomlkit
-from dfslab.cli import main
+from support.command import DFSLAB, dfslab
+from support.ports import free_port
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 ROOT = Path(__file__).parents[2]
 
 
@@ -52,12 +50,6 @@ def hdfs(**changes):
             place = place[int(part)] if part.isdigit() else place.setdefault(part, {})
         place[last] = value
     return table
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 # name: (scenario table, words that the one line must hold)
@@ -131,23 +123,6 @@ WRONG = {
 }  # fmt: skip
 
 
-def run_dfslab(*arguments, cwd, **kwargs):
-    return subprocess.run(
-        [DFSLAB, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
-        stdin=subprocess.DEVNULL, **kwargs,
-    )  # fmt: skip
-
-
-def in_process(monkeypatch, capsys, place, *arguments):
-    """The same as a process of its own, without its start."""
-    monkeypatch.chdir(place)
-    monkeypatch.setattr(sys, "argv", ["dfslab", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    said = capsys.readouterr()
-    return subprocess.CompletedProcess(arguments, ended.value.code, said.out, said.err)
-
-
 def assert_refused(answer, words):
     assert answer.returncode == 2, answer.stderr + answer.stdout
     lines = answer.stderr.strip().splitlines()
@@ -158,11 +133,11 @@ def assert_refused(answer, words):
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.replace(" ", "-"))
-def test_wrong_scenario(case, tmp_path, monkeypatch, capsys):
+def test_wrong_scenario(case, tmp_path):
     table, words = WRONG[case]
     (tmp_path / "FILE").write_text("not a directory")
     (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
-    answer = in_process(monkeypatch, capsys, tmp_path, "run", "scenario.toml")
+    answer = dfslab("run", "scenario.toml", cwd=tmp_path)
     assert_refused(answer, ["scenario.toml", *words])
     assert sorted(os.listdir(tmp_path)) == ["FILE", "scenario.toml"]
 
@@ -174,21 +149,26 @@ def test_there_are_thirty_of_them():
 @pytest.mark.parametrize(
     ("text", "word"), [(b"name = ", "TOML"), (b"\xff\xfe\x00", "read"), (b"", "required")]
 )
-def test_not_a_scenario(text, word, tmp_path, monkeypatch, capsys):
+def test_not_a_scenario(text, word, tmp_path):
     (tmp_path / "scenario.toml").write_bytes(text)
-    assert_refused(in_process(monkeypatch, capsys, tmp_path, "run", "scenario.toml"), [word])
+    assert_refused(dfslab("run", "scenario.toml", cwd=tmp_path), [word])
     assert os.listdir(tmp_path) == ["scenario.toml"]
 
 
 def test_no_such_file(tmp_path):
-    assert_refused(run_dfslab("run", "none.toml", cwd=tmp_path), ["none.toml", "no such file"])
+    """In a process of its own: what the others say in this one is a process's end."""
+    answer = subprocess.run(
+        [DFSLAB, "run", "none.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert_refused(answer, ["none.toml", "no such file"])
 
 
 def test_directory_that_is_not_writable(tmp_path):
     """Root may write anywhere, but not into a file system mounted read-only."""
     table = local(file_system__access={"directory": "/proc"})
     (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
-    answer = run_dfslab("run", "scenario.toml", cwd=tmp_path)
+    answer = dfslab("run", "scenario.toml", cwd=tmp_path)
     assert_refused(answer, ["/proc"])
     assert os.listdir(tmp_path) == ["scenario.toml"]
 
@@ -200,15 +180,15 @@ def test_directory_that_is_not_writable(tmp_path):
      ("bed", "up", "local"), ("bed", "down"), ("compare", "nowhere"), ("report", "nowhere"),
      ("trace", "report", "nowhere.otlp"), ("bed", "down", "no-such-bed")],
 )  # fmt: skip
-def test_wrong_command_lines(arguments, tmp_path, monkeypatch, capsys):
-    answer = in_process(monkeypatch, capsys, tmp_path, *arguments)
+def test_wrong_command_lines(arguments, tmp_path):
+    answer = dfslab(*arguments, cwd=tmp_path)
     assert_refused(answer, [])
     assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("override", ["workload.clients", "=3", "workload.clients=zero", "a.b=1"])
-def test_wrong_overrides(override, tmp_path, monkeypatch, capsys):
+def test_wrong_overrides(override, tmp_path):
     quickstart = ROOT / "scenarios" / "quickstart.toml"
-    answer = in_process(monkeypatch, capsys, tmp_path, "run", quickstart, "--set", override)
+    answer = dfslab("run", quickstart, "--set", override, cwd=tmp_path)
     assert_refused(answer, [])
     assert not os.listdir(tmp_path)

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import synthetic
 from dfslab import discover
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
@@ -15,6 +14,7 @@ from dfslab.studies import expectations, operations
 from dfslab.studies.advise import advise
 from dfslab.studies.compare import compare
 from playwright.sync_api import sync_playwright
+from support import synthetic
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 from screenshot import ARGUMENTS, CHROMIUM, open_page  # noqa: E402

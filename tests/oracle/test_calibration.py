@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.method import RunFailed
 from dfslab.models.demand import calibrate
 from dfslab.models.prediction import Situation
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Step
+from support import synthetic
 
 PLANTED = {
     "open_cpu": 2e-5, "create_cpu": 9e-5, "close_cpu": 4e-6, "call_cpu": 3e-6,

@@ -17,7 +17,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.stream import stream_spec
-from synthetic import without_times
+from support.synthetic import without_times
 
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
 SYSTEMS = list(discover.members("filesystems", folders=True))

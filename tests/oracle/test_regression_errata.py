@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.models.features import columns_for
 from dfslab.models.regression import Regression, first_order_indices
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from support import synthetic
 
 
 def naive_least_squares(matrix, target):

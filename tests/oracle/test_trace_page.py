@@ -14,7 +14,7 @@ import pytest
 from dfslab.cli import trace_work
 from dfslab.report.table import percent, seconds
 from dfslab.spec import units
-from synthetic import spans_of
+from support.synthetic import spans_of
 
 RECORDING = Path(__file__).parents[2] / "scenarios" / "data" / "hdfs-trace"
 MOST_ROWS = 25

@@ -21,7 +21,7 @@ def test_an_interrupt_right_behind_the_trial_leaves_nothing(tmp_path, monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(os, "mkdir", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            access._writable(tmp_path)
+            access.writable(tmp_path)
     assert len(made) == 1
     assert os.listdir(tmp_path) == []
 
@@ -33,6 +33,6 @@ def test_a_directory_that_refuses_is_one_line(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "mkdir", refused)
         with pytest.raises(InputError, match="must be writable: Read-only file system"):
-            access._writable(tmp_path)
-    access._writable(tmp_path)
+            access.writable(tmp_path)
+    access.writable(tmp_path)
     assert os.listdir(tmp_path) == []

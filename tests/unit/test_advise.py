@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.models.demand import Calibration, Constant
 from dfslab.models.prediction import Situation
 from dfslab.studies.advise import advise
+from support import synthetic
 
 
 def test_a_constant_that_was_never_measured_stays_at_its_prior():

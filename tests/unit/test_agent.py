@@ -13,6 +13,8 @@ from dfslab.beds.agent import agent_jar, java_option
 from dfslab.instruments import callprofile
 from dfslab.instruments import trace as tracing
 
+pytestmark = pytest.mark.heavy
+
 PLANTED = Path(__file__).parents[1] / "planted"
 POINTS = """
 point Planted leaf leaf service bytes=return
@@ -331,7 +333,7 @@ def test_it_joins_a_running_program_and_leaves_it(jar, classes, tmp_path):
         assert again > left["nodes"][0]["count"]
     finally:
         stop.touch()
-        out, words = program.communicate(timeout=30)
+        out, words = program.communicate(timeout=120)
     assert (out, program.returncode) == ("done\n", 0), words
 
 
@@ -352,7 +354,7 @@ def test_a_pause_records_nothing_and_then_it_goes_on(jar, classes, tmp_path):
         awaited(folder, before + 1)
     finally:
         stop.touch()
-        out, words = program.communicate(timeout=30)
+        out, words = program.communicate(timeout=120)
     assert (out, words, program.returncode) == ("done\n", "", 0)
 
 
@@ -375,7 +377,7 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
         assert not list(folder.glob(f"*{callprofile.FORGET}"))
     finally:
         begin.touch()
-        out, words = program.communicate(timeout=30)
+        out, words = program.communicate(timeout=120)
     assert (out, words, program.returncode) == ("done\n", "", 0)
     (path,) = callprofile.expand([folder])
     seen = {root["name"]: root for root in callprofile.profile([path])["roots"]}

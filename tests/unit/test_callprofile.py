@@ -11,6 +11,7 @@ import pytest
 from dfslab.instruments import callprofile
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
+from support.clock import ManualClock
 
 KINDS = ("service", "queue", "lock", "blocked", "detail")
 
@@ -169,7 +170,9 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
     running = {**SERVER, "last": False, "written_unix_ns": 2**62}
     paths = stored(CLIENT, running)
     here = set(tmp_path.iterdir())
-    assert set(callprofile.await_written(tmp_path, 0.3)) == {path.name for path in paths}
+    assert set(callprofile.await_written(tmp_path, 0.3, clock=ManualClock())) == {
+        path.name for path in paths
+    }
     assert set(tmp_path.iterdir()) == here
     asked: list[set[str]] = []
     look = callprofile.read
@@ -182,6 +185,6 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
     monkeypatch.setattr(callprofile, "read", looking)
     # It writes, but it never lets go of its calls.
     with pytest.raises(RunFailed):
-        callprofile.await_written(tmp_path, 0.5, anew=True)
+        callprofile.await_written(tmp_path, 0.5, anew=True, clock=ManualClock())
     assert asked[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"
     assert set(tmp_path.iterdir()) == here

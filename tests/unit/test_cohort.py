@@ -14,8 +14,8 @@ from dfslab.instruments import callprofile
 from dfslab.instruments.reading import Reading
 from dfslab.spec.model import InputError
 from dfslab.studies.cohort import compare, holm, slow_and_fast
-from synthetic import spans_of
-from test_gain import files, step
+from support.profiles import files, step
+from support.synthetic import spans_of
 
 
 def profile(steps: dict[str, list[float]]) -> dict[str, Any]:

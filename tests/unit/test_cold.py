@@ -12,7 +12,7 @@ from dfslab.instruments import access, cold
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import FileSystemChoice, Point
-from synthetic import scenario
+from support.synthetic import scenario
 
 KIB = 1024
 
@@ -56,7 +56,7 @@ def measured(bed: Bed, at: Point, tmp_path, monkeypatch):
     monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
     monkeypatch.setattr(access.Session, "reach", lambda self, scenario: {})
     with access.session() as session:
-        session._bed = ("made up", bed)
+        session.use(bed)
         return Measure().run(at)
 
 

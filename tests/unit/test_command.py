@@ -14,7 +14,7 @@ import pytest
 import tomlkit
 from dfslab import discover
 from dfslab.cli import laboratory
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
@@ -23,13 +23,13 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import bottlenecks
-from test_gain import SMALL_FILES, files
+from support.profiles import SMALL_FILES, files
 from typer.testing import CliRunner
 
 NODE = {"name": "here", "roles": {"client": 1, "storage": 1}}
 
 
-def table(*command: str, limit: str = "20 s", **keys: object) -> dict:
+def table(*command: str, limit: str = "120 s", **keys: object) -> dict:
     return {
         "name": "program", "deployment": {"node": [NODE]}, "file_system": {"name": "local"},
         "workload": {"name": "command", "command": list(command), **keys},
@@ -101,9 +101,9 @@ def test_a_program_that_fails_says_how(script, keys, said):
 def test_nothing_of_a_program_outlives_its_limit(tmp_path):
     script = 'sleep 300 & echo $! > "$1/child"; wait'
     with pytest.raises(RunFailed, match="did not end"):
-        run(point("sh", "-c", script, "sh", "{directory}", limit="1 s"), tmp_path)
+        run(point("sh", "-c", script, "sh", "{directory}", limit="3 s"), tmp_path)
     child = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while _runs(child):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -252,6 +252,6 @@ to_end(["sh", "-c", {inner!r}], os.environ)"""
         assert waiting.poll() is None
         time.sleep(0.02)
     waiting.send_signal(signal.SIGINT)
-    _, said = waiting.communicate(timeout=30)
+    _, said = waiting.communicate(timeout=120)
     assert "KeyboardInterrupt" in said
     assert ended.read_text() == "whole\n"

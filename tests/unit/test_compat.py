@@ -6,20 +6,17 @@ import csv
 import io
 import json
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import duckdb
 import pytest
 from dfslab.cli import compat, laboratory
-from dfslab.cli.laboratory import reopen, run
 from dfslab.instruments.measure import Measure
 from dfslab.report import export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.stream import stream_spec
-from synthetic import scenario
+from support.command import dfslab
+from support.synthetic import scenario
 
 MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
 <configuration>
@@ -33,11 +30,6 @@ MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
   <property><name>write.type</name><value>ASYNC_THROUGH</value></property>
 </configuration>
 """
-
-
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    dfslab = Path(sys.executable).with_name("dfslab")
-    return subprocess.run([dfslab, *words], capture_output=True, text=True, timeout=120)
 
 
 def test_dfs_perf_properties_become_the_workload(tmp_path):
@@ -199,13 +191,13 @@ def test_what_is_not_known_is_refused_in_one_line(words, told):
 
 
 def test_the_command_refuses_with_exit_code_2():
-    done = command("compat", "mdtest", "-n", "10", "-Q")
+    done = dfslab("compat", "mdtest", "-n", "10", "-Q")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dfslab: mdtest: unrecognized arguments: -Q\n"
 
 
 def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
-    done = command("compat", "dfs-perf", "SimpleWrite", "files.per.thread=3",
+    done = dfslab("compat", "dfs-perf", "SimpleWrite", "files.per.thread=3",
                    "file.length.bytes=65536", "buffer.size.bytes=65536",
                    f"DFS_PERF_WORKSPACE={tmp_path}", "DFS_PERF_THREADS_NUM=2",
                    "write.type=THROUGH")  # fmt: skip
@@ -232,15 +224,14 @@ def test_massive_is_over_when_its_time_is(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A measured run of two configurations, two repetitions each."""
-    asked = scenario(sizes=["64 KiB"], clients=(1, 2), hold_out=()).with_methods(["measure"])
-    asked = asked.with_overrides({"run.repetitions": 2})
-    return run(asked, tmp_path_factory.mktemp("runs"), True, lambda *_: None)
+def finished(kept_run):
+    """The measurements of a run of eight configurations, two repetitions each."""
+    return [one for one in laboratory.reopen_results(kept_run) if one.method == "measure"]
 
 
-def test_csv_and_parquet_hold_every_metric(finished, tmp_path):
-    results = reopen(finished.folder).results
+def test_csv_and_parquet_hold_every_metric(kept_run, tmp_path):
+    results = laboratory.reopen_results(kept_run)
+    assert {one.method for one in results} == {"measure", "trace", "sequence", "regression", "mean"}
     told = list(csv.DictReader(io.StringIO(export.as_csv(results).decode())))
     assert len(told) == sum(len(result.metrics) for result in results)
     for row, plain in zip(told, export.rows(results), strict=True):
@@ -250,15 +241,15 @@ def test_csv_and_parquet_hold_every_metric(finished, tmp_path):
     file.write_bytes(export.as_parquet(results))
     query = "select count(*), count(distinct point_id), max(repetition) from read_parquet(?)"
     with duckdb.connect() as database:
-        assert database.execute(query, [str(file)]).fetchone() == (len(told), 4, 1)
+        assert database.execute(query, [str(file)]).fetchone() == (len(told), 8, 1)
 
 
 def test_prometheus_histograms_add_up(finished):
-    text = export.as_prometheus(finished.results).decode()
+    text = export.as_prometheus(finished).decode()
     sample = re.compile(r'^[a-z_0-9]+\{([a-z_0-9]+="(\\.|[^"\\])*",?)+\} [-+0-9.einfNa]+$')
     for line in text.splitlines():
         assert line.startswith("# ") or sample.match(line), line
-    for result in finished.results:
+    for result in finished:
         for operation, buckets in result.detail["histograms"].items():
             mine = [
                 line for line in text.splitlines()
@@ -272,9 +263,9 @@ def test_prometheus_histograms_add_up(finished):
 
 
 def test_fio_json_says_the_same(finished):
-    document = json.loads(export.as_fio(finished.results))
-    assert len(document["jobs"]) == len(finished.results)
-    for job, result in zip(document["jobs"], finished.results, strict=True):
+    document = json.loads(export.as_fio(finished))
+    assert len(document["jobs"]) == len(finished)
+    for job, result in zip(document["jobs"], finished, strict=True):
         (name,) = result.detail["operations"]
         seen = result.detail["operations"][name]
         assert job[name]["total_ios"] == seen["count"] == job[name]["clat_ns"]["N"]
@@ -329,21 +320,22 @@ def test_times_since_operations_were_due_leave_too():
     assert job["write"]["lat_ns"]["mean"] > 2 * job["write"]["clat_ns"]["mean"]
 
 
-def test_a_form_goes_to_a_new_file_only(finished, tmp_path):
+@pytest.mark.heavy
+def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
     target = tmp_path / "new.parquet"
-    assert laboratory.export(finished.folder, "parquet", target) == target.read_bytes()
+    assert laboratory.export(recorded_run, "parquet", target) == target.read_bytes()
     assert target.read_bytes()[:4] == b"PAR1"
     with pytest.raises(InputError, match="exists already"):
-        laboratory.export(finished.folder, "parquet", target)
+        laboratory.export(recorded_run, "parquet", target)
     with pytest.raises(InputError, match="must be one of page, csv, parquet, prometheus, fio"):
-        laboratory.export(finished.folder, "xml", None)
+        laboratory.export(recorded_run, "xml", None)
     with pytest.raises(InputError, match="is no run folder"):
         laboratory.export(tmp_path, "csv", None)
-    assert command("report", str(finished.folder), "--as", "csv").stdout.startswith("method,")
+    assert dfslab("report", recorded_run, "--as", "csv").stdout.startswith("method,")
     page = tmp_path / "page.html"
-    assert f"page: {page}" in command("report", str(finished.folder), "-o", str(page)).stdout
+    assert f"page: {page}" in dfslab("report", recorded_run, "-o", page).stdout
     assert page.read_text().startswith("<!doctype html>")
-    refused = command("report", str(finished.folder), "-o", str(page))
+    refused = dfslab("report", recorded_run, "-o", page)
     assert (refused.returncode, "exists already" in refused.stderr) == (2, True)
 
 

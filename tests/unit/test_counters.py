@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from dfslab.cli import trace_work
 from dfslab.instruments import callprofile, counters
 from dfslab.spec.model import InputError
-
-RECORDED = Path(__file__).parent.parent / "recorded"
-FILES = {
-    "glusterfs": RECORDED / "glusterfs-profile.xml",
-    "cephfs": RECORDED / "ceph-osd.0-perf.json",
-    "moosefs": RECORDED / "moosefs.stats",
-}
+from support.recorded import COUNTERS as FILES
+from support.recorded import RECORDED
 
 
 def places(path):

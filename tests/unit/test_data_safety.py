@@ -131,7 +131,7 @@ def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, op
               'exec "$@"')  # fmt: skip
     words = ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
     words += [sys.executable, "-c", LIMITED, str(tmp_path), json.dumps(given)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mounts here: {done.stderr.strip()}")
     answer = json.loads(done.stdout)
@@ -176,7 +176,7 @@ def test_a_quota_is_told_and_what_was_there_stays(tmp_path):
     words = ["unshare", "-m", "--propagation", "private", "sh", "-c", WITH_QUOTA, "sh"]
     words += [JUICEFS, str(tmp_path)]
     words += [sys.executable, "-c", LIMITED, str(limited), json.dumps(given)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120,
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300,
                           env={**os.environ, "HOME": str(tmp_path)})  # fmt: skip
     if "unshare" in done.stderr:
         pytest.skip(f"no mounts here: {done.stderr.strip()}")

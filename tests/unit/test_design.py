@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.spec.check import check
 from dfslab.spec.design import Design, holds
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario, read
 from dfslab.studies import design
 from dfslab.studies.legal import Legal, legal
+from support import synthetic
 
 ROOT = Path(__file__).parents[2]
 
@@ -184,6 +184,7 @@ def test_what_is_set_is_no_factor_any_more():
     assert [one.name for one in scenario.design.factor] == ["servers"]
 
 
+@pytest.mark.heavy
 def test_the_shipped_scenario_plans_within_its_budget():
     scenario = read(ROOT / "scenarios" / "kumar-glusterfs.toml").with_budget(1200.0)
     plan = design.plan(scenario)

@@ -97,7 +97,7 @@ def test_what_was_not_measured_is_not_scored():
 def planted(scenario):
     """A write of 2 ms and 1.5 times its bytes over the adapter, a close of 5 ms, and for both the
     waits for the network that the tree says."""
-    size = step_functions._terms(scenario)[2]
+    size = step_functions.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}
     return {("write", step): time + step_functions.waited_s(scenario, "write", step)
             for step, time in own.items()}  # fmt: skip

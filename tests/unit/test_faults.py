@@ -15,6 +15,8 @@ from dfslab.spec.check import check
 from dfslab.spec.fault import Fault
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from support.clock import ManualClock
+from support.waiting import wait_until
 
 
 def scenario(*faults: dict, bed: bool = True) -> Scenario:
@@ -92,12 +94,18 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     bed = PretendedBed()
     late = Fault(at="60 s", action="kill", target="two")
     half = Fault(at_share=0.5, action="pause", target="one")
-    told = faults(("0.1 s", "cut", "host"), ("0.2 s", "kill", "host"))
-    conductor = Conductor(bed, [*told, late, half])
-    conductor.started(time.monotonic())
-    for share in (0.2, 0.4, 0.6):
-        conductor.progress(share, "running")
-        time.sleep(0.15)
+    told = faults(("0.125 s", "cut", "host"), ("0.25 s", "kill", "host"))
+    clock = ManualClock()
+    conductor = Conductor(bed, [*told, late, half], clock)
+    conductor.started(clock.monotonic_s())
+    clock.advance(0.125)
+    assert wait_until(lambda: len(bed.done) == 1)
+    clock.advance(0.125)
+    assert wait_until(lambda: len(bed.done) == 3)
+    clock.advance(0.25)
+    conductor.progress(0.49, "running")
+    conductor.progress(0.6, "running")
+    assert wait_until(lambda: len(bed.done) == 4)
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
     assert bed.done[:4] == in_time
@@ -108,8 +116,7 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     conductor.close()
     assert ("restart", "two") in bed.done
     times = [one["at_s"] for one in conductor.done]
-    assert times[0] == pytest.approx(0.1, abs=0.09)
-    assert times[2] > 0.25
+    assert times == [0.125, 0.25, 0.5]
 
 
 def test_a_target_that_is_not_there_is_refused_before_the_load():

@@ -17,8 +17,11 @@ import pytest
 from dfslab import _core
 from dfslab.fleet import dask, node, run, workers
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place
-from synthetic import without_times
-from test_fleet import plan, wait_until
+from support.clusters import apart_s, plan
+from support.synthetic import without_times
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.heavy
 
 ALONE = """
 import json, sys
@@ -80,6 +83,7 @@ class Once:
 
 def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
     wanted = plan(tmp_path, record=True, verify="inline", spans={"limit": 10_000})
+    wanted["stream"]["think_time_s"] = 0.01
     alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
     both, spans, recorded = run.run_load(wanted, Nodes(cluster, 2))
     assert both["complete"]
@@ -93,13 +97,12 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
     assert [(p["name"], p["clients_from"], p["clients_to"]) for p in both["places"]] == [
         ("node-2", 0, 3), ("node-10", 3, 5),
     ]  # fmt: skip
-    first = [min(s[1] for s in spans if s[5] in part) for part in ((0, 1, 2), (3, 4))]
-    assert abs(first[0] - first[1]) * 1e-9 < both["late_s"] + 0.1
+    assert apart_s(spans, ((0, 1, 2), (3, 4))) < both["late_s"]
     for place in both["places"]:
         # One machine: its clock is ours, and the bound holds.
-        assert abs(place["clock_offset_s"]) <= place["clock_error_s"] + 1e-6
-        assert 0 < place["clock_error_s"] < 1
-        assert abs(place["clock_drift_s"]) < 1
+        assert abs(place["clock_offset_s"]) <= place["clock_error_s"] + 1e-3
+        assert 0 < place["clock_error_s"] < dask.CALL_LIMIT_S
+        assert abs(place["clock_drift_s"]) < 2 * dask.CALL_LIMIT_S
     assert list(tmp_path.iterdir()) == left(state) == []
 
 
@@ -132,17 +135,18 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
     """A node whose clock is an hour ahead starts at the same instant as we say."""
-    measure = dask._Controller._measure_clock
+    measure = dask.Controller.measure_clock
 
     async def measured(self, part):
         await measure(self, part)
         part.clock = dask.Clock(**{**vars(part.clock), "one_monotonic": False})
 
-    monkeypatch.setattr(dask._Controller, "_measure_clock", measured)
-    report, spans, _ = run.run_load(plan(tmp_path, spans={"limit": 1000}), Nodes(cluster, 2))
+    monkeypatch.setattr(dask.Controller, "measure_clock", measured)
+    wanted = plan(tmp_path, spans={"limit": 1000})
+    wanted["stream"]["think_time_s"] = 0.01
+    report, spans, _ = run.run_load(wanted, Nodes(cluster, 2))
     assert report["complete"]
-    first = [min(s[1] for s in spans if s[5] in part) for part in ((0, 1, 2), (3, 4))]
-    assert abs(first[0] - first[1]) * 1e-9 < report["late_s"] + 0.1
+    assert apart_s(spans, ((0, 1, 2), (3, 4))) < report["late_s"]
 
 
 def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
@@ -235,9 +239,10 @@ def test_a_signal_reaches_work_in_another_thread(tmp_path, state, cluster):
 def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, monkeypatch):
     with pytest.raises(run.WrongPlan, match=r"node-2: target.root|node-10: target.root"):
         run.run_load(plan(tmp_path / "missing"), Nodes(cluster, 2))
-    monkeypatch.setattr(dask, "CONNECT_LIMIT_S", 0.5)
-    with pytest.raises(run.LoadFailed, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
-        run.run_load(plan(tmp_path), Nodes("tcp://127.0.0.1:9"))
+    with monkeypatch.context() as hurried:
+        hurried.setattr(dask, "CONNECT_LIMIT_S", 0.5)
+        with pytest.raises(run.LoadFailed, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+            run.run_load(plan(tmp_path), Nodes("tcp://127.0.0.1:9"))
     monkeypatch.setattr(dask, "JOIN_LIMIT_S", 0.5)
     with pytest.raises(run.LoadFailed, match="2 of 3 nodes joined"):
         run.run_load(plan(tmp_path), Nodes(cluster, 3))

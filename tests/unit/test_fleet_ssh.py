@@ -21,9 +21,13 @@ from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
-from synthetic import without_times
-from test_fleet import plan, wait_until
-from test_places import asked
+from support.clusters import plan
+from support.command import dfslab
+from support.scenarios import asked
+from support.synthetic import without_times
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.heavy
 
 MARK = "DFSLAB_TEST_SSH_HOST"
 USER = "tester"
@@ -93,7 +97,7 @@ class SshHost:
         self._loop.close()
 
     def _done(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
 
     async def _listen(self) -> Any:
         return await asyncssh.listen(
@@ -252,7 +256,7 @@ def test_a_refused_key_is_one_clear_line(tmp_path, host):
     assert str(caught.value) == f"run.fleet = 'ssh': SSHCluster cannot be started: {denied}"
     assert host.commands == []
     # In a terminal it is that line alone, and an exit code.
-    done = command_line("measure", str(host.scenario(host.other_key)), folder=tmp_path)
+    done = dfslab("measure", host.scenario(host.other_key), cwd=tmp_path)
     assert done.returncode == 2
     assert denied in done.stderr
     assert "Traceback" not in done.stderr + done.stdout

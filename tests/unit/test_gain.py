@@ -5,58 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dfslab.instruments.callprofile import File, merge
+from dfslab.instruments.callprofile import merge
 from dfslab.studies.gain import RUNS_DIFFER, Z90, lanes, savings
+from support.profiles import MS, SMALL_FILES, files, step
 
-MS = 1_000_000
 # How far equal calls may still differ in another run.
 RUNS = Z90 * RUNS_DIFFER
-
-
-def step(above: int, name: str, total: int, below: int = 0, kind: str = "service") -> dict:
-    """A row of ten equal calls, their sums in milliseconds."""
-    each = total * MS // 10
-    return {"above": above, "step": name, "kind": kind, "count": 10, "total_ns": total * MS,
-            "self_ns": (total - below) * MS, "min_ns": each, "max_ns": each,
-            "durations": [[each, 10]]}  # fmt: skip
 
 
 def found(*processes: tuple[str, list[dict]], factor: float = 2.0) -> dict[str, Any]:
     return savings(merge(files(processes)), factor)
 
 
-def files(processes) -> list[tuple[str, File]]:
-    common = {"format": "dfslab-profile/1", "pid": 1, "started_unix_ns": 1, "written_unix_ns": 2,
-              "last": True, "trees": 1, "open_calls": 0, "points": [], "losses": {}}  # fmt: skip
-    return [
-        (service, File.model_validate({**common, "service": service, "instance": service,
-                                       "nodes": rows}))
-        for service, rows in processes
-    ]  # fmt: skip
-
-
 def of(report: dict[str, Any], path: str) -> dict[str, Any]:
     (row,) = [row for row in report["steps"] if row["step"] == path]
     return row
-
-
-SMALL_FILES = (
-    ("client", [
-        step(-1, "put", 1000, 900),
-        step(0, "create", 100, 40),
-        step(1, "rpc", 40, kind="blocked"),
-        step(0, "close", 800, 700),
-        step(3, "back_off", 700, kind="blocked"),
-        {"above": -1, "under": "client:put", "remote": False},
-        step(5, "stream", 60, 50),
-        step(6, "acks", 50, kind="blocked"),
-    ]),
-    ("server", [
-        {"above": -1, "under": "client:put/create/rpc", "remote": True},
-        step(0, "make", 30),
-        step(-1, "beat", 5000),
-    ]),
-)  # fmt: skip
 
 
 def test_a_back_off_is_named_and_the_server_is_not():

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from dfslab import discover
@@ -15,6 +12,7 @@ from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from support.command import dfslab
 
 needs_java = pytest.mark.skipif(
     not (shutil.which("java") and shutil.which("mvn")), reason="needs java and mvn"
@@ -36,6 +34,7 @@ def scenario(uri: str, workload: dict | None = None, **access) -> Scenario:
     })  # fmt: skip
 
 
+@pytest.mark.heavy
 @needs_java
 @pytest.mark.parametrize("shared_client", [False, True])
 def test_a_scenario_does_everything_on_files_and_leaves_nothing(tmp_path, shared_client):
@@ -132,8 +131,7 @@ def test_the_client_is_opened_at_the_store_and_works_at_the_path(
 def test_the_command_refuses_in_one_line(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(scenario("foo://there").toml())
-    dfslab = Path(sys.executable).with_name("dfslab")
-    done = subprocess.run([dfslab, "measure", path], capture_output=True, text=True, timeout=120)
+    done = dfslab("measure", path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "class_path" in done.stderr

@@ -13,7 +13,8 @@ import pytest
 from dfslab.beds.threads import threads
 from dfslab.fleet import places, run, workers
 from dfslab.fleet.places import Nodes, Place
-from test_fleet import TWO, agents_of, plan, wait_until
+from support.clusters import TWO, agents_of, plan
+from support.waiting import wait_until
 
 # Far above what is waited for, and far below what clients are given to clean up elsewhere.
 SOON_S = places.CLEAN_UP_LIMIT_S / 2

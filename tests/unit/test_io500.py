@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import pytest
-import synthetic
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.report.page import ReportInput
@@ -14,6 +13,7 @@ from dfslab.report.sections import io500 as section
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import io500
+from support import synthetic
 
 SMALL: dict[str, dict[str, Any]] = {
     "ior_easy": {"file_size": "256 KiB", "transfer_size": "64 KiB"},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-import synthetic
 from dfslab.cli.laboratory import in_order
 from dfslab.report.terminal import labels_text
+from support import synthetic
 
 
 def test_results_stand_as_the_scenario_lists_their_configurations():

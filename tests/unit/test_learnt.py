@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.method import RunFailed
 from dfslab.models import baseline
 from dfslab.models.encoding import Encoding, factors_of, line_rate
@@ -20,6 +19,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval, design, learning, table
 from sklearn.base import clone, is_regressor
+from support import synthetic
 
 SILENT = lambda *_: None  # noqa: E731
 
@@ -128,6 +128,7 @@ def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
     assert (honest.predict(faster) < honest.predict(matrix)).mean() > 0.5
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
     rows = rows_of(measured)
@@ -148,6 +149,7 @@ def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
     assert one.value() == pytest.approx(found[0].value())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 def test_too_little_is_said_and_the_fewest_will_do(name, measured):
     with pytest.raises(RunFailed, match=f"{name}: needs at least {FEWEST} measured"):
@@ -215,11 +217,11 @@ def test_a_learning_curve_judges_beds_that_it_never_learns_from(measured, monkey
 
     class Watched(baseline.Mean):
         def fit(self, results):
-            seen.append({crossval._bed(r.point) for r in results})
+            seen.append({crossval.bed_of(r.point) for r in results})
             return super().fit(results)
 
         def run(self, point):
-            assert crossval._bed(point) not in seen[-1]
+            assert crossval.bed_of(point) not in seen[-1]
             return super().run(point)
 
     monkeypatch.setattr(crossval.discover, "method", lambda name: Watched())
@@ -245,6 +247,7 @@ def test_the_papers_tables_and_signs_of_a_planted_law(measured):
     assert copies.slope.value < 0
 
 
+@pytest.mark.heavy
 def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatch):
     monkeypatch.setattr(learning, "MODELS", ("greybox", "linear", "mean"))
     monkeypatch.setattr(learning, "CURVES", ("linear",))

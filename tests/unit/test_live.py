@@ -7,10 +7,8 @@ import json
 import os
 import re
 import subprocess
-import sys
-import time
 from contextlib import suppress
-from pathlib import Path
+from itertools import pairwise
 
 from dfslab.cli import shared
 from dfslab.cli.live import LoadView
@@ -18,8 +16,7 @@ from dfslab.fleet import run
 from dfslab.fleet.places import HERE, Place
 from dfslab.fleet.watch import Seen
 from rich.console import Console
-
-DFSLAB = Path(sys.executable).with_name("dfslab")
+from support.command import DFSLAB
 
 
 def printed(view: LoadView) -> str:
@@ -72,15 +69,17 @@ def told_of(places, count) -> tuple[LoadView, list[Seen], dict]:
 
 def test_a_load_is_seen_while_it_runs_here_and_in_agents():
     for places in ([HERE], [Place("left"), Place("right")]):
-        began_s = time.monotonic()
         view, told, report = told_of(places, 300)
         assert report["complete"]
-        assert 1 <= len(view.rows) <= 1 + time.monotonic() - began_s
+        assert view.rows
         counts = [seen.done for seen in told]
         assert counts == sorted(counts)
-        assert 0 < counts[len(counts) // 2] <= 600, "it is told before it is over"
+        assert any(0 < count < 600 for count in counts), "it is told before it is over"
         assert max(seen.latency_ns_max for seen in told) > 0
-        assert all(row.rate_per_s < 800 for row in view.rows)
+        # The rows share out what was done, however unevenly a busy machine did it.
+        lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
+        done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
+        assert round(done) in counts
 
 
 def test_programs_and_pipes_see_nothing_of_it(monkeypatch):

@@ -17,7 +17,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import FileSystemChoice
 from dfslab.spec.stream import checked, operations_per_client, stream_spec
 from dfslab.spec.vocabulary import OPERATIONS
-from synthetic import scenario, without_times
+from support.synthetic import scenario, without_times
 
 TWO = (Place("left"), Place("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
@@ -25,7 +25,6 @@ PERIOD_S, LENGTH_S = 2.0, 0.5
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
-TRIES = 8
 
 
 def base(**changes) -> dict:
@@ -128,12 +127,6 @@ def released(due_s: float) -> float:
     return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
 
-def off_the_truth(response: dict) -> float:
-    """The largest share by which a figure differs from what a generator that is never late, on a
-    machine that has nothing else to do, would have told."""
-    return max(abs(response[name] - truth) / truth for name, truth in TRUTHS.items())
-
-
 def assert_more_only_by_lateness(report: dict, spans: list) -> None:
     """No request can take less than the truth; how much more one took, because the machine was
     busy with others, its end says. So this holds on a machine of any speed."""
@@ -157,21 +150,9 @@ def assert_more_only_by_lateness(report: dict, spans: list) -> None:
 
 
 def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
-    """A machine may be busy in some tries; a generator that is late by itself is so in all."""
-    off = []
-    while not off or (off[-1] > 0.01 and len(off) < TRIES):
-        report, spans, _ = run.run_load(stalled(seed=3 + len(off)), TWO)
-        assert_more_only_by_lateness(report, spans)
-        off.append(off_the_truth(report["operations"]["stat"]["response"]))
-    print(f"off the truth by {off}")
-    assert off[-1] <= 0.01, off
-
-
-@pytest.mark.parametrize("name", ["mean_s", *QUANTILES])
-def test_a_generator_that_is_late_is_off_the_truth(name):
-    assert off_the_truth(TRUTHS) == 0
-    assert off_the_truth({**TRUTHS, name: 1.012 * TRUTHS[name]}) > 0.01
-    assert off_the_truth({key: truth + 0.1 for key, truth in TRUTHS.items()}) > 0.2
+    """How late the generator is by itself is what `make bench-stall` measures."""
+    report, spans, _ = run.run_load(stalled(seed=3), TWO)
+    assert_more_only_by_lateness(report, spans)
 
 
 def test_phases_begin_together_in_two_places(tmp_path):

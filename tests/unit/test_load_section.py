@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-import synthetic
 from dfslab.instruments import measure
 from dfslab.instruments.measure import Measure
 from dfslab.report.page import ReportInput
@@ -13,6 +12,7 @@ from dfslab.report.sections import latency, load
 from dfslab.report.table import number
 from dfslab.result import Result
 from dfslab.spec.check import check
+from support import synthetic
 
 
 def measured(**workload) -> Result:
@@ -160,7 +160,7 @@ def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
 )  # fmt: skip
 def test_a_run_that_never_settled_has_one_note(outcome, notes):
     given = synthetic.scenario()
-    assert measure._notes({"complete": True, "errors": [], **outcome}, given) == notes
+    assert measure.notes_of({"complete": True, "errors": [], **outcome}, given) == notes
 
 
 def test_a_note_of_what_failed_says_what_may_help():
@@ -173,6 +173,6 @@ def test_a_note_of_what_failed_says_what_may_help():
         given = synthetic.scenario()
         choice = given.file_system.model_copy(update={"name": name})
         given = given.model_copy(update={"file_system": choice})
-        (notes[name],) = measure._notes(outcome, given)
+        (notes[name],) = measure.notes_of(outcome, given)
     assert notes["hdfs"].endswith("(os error 5)")
     assert "driven out what has no other copy" in notes["alluxio"]

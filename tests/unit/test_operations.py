@@ -42,7 +42,7 @@ def measured(point, times, repetition=0, method="measure"):
 
 def planted(point):
     """A call of 1 ms in an opening of 1.5 ms; a read of 2 ms and 1.2 times its bytes."""
-    moved = step_functions._terms(point.scenario)[2]
+    moved = step_functions.terms_of(point.scenario)[2]
     return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
 
 
@@ -178,7 +178,7 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
     points = build(Scenario, {**base, **own}).points()
 
     def time_s(point):
-        moved = adapter * step_functions._terms(point.scenario)[2]
+        moved = adapter * step_functions.terms_of(point.scenario)[2]
         here, away = (step_functions.waited_s(point.scenario, "read", step)
                       for step in ("read", step_functions.WHOLE))  # fmt: skip
         clients = point.scenario.workload.clients
@@ -247,7 +247,7 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
 def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
     """Whatever grows with the size beside it, an open asks for no data and a read does."""
     times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
-    seen = [measured(p, {step: one * (1e-3 + step_functions._terms(p.scenario)[2])
+    seen = [measured(p, {step: one * (1e-3 + step_functions.terms_of(p.scenario)[2])
                          for step, one in times.items()})
             for p in scenario().points()]  # fmt: skip
     by_bytes = {function.step: any("bytes" in one.term and one.value > 0
@@ -306,13 +306,13 @@ def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
     """Four clients at every size, one beside them: two lines with nothing between them."""
     found = operations.operations(runs(repetitions=2))
     reads = [one for one in found.steps if one.step == "read"]
-    lines = section._lines(reads)
+    lines = section.lines_of(reads)
     assert [{one.clients for one in line} for line in lines] == [{4}, {1}]
     assert [[one.size_bytes for one in line] for line in lines] == 2 * [
         sorted({one.size_bytes for one in reads})
     ]
-    sizes = section._gapped(lines, lambda one: one.size_bytes)
+    sizes = section.gapped(lines, lambda one: one.size_bytes)
     assert sizes.count(None) == 1
     assert sizes.index(None) == len(SIZES)
-    (points,) = section._points(reads)
+    (points,) = section.points_of(reads)
     assert sum(shape.startswith("square") for shape in points["marker"]["symbol"]) == len(SIZES)

@@ -12,15 +12,8 @@ from dfslab.instruments.measure import Measure
 from dfslab.report.page import ReportInput
 from dfslab.report.sections import processes, scaling, throughput
 from dfslab.spec.model import InputError
-from synthetic import measured, scenario
-
-
-def asked(run=(), **workload):
-    """A scenario of four clients."""
-    keys = {f"workload.{key}": value for key, value in {"clients": 4, **workload}.items()}
-    keys |= {f"run.{key}": value for key, value in dict(run).items()}
-    plain = scenario(sizes=["4 KiB"], clients=(4,), hold_out=())
-    return plain.with_overrides(keys).points()[0]
+from support.scenarios import asked
+from support.synthetic import measured, scenario
 
 
 def names(point, hosts=()):
@@ -28,7 +21,7 @@ def names(point, hosts=()):
         if hosts:
             made = [SimpleNamespace(name=name, command=lambda words: ["env", *words])
                     for name in hosts]  # fmt: skip
-            session._bed = ("made up", SimpleNamespace(clients=made))
+            session.use(SimpleNamespace(clients=made))
         places = session.places(point.scenario)
         return places if isinstance(places, Nodes) else [place.name for place in places]
 
@@ -59,10 +52,11 @@ def test_dask_is_joined_or_refused():
 
 def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
-    with access.session() as session:
+    started: list[str] = []
+    with access.session(notify=started.append):
         result = Measure().run(asked({"fleet": "dask"}, nodes=2))
         again = Measure().run(asked({"fleet": "dask"}, nodes=1))
-        assert len(session._clusters) == 1, "one cluster serves both"
+        assert started == ["starting a Dask cluster of 2 nodes"], "one cluster serves both"
     assert result.complete
     assert [place["name"] for place in result.detail["places"]] == ["node-1", "node-2"]
     assert [place["name"] for place in again.detail["places"]] == ["node-1"]

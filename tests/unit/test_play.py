@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.play import play
 from typer.testing import CliRunner

@@ -14,7 +14,7 @@ from dfslab.spec.stream import stream_spec
 from dfslab.studies.precision import half_width
 from dfslab.studies.store import open_run
 from dfslab.studies.sweep import sweep
-from synthetic import scenario
+from support.synthetic import scenario
 
 
 def autocorrelated(rng: np.random.Generator, count: int, phi: float = 0.7) -> np.ndarray:

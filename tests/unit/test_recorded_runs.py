@@ -6,7 +6,7 @@ import json
 
 import pytest
 from dfslab.cli import laboratory
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.models.step_functions import fit, waited_s
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import synthetic
 from dfslab.method import RunFailed
 from dfslab.models import baseline
 from dfslab.models.regression import Regression
 from scipy import stats
+from support import synthetic
 
 
 def fitted_on(results):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,9 +17,9 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.stream import checked
 from dfslab.workloads.replay import Parameters
-from synthetic import scenario
+from support.command import dfslab
+from support.synthetic import scenario
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 TRACE = r"""
 10 100.000000 execve("/bin/x", ["x"], 0x7ffc /* 9 vars */) = 0 <0.000300>
 10 100.100000 openat(AT_FDCWD, "in", O_RDONLY|O_CLOEXEC) = 3 <0.000010>
@@ -346,9 +345,9 @@ def test_a_recorded_run_replays_as_itself(tmp_path):
         path, kept = tmp_path / f"{name}.toml", tmp_path / f"{name}.stream"
         path.write_text(SCENARIO.format(name=name, directory=tmp_path, workload=text))
         words = ["measure", str(path), "--out", str(tmp_path / "runs"), "--record", str(kept)]
-        done = subprocess.run([DFSLAB, *words, "--json"], capture_output=True, text=True)
+        done = dfslab(*words, "--json")
         assert done.returncode == 0, done.stderr
-        again = subprocess.run([DFSLAB, *words, "--json"], capture_output=True, text=True)
+        again = dfslab(*words, "--json")
         assert again.returncode == 2
         assert "does not overwrite" in again.stderr
         given = replay.recorded(kept.read_bytes()).given

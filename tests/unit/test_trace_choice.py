@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,10 +15,10 @@ from dfslab.report.sections.trace import body
 from dfslab.report.terminal import ranking_tables
 from dfslab.spec.model import InputError
 from dfslab.studies import trace_store
+from support.command import dfslab
+from support.recorded import RECORDED
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 START = 1_700_000_000 * 10**9
-RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def span(trace, number, parent, name, begin, end, failed=False):
@@ -48,7 +46,7 @@ def otlp(tmp_path):
 
 
 def run(*words):
-    return subprocess.run([DFSLAB, "trace", *map(str, words)], capture_output=True, text=True)
+    return dfslab("trace", *words)
 
 
 def test_failed_attempts_are_places_of_their_own(otlp, tmp_path):

@@ -1,17 +1,13 @@
 """Damaged, foreign and hostile traces from Python: one clear line, or losses counted by kind."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from dfslab import _core
 from dfslab.cli import trace_work
 from dfslab.instruments.reading import Reading
 from dfslab.studies import trace_store
-
-DFSLAB = str(Path(sys.executable).with_name("dfslab"))
+from support.command import dfslab
 
 TRACE = "0123456789abcdef0123456789abcdef"
 
@@ -132,10 +128,8 @@ def test_what_was_lost_is_told_in_the_terminal_and_on_the_page(tmp_path):
     path = tmp_path / "cut.json"
     text = document(*(span(number) for number in range(1, 20)))
     path.write_text(text[: len(text) // 2])
-    done = subprocess.run(
-        [DFSLAB, "trace", "report", str(path), "--page", str(tmp_path / "page.html")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = dfslab("trace", "report", path, "--page", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())
     assert "Repaired or dropped: 1 truncated files" in told
     assert "unread bytes" in told
@@ -145,14 +139,15 @@ def test_what_was_lost_is_told_in_the_terminal_and_on_the_page(tmp_path):
 def test_a_rate_of_sampling_scales_counts_and_is_told(tmp_path):
     path = tmp_path / "sampled.json"
     path.write_text(document(*(span(number) for number in range(1, 20))))
-    words = [DFSLAB, "trace", "report", str(path), "--sampled"]
-    done = subprocess.run([*words, "0.01"], capture_output=True, text=True, check=True)
+    words = ["trace", "report", path, "--sampled"]
+    done = dfslab(*words, "0.01")
+    assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())
     assert "about 1,900 spans, estimated from 19 that were kept with probability 0.01" in told
     found = trace_work.profile([path], Reading(sampled=0.01))
     assert (found["ranking"][0]["count"], found["ranking"][0]["read"]) == (1900, 19)
     rows = trace_store.tables(found, "t")["calls"]
     assert [(row["count"], row["read"], row["estimated"]) for row in rows] == [(1900, 19, True)]
-    wrong = subprocess.run([*words, "1.5"], capture_output=True, text=True, check=False)
+    wrong = dfslab(*words, "1.5")
     assert wrong.returncode == 2
     assert "--sampled = 1.5: must be above 0 and at most 1" in " ".join(wrong.stderr.split())

@@ -8,14 +8,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from dfslab import _core
+from dfslab.cli.commands import app
 from dfslab.instruments import receive, trace
+from support.clock import ManualClock
+from support.command import DFSLAB, dfslab
+from typer.testing import CliRunner
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 PROTOBUF = "application/x-protobuf"
 
 
@@ -27,7 +28,7 @@ def message(folder, first, form):
 
 
 def post(port, body, kind=PROTOBUF, path="/v1/traces", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     told = {"content-type": kind, **{key.replace("_", "-"): v for key, v in headers.items()}}
     connection.request("POST", path, body, told)
     answer = connection.getresponse()
@@ -69,10 +70,24 @@ def test_what_is_wrong_is_refused_and_counted(tmp_path):
     assert receiver.counts["refused"] == len(cases)
 
 
-@pytest.mark.parametrize("last", [signal.SIGINT, None])
-def test_the_command_leaves_valid_results(tmp_path, last):
+def test_for_so_long_it_receives(tmp_path):
+    """Time passes only between two profiles, so what came before is in all but the first."""
+    clock, texts = ManualClock(), []
+    sent = message(tmp_path, 1, "protobuf")
+    found = receive.receive(0, 0.4, 1.0, texts.append, lambda port: post(port, sent), clock)
+    assert clock.sleeps == pytest.approx([0.4, 0.4, 0.2])
+    told = [json.loads(text) for text in texts]
+    assert [(one["received"]["messages"], one["ended"]) for one in told] == [
+        (0, False), (1, False), (1, False), (1, False), (1, True)]  # fmt: skip
+    assert told[-1]["spans"] == 40
+    assert found == told[-1]
+    words = ["trace", "receive", "--port", "0", "--into", str(tmp_path / "none"), "--for", "1 s"]
+    assert "no span came" in str(CliRunner().invoke(app, words).exception)
+
+
+def test_the_command_leaves_valid_results(tmp_path):
     into = tmp_path / "received"
-    words = ["--interval", "0.2 s", *([] if last else ["--for", "3 s"])]
+    words = ["--interval", "0.2 s"]
     child = subprocess.Popen(
         [DFSLAB, "trace", "receive", "--port", "0", "--into", into, "--json", *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -80,27 +95,23 @@ def test_the_command_leaves_valid_results(tmp_path, last):
     assert child.stderr is not None
     port = int(child.stderr.readline().rsplit(":", 1)[1].split("/")[0])
     assert post(port, message(tmp_path, 1, "protobuf"))[0] == 200
-    look = subprocess.run([DFSLAB, "trace", "top", into, "--once", "--json"],
-                          capture_output=True, text=True)  # fmt: skip
+    look = dfslab("trace", "top", into, "--once", "--json")
     assert "received" in json.loads(look.stdout)
-    if last:
-        os.kill(child.pid, last)
-    said, errors = child.communicate(timeout=60)
+    os.kill(child.pid, signal.SIGINT)
+    said, errors = child.communicate(timeout=120)
     assert child.returncode == 0, errors
     assert json.loads(said)["spans"] == 40
     whole = json.loads((into / "received.json").read_text())
     assert (whole["spans"], whole["ended"], whole["savings"]["trees"]) == (40, True, 40)
-    rows = subprocess.run([DFSLAB, "trace", "query", into, "select sum(count) n from calls",
-                           "--json"], capture_output=True, text=True)  # fmt: skip
+    rows = dfslab("trace", "query", into, "select sum(count) n from calls", "--json")
     assert json.loads(rows.stdout) == [{"n": 40}]
-    shown = subprocess.run([DFSLAB, "trace", "top", into], capture_output=True, text=True)
+    shown = dfslab("trace", "top", into)
     assert "40 spans" in shown.stdout, shown
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("mine")
-    answer = subprocess.run([DFSLAB, "trace", "receive", "--into", tmp_path],
-                            capture_output=True, text=True)  # fmt: skip
+    answer = dfslab("trace", "receive", "--into", tmp_path)
     assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
     assert os.listdir(tmp_path) == ["mine"]
 

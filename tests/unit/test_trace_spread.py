@@ -15,7 +15,7 @@ from dfslab.instruments import callprofile, counters, trace
 from dfslab.instruments.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
-from test_counters import FILES
+from support.recorded import COUNTERS as FILES
 
 SEED = 20180611
 COUNT = 6

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from dfslab import _core
 from dfslab.instruments import trace
 from dfslab.spec.model import InputError
 from dfslab.studies import trace_store
+from support.command import dfslab
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 START = 1_700_000_000 * 10**9
 
 
@@ -61,8 +58,7 @@ def test_sums_of_the_tables_are_those_of_the_spans(folder):
 )  # fmt: skip
 def test_wrong_sql_is_one_line_and_writes_nothing(folder, sql):
     before = sorted(folder.iterdir())
-    answer = subprocess.run([DFSLAB, "trace", "query", folder, sql], cwd=folder,
-                            capture_output=True, text=True)  # fmt: skip
+    answer = dfslab("trace", "query", folder, sql, cwd=folder)
     assert answer.returncode == 2, answer
     assert answer.stderr.count("\n") == 1
     assert "SQL" in answer.stderr
@@ -71,7 +67,7 @@ def test_wrong_sql_is_one_line_and_writes_nothing(folder, sql):
 
 def test_the_command_line_imports_and_asks(otlp, tmp_path):
     def run(*words):
-        return subprocess.run([DFSLAB, "trace", *words], capture_output=True, text=True)
+        return dfslab("trace", *words)
 
     into = tmp_path / "tables"
     assert run("import", otlp, "--into", into).returncode == 0

@@ -8,21 +8,22 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 from dfslab.cli import trace_top
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.instruments import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console
-from test_gain import SMALL_FILES, files
+from support.clock import ManualClock
+from support.command import DFSLAB
+from support.profiles import SMALL_FILES, files
+from support.waiting import wait_until
 from typer.testing import CliRunner
 
-DFSLAB = Path(sys.executable).with_name("dfslab")
 ROW = {"name": "read", "path": "client:read", "kind": "service", "count": 3, "bytes": 0,
        "total_s": 1.0, "self_s": 1.0, "share": 1.0, "mean_s": 0.3, "errors": 0}  # fmt: skip
 S = 10**9
@@ -72,7 +73,8 @@ def test_it_looks_at_running_jvms(tmp_path):
 
 
 def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
-    looks = trace_top.Looks(tmp_path)
+    clock = ManualClock(121.5)
+    looks = trace_top.Looks(tmp_path, clock)
     assert looks.look() is None
     written(tmp_path, 101, times=100)
     first = looks.look()
@@ -87,6 +89,8 @@ def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
     # Nothing new was written: the last period is still the last one.
     assert looks.look().waits[0]["count"] == seen.waits[0]["count"]
     written(tmp_path, 121, times=110, last=True)
+    assert not looks.look().ended, "another process may follow"
+    clock.advance(trace_top.ENDED_AFTER_S)
     assert looks.look().ended, "long ago by the clock"
 
 
@@ -118,13 +122,13 @@ def test_what_a_receiver_added_is_told_a_second(tmp_path):
 
 def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
     received(tmp_path, 3, ended=False)
-    watching = threading.Thread(target=trace_top.watch, args=(tmp_path, 0.01), daemon=True)
+    clock = ManualClock(runs=False)
+    watching = threading.Thread(target=trace_top.watch, args=(tmp_path, 7.0, clock), daemon=True)
     watching.start()
-    watching.join(0.2)
-    assert watching.is_alive()
+    assert wait_until(lambda: len(clock.sleeps) >= 3)
+    assert set(clock.sleeps) == {7.0}
     received(tmp_path, 1234, ended=True)
-    watching.join(60)
-    assert not watching.is_alive()
+    assert wait_until(lambda: not watching.is_alive())
     assert "1234 spans" in capsys.readouterr().out
 
 
@@ -140,11 +144,11 @@ def test_in_a_terminal_it_draws_until_it_is_interrupted(tmp_path):
     drawn = _until(control, "work of the last")
     program.send_signal(signal.SIGINT)
     drawn += _until(control, "call trees")
-    assert program.wait(timeout=60) == 0, drawn
+    assert program.wait(timeout=300) == 0, drawn
     assert "Traceback" not in drawn
 
 
-def _until(control: int, word: str, limit_s: float = 120.0) -> str:
+def _until(control: int, word: str, limit_s: float = 300.0) -> str:
     text, deadline = "", time.monotonic() + limit_s
     while word not in text and time.monotonic() < deadline:
         if select.select([control], [], [], 0.2)[0]:
@@ -167,14 +171,14 @@ def test_in_a_log_each_new_profile_is_told_once(tmp_path):
         _await(log, 2)
         time.sleep(0.5)
         program.send_signal(signal.SIGINT)
-        assert program.wait(timeout=60) == 0
+        assert program.wait(timeout=300) == 0
     text = log.read_text()
     assert text.count("work of the last") == 2
     assert "\x1b" not in text
     assert "call trees" in text
 
 
-def _await(log: Path, views: int, limit_s: float = 120.0) -> None:
+def _await(log: Path, views: int, limit_s: float = 300.0) -> None:
     deadline = time.monotonic() + limit_s
     while log.read_text().count("work of the last") < views:
         assert time.monotonic() < deadline, log.read_text()

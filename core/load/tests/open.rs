@@ -63,11 +63,9 @@ fn layers_do_what_they_say() {
             .report
     };
     let throttled = with(r#"{"throttle":{"calls_per_s":1000.0}}"#, "300");
-    assert!(
-        (throttled.window_s - 0.3).abs() < 0.03,
-        "{}",
-        throttled.window_s
-    );
+    // Never faster; how much later a busy machine is, the layer's own test leaves out.
+    assert!(throttled.window_s >= 0.279, "{}", throttled.window_s);
+    assert!(throttled.layers["throttled"] > 0);
     let faulty = with(r#"{"fault":{"probability":0.25}}"#, "2000");
     let failed = faulty.operations["stat"].errors as f64;
     // 2000 draws of a quarter: standard deviation 19.4.
@@ -206,6 +204,13 @@ fn given_operations_run_at_given_times() {
     let report = ran(&text.replace("ROOT", &format!("{:?}", root.display().to_string()))).report;
     let counts: u64 = report.operations.values().map(|o| o.count).sum();
     assert_eq!(counts, 4);
-    assert!((0.1..0.2).contains(&report.window_s), "{}", report.window_s);
+    // Not before the last is due, and not after it but for what it took itself.
+    let responses = report
+        .operations
+        .values()
+        .filter_map(|one| one.response.as_ref());
+    let most_s = responses.map(|response| response.max_s).fold(0.0, f64::max);
+    let window_s = 0.1..=0.1 + most_s + 1e-6;
+    assert!(window_s.contains(&report.window_s), "{}", report.window_s);
     fs::remove_dir(&root).unwrap();
 }

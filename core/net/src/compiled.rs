@@ -1,5 +1,7 @@
 //! The compiled net: what the engine reads while it fires, all names resolved to indices.
 
+use std::collections::HashMap;
+
 use crate::definition::FieldType;
 use crate::expression::{BinaryOperator, Code, Instruction, Table, Value};
 use crate::lists::Lists;
@@ -16,6 +18,8 @@ pub struct Net {
     pub(crate) name: String,
     pub(crate) places: Vec<Place>,
     pub(crate) transitions: Vec<Transition>,
+    pub(crate) place_numbers: HashMap<String, usize>,
+    pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) tables: Vec<Table>,
     /// The lists of the first tokens; every run begins with them.
@@ -252,13 +256,11 @@ impl Net {
     }
 
     pub(crate) fn transition_index(&self, name: &str) -> Option<usize> {
-        self.transitions
-            .iter()
-            .position(|transition| transition.name == name)
+        self.transition_numbers.get(name).copied()
     }
 
     pub(crate) fn place_index(&self, name: &str) -> Option<usize> {
-        self.places.iter().position(|place| place.name == name)
+        self.place_numbers.get(name).copied()
     }
 
     /// Where a message says that something happened.

@@ -1,11 +1,13 @@
 //! Laws that hold for any run, checked at the end of each: flow, and at stations Little's and
 //! the utilisation law (Denning and Buzen 1978), exact in nanoseconds.
 
+use std::collections::{BTreeMap, HashSet};
+
 use serde_json::{json, Value as Json};
 
 use crate::bucket::NONE;
 use crate::clock::seconds;
-use crate::compiled::{Input, Net};
+use crate::compiled::Net;
 use crate::engine::Engine;
 use crate::error::{known, NetError, Result};
 use crate::options::{RunOptions, StationDefinition};
@@ -49,14 +51,13 @@ pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> 
     }
     let asked = options.stations.iter().map(|one| declared(net, one));
     let mut found = asked.collect::<Result<Vec<Station>>>()?;
-    for place in 0..net.places.len() {
-        if shows_station(net, place) && found.iter().all(|one| one.idle != place) {
-            found.push(Station {
-                idle: place,
-                served: place,
-            });
-        }
-    }
+    let asked: HashSet<usize> = found.iter().map(|one| one.idle).collect();
+    let others = shown_stations(net).into_iter();
+    let others = others.filter(|place| !asked.contains(place));
+    found.extend(others.map(|place| Station {
+        idle: place,
+        served: place,
+    }));
     Ok(found)
 }
 
@@ -74,31 +75,41 @@ fn declared(net: &Net, station: &StationDefinition) -> Result<Station> {
     })
 }
 
-/// Whether all that takes a token from a place puts one back, and nothing else puts any there:
+/// The places of which all that takes a token puts one back, and nothing else puts any there:
 /// then its tokens are servers, and the delays of the arcs back to it are services.
-fn shows_station(net: &Net, place: usize) -> bool {
-    let is_here = |at: u32| at as usize == place;
-    let mut takers = 0;
+fn shown_stations(net: &Net) -> Vec<usize> {
+    let mut takers = vec![0; net.places.len()];
+    let mut sound = vec![true; net.places.len()];
     for transition in &net.transitions {
-        let taken = transition.inputs.iter().filter(|arc| is_here(arc.place));
-        let put = transition.outputs.iter().filter(|arc| is_here(arc.place));
-        let (taken, put) = (taken.count(), put.count());
-        if taken != put || taken > 1 {
-            return false;
+        let mut arcs: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for input in &transition.inputs {
+            arcs.entry(input.place).or_default().0 += 1;
         }
-        takers += taken;
+        for output in &transition.outputs {
+            arcs.entry(output.place).or_default().1 += 1;
+        }
+        for (place, (taken, put)) in arcs {
+            sound[place as usize] &= taken == put && taken <= 1;
+            takers[place as usize] += taken;
+        }
     }
-    let definition = &net.places[place];
-    takers > 0 && !definition.resets && !definition.initial.is_empty()
+    let shows = |&place: &usize| {
+        let definition = &net.places[place];
+        let servers = !definition.resets && !definition.initial.is_empty();
+        sound[place] && takers[place] > 0 && servers
+    };
+    (0..net.places.len()).filter(shows).collect()
 }
 
-/// The places of a station: its idle servers, and whatever waits for them.
-fn places_of(net: &Net, station: Station) -> impl Iterator<Item = usize> + '_ {
-    let takes = move |arc: &Input| arc.place as usize == station.idle;
-    let starts = net.transitions.iter();
-    let starts = starts.filter(move |one| one.inputs.iter().any(takes));
-    let inputs = starts.flat_map(|one| one.inputs.iter().map(|arc| arc.place as usize));
-    std::iter::once(station.idle).chain(inputs)
+/// The transitions that take from each place.
+fn takers(net: &Net) -> Vec<Vec<u32>> {
+    let mut takers = vec![Vec::new(); net.places.len()];
+    for (index, transition) in (0u32..).zip(&net.transitions) {
+        for input in &transition.inputs {
+            takers[input.place as usize].push(index);
+        }
+    }
+    takers
 }
 
 impl Engine<'_> {
@@ -107,10 +118,16 @@ impl Engine<'_> {
         if stations.is_empty() {
             return;
         }
-        let mut station_of = vec![NONE; self.net.places.len()];
+        let (net, takers) = (self.net, takers(self.net));
+        let mut station_of = vec![NONE; net.places.len()];
         for (at, &station) in stations.iter().enumerate() {
             station_of[station.served] = at as u32;
-            places_of(self.net, station).for_each(|place| self.marking.watch_stays(place));
+            // Its idle servers, and whatever waits for them.
+            self.marking.watch_stays(station.idle);
+            for &taker in &takers[station.idle] {
+                let inputs = net.transitions[taker as usize].inputs.iter();
+                inputs.for_each(|arc| self.marking.watch_stays(arc.place as usize));
+            }
         }
         self.laws = Laws {
             stations: stations.to_vec(),

@@ -58,7 +58,7 @@ pub struct Stream {
     /// Where portions are recovered, one after the other in the same memory.
     forest: Forest,
     /// How far the clocks of hosts are ahead, nanoseconds.
-    ahead_ns: Vec<(TextId, i64)>,
+    ahead_ns: HashMap<TextId, i64, Mixing>,
     selection: Selection,
     /// What the files are, if their contents are not to say.
     format: Option<InputFormat>,
@@ -288,12 +288,12 @@ impl Stream {
     }
 }
 
-fn set_back(spans: &mut [Span], ahead_ns: &[(TextId, i64)]) {
+fn set_back(spans: &mut [Span], ahead_ns: &HashMap<TextId, i64, Mixing>) {
     if ahead_ns.is_empty() {
         return;
     }
     for span in spans {
-        if let Some((_, ahead)) = ahead_ns.iter().find(|(host, _)| *host == span.host) {
+        if let Some(ahead) = ahead_ns.get(&span.host) {
             span.start_ns = span.start_ns.saturating_add_signed(ahead.saturating_neg());
             span.end_ns = span.end_ns.saturating_add_signed(ahead.saturating_neg());
         }

@@ -193,6 +193,25 @@ fn a_pause_that_nothing_ends_cannot_tell() {
     assert!(one.low < 0.01 && one.high > 0.14, "{one:?}");
 }
 
+/// Of calls too deep for a level of their own those with low numbers need not come first.
+#[test]
+fn calls_hung_up_from_too_deep_are_replayed_in_the_order_of_time() {
+    let level = |place: u64| {
+        let parent = (place > 0).then(|| place as usize - 1);
+        ("level", "client", 1, parent, place, 10_000 - place, false)
+    };
+    let mut rows: Vec<Row<'_>> = (0..199).map(level).collect();
+    rows.push(("serve", "server", 2, Some(198), 1000, 9000, false));
+    rows.push(("late", "client", 1, Some(199), 5000, 6000, false));
+    rows.push(("early", "client", 1, Some(199), 2000, 4000, false));
+    let forest = Forest::recover(trees(&rows));
+    assert_eq!(forest.losses.deep_spans, 2);
+    let found = savings(&forest, &Options::default());
+    assert!((found.end_to_end_s - 1e-5).abs() < 1e-12);
+    assert!((of(&found, "client:early").work_s - 2e-6).abs() < 1e-12);
+    assert!((of(&found, "client:late").work_s - 1e-6).abs() < 1e-12);
+}
+
 #[test]
 fn damaged_traces_are_replayed_as_they_are() {
     for seed in 0..200 {

@@ -1,5 +1,7 @@
 //! What a stream specification may say.
 
+use std::collections::BTreeMap;
+
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Prepare, StreamSpec};
 use crate::OperationKind;
 
@@ -161,15 +163,15 @@ impl Phase {
             return wrong("think_time_s", value, "0 to 86400");
         }
         self.access.validate(spec.transfer_size_bytes)?;
-        for (place, share) in self.mix.iter().enumerate() {
+        let mut firsts: BTreeMap<OperationKind, &crate::Share> = BTreeMap::new();
+        for share in &self.mix {
             if let Some(access) = &share.access {
                 access.validate(spec.transfer_size_bytes)?;
             }
             if matches!(share.file_choice, Some(FileChoice::Zipf(_))) {
                 return wrong("mix.file_choice", "zipf", "only for a whole phase");
             }
-            let same = |other: &&crate::Share| other.operation == share.operation;
-            let first = self.mix.iter().find(same).unwrap_or(&self.mix[place]);
+            let first = firsts.entry(share.operation).or_insert(share);
             if first.access != share.access || first.fsync != share.fsync {
                 let allowed = "one access and fsync for each operation of a phase";
                 return wrong("mix", shown(), allowed);

@@ -218,6 +218,11 @@ class BaseBed:
         return self._folder.path
 
     @property
+    def ports(self) -> list[int]:
+        """Where its daemons listen, as many as `port_count` says."""
+        return self._record.ports
+
+    @property
     def uri(self) -> str:
         """Where clients find it."""
         return self._record.uri

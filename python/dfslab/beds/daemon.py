@@ -6,12 +6,12 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dfslab.beds.errors import BedError, last_lines
 from dfslab.beds.process import Process, end
+from dfslab.spec.clock import REAL, Clock
 
 POLL_S = 0.1
 READY_DEADLINE_S = 300.0
@@ -61,10 +61,12 @@ class Daemon:
         cwd: Path,
         owned: bool = True,
         ready_deadline_s: float = READY_DEADLINE_S,
+        clock: Clock = REAL,
     ) -> None:
         self.name, self.command, self.log_path = name, list(command), log_path
         self.ready, self.env, self.cwd = ready, dict(env), cwd
         self.owned, self.ready_deadline_s = owned, ready_deadline_s
+        self._clock = clock
         self.process: Process | None = None
         self._child: subprocess.Popen | None = None
 
@@ -86,15 +88,15 @@ class Daemon:
 
     def wait_ready(self) -> None:
         """Wait until `ready` says so. BedError with the log's last lines when it never does."""
-        deadline = time.monotonic() + self.ready_deadline_s
+        deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while not self.ready():
             if self.state() == "dead":
                 assert self._child is not None
                 why = f"ended with status {self._child.wait()} before it was ready"
                 raise self._error("died", why)
-            if time.monotonic() > deadline:
+            if self._clock.monotonic_s() > deadline:
                 raise self._error("not_ready", f"not ready after {self.ready_deadline_s:g} s")
-            time.sleep(POLL_S)
+            self._clock.sleep(POLL_S)
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """SIGTERM, wait up to `grace_s`, then SIGKILL; nothing when it does not run."""
@@ -111,11 +113,11 @@ class Daemon:
         """Stop it from running (SIGSTOP), as a hung machine would; it stands still on return."""
         self.signal(signal.SIGSTOP)
         # The signal is only queued until each of its threads leaves the kernel.
-        deadline = time.monotonic() + STOP_GRACE_S
+        deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
-            if time.monotonic() > deadline:
+            if self._clock.monotonic_s() > deadline:
                 raise BedError("failed", f"pausing {self.name}", "it runs on after SIGSTOP")
-            time.sleep(0.001)
+            self._clock.sleep(0.001)
 
     def resume(self) -> None:
         """Let a paused daemon run on."""

@@ -76,7 +76,7 @@ def measure(
         later = pool.submit(_retried, lambda: _disks(cluster, storing, known))
         checks = []
         if not links <= known:
-            checks = [*_retried(lambda: _links(cluster)), *_retried(lambda: _trips(cluster))]
+            checks = [*_retried(lambda: check_links(cluster)), *_retried(lambda: _trips(cluster))]
         checks += later.result()
     for check in checks:
         if not check.holds:
@@ -131,7 +131,7 @@ def _told(work: Callable[[], list[Check]]) -> list[Check]:
         raise BedError("failed", "measuring links and disks", str(error) or "timed out") from error
 
 
-def _links(cluster: Cluster) -> list[Check]:
+def check_links(cluster: Cluster) -> list[Check]:
     """Each host sends a stream to the next: every link is measured both ways.
 
     A stream is as fast as the slower link at its ends lets it be.

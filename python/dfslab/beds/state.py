@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from dfslab.beds.cache import home, locked
 from dfslab.beds.errors import BedError
 from dfslab.beds.ports import free_ports
 from dfslab.beds.process import Process
+from dfslab.spec import clock
 
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
@@ -170,7 +170,7 @@ def create(
                 system=system,
                 parameters=parameters,
                 owner=owner,
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                created=clock.date().isoformat(timespec="seconds"),
                 ports=free_ports(port_count, taken),
             )
             folder = BedFolder(state / f"{record.name}-{record.id}", record.id)

@@ -15,9 +15,36 @@ def main() -> None:
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, signal.default_int_handler)
-        from dfslab.cli.commands import main as commands
+        if not _at_once(sys.argv[1:]):
+            from dfslab.cli.root import main as commands
 
-        commands()
+            commands()
     except KeyboardInterrupt:
         print("dfslab: interrupted; what was finished is kept", file=sys.stderr)
         sys.exit(130)
+
+
+def _at_once(words: list[str]) -> bool:
+    """Answer what needs no command line parser, which takes longer to load than the answer."""
+    if words in ([], ["--help"]):
+        from dfslab.cli.table import overview
+
+        print(overview())
+        if not words:
+            sys.exit(2)
+    elif words == ["--version"]:
+        from importlib.metadata import version
+
+        print(f"dfslab {version('dfslab')}")
+    elif words in (["list"], ["list", "--json"]):
+        from dfslab.cli.listing import show
+        from dfslab.discover import DiscoveryError
+
+        try:
+            show("--json" in words)
+        except DiscoveryError as error:
+            print(f"dfslab: {error}", file=sys.stderr)
+            sys.exit(1)
+    else:
+        return False
+    return True

@@ -15,10 +15,10 @@ from dfslab.cli.shared import (
 )
 from dfslab.spec.model import InputError
 
-bed_app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
 
 
-@bed_app.command("up")
+@app.command("up")
 def bed_up(
     name: Annotated[str, typer.Argument(help="A file system that has a bed.")],
     servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: the usual.")] = 0,
@@ -42,14 +42,14 @@ def bed_up(
     tell(as_json, bed, terminal.checks_table(bed["hardware"]), f"{bed['name']}: {bed['uri']}")
 
 
-@bed_app.command("check")
+@app.command("check")
 def bed_check(as_json: AsJson = False) -> None:
     """What this kernel and this user can do for beds, and what is disabled by what is missing."""
     found = beds.bed_check()
     tell(as_json, found, terminal.features_table(found))
 
 
-@bed_app.command("down")
+@app.command("down")
 def bed_down(
     name: Annotated[str, typer.Argument(help="Name that `dfslab bed status` shows.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every bed of this machine.")] = False,
@@ -63,7 +63,7 @@ def bed_down(
     tell(as_json, taken, *(f"{one}: down" for one in taken))
 
 
-@bed_app.command("status")
+@app.command("status")
 def bed_status(
     name: Annotated[str, typer.Argument(help="Only this bed.")] = "", as_json: AsJson = False
 ) -> None:

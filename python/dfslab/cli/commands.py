@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dfslab import discover
-from dfslab.beds.errors import BedError
-from dfslab.cli import compat as compats
-from dfslab.cli.bed import bed_app
-from dfslab.cli.net import app as net_app
 from dfslab.cli.shared import (
     AsJson,
     Budget,
@@ -24,78 +18,26 @@ from dfslab.cli.shared import (
     ScenarioFile,
     Scheduler,
     Sets,
+    advice,
     bed_calibration,
     calibration,
+    compats,
     laboratory,
+    listing,
     literal,
+    note,
     of,
+    predicting,
     read_scenario,
-    show,
     tables,
     tell,
     terminal,
     time_s,
     with_progress,
 )
-from dfslab.cli.show import show_app
-from dfslab.cli.trace import trace_app
-from dfslab.method import RunFailed
-from dfslab.spec.model import InputError
+from dfslab.spec.errors import InputError
 
-app = typer.Typer(
-    help="A performance laboratory for distributed file systems.",
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-)  # fmt: skip
-app.add_typer(trace_app, name="trace")
-app.add_typer(bed_app, name="bed")
-app.add_typer(show_app, name="show")
-app.add_typer(net_app, name="net")
-INTERRUPTED = 130
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        print(f"dfslab {version('dfslab')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _common(
-    shown: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Options of every command."""
-
-
-def main() -> None:
-    """Entry point: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted."""
-    try:
-        code = app(standalone_mode=False, prog_name="dfslab")
-        if code == INTERRUPTED:
-            # Typer turns Ctrl-C into an exit code of its own.
-            raise KeyboardInterrupt
-    except InputError as error:
-        _stop(f"dfslab: {error}", 2)
-    except (RunFailed, discover.DiscoveryError, BedError) as error:
-        _stop(f"dfslab: {error}", 1)
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    except Exception as error:
-        _stop_for_usage(error)
-        raise
-
-
-def _stop_for_usage(error: Exception) -> None:
-    """The command line itself was wrong: Click says what is allowed."""
-    message = getattr(error, "format_message", None)
-    if message is not None:
-        _stop(f"dfslab: {message()}".replace("\n", " "), 2)
-
-
-def _stop(text: str, code: int) -> None:
-    print(text, file=sys.stderr)
-    sys.exit(code)
+app = typer.Typer()
 
 
 @app.command()
@@ -117,6 +59,7 @@ def run(
     tell(as_json, done.document(), *done.tables())
     if not as_json:
         print(f"page: {done.page}")
+    note(done.processor_time.text)
 
 
 @app.command()
@@ -191,13 +134,13 @@ def predict(
     if metadata_server:
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
-            limits = laboratory.metadata_limits(chosen, bound_s, burst_s, fitted_on)
+            limits = predicting.metadata_limits(chosen, bound_s, burst_s, fitted_on)
         tell(as_json, [one.document() for _, one in limits],
                *(table for _, one in limits for table in tables.limits_tables(one)))  # fmt: skip
         return
     with of(scenario):
         results = with_progress(
-            as_json, lambda report: laboratory.predict(chosen, method, fitted_on, report)
+            as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
         )
     document = [result.model_dump(mode="json") for result in results]
     tell(as_json, document, terminal.result_table(results))
@@ -251,15 +194,16 @@ def export(
 @app.command()
 def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """Measured beside predicted, with errors, for a finished run."""
-    done = laboratory.reopen(run_folder)
+    done = laboratory.reopen(run_folder, note)
     tell(as_json, done.document(), *done.tables())
 
 
 @app.command()
 def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """What limits, what to change, what that gains, how sure we are."""
-    done = laboratory.reopen(run_folder)
-    found = laboratory.advice(done)
+    found = advice.stored_advice(run_folder)
+    if found is None:
+        found = laboratory.advice(run_folder, note)
     document = [one.model_dump(mode="json") for one in found]
     tell(as_json, document, terminal.advice_table(found))
 
@@ -267,9 +211,9 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
 @app.command()
 def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """The time of every measured step as a function, and what was expected of the run."""
-    functions, verdicts = laboratory.fit_steps(run_folder), laboratory.expected(run_folder)
+    functions, verdicts = laboratory.fitted(run_folder, note)
     document = {
-        "functions": [one.document() for one in functions],
+        "functions": [one.model_dump(mode="json") for one in functions],
         "expectations": [asdict(one) for one in verdicts],
     }
     tell(as_json, document, *tables.fit_tables(functions, verdicts))
@@ -299,7 +243,7 @@ def report(
         else:
             tell(as_json, {"file": str(output)}, f"file: {output}")
         return
-    done = laboratory.reopen(run_folder)
+    done = laboratory.reopen(run_folder, note)
     page = laboratory.write_page(done, output)
     tell(as_json, {"page": str(page)}, f"page: {page}")
 
@@ -401,9 +345,4 @@ def visibility(
 @app.command("list")
 def list_members(as_json: AsJson = False) -> None:
     """File systems, workloads, methods and report sections, and where each came from."""
-    document = show.members()
-    tell(as_json, document, show.members_table(document))
-
-
-if __name__ == "__main__":
-    main()
+    listing.show(as_json)

@@ -3,157 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
-from dfslab.cli import trace_work
+from dfslab.cli.finished import (
+    INSTRUMENTS,
+    Done,
+    Notify,
+    Report,
+    in_order,
+    reopen,
+    studied,
+    weigh,
+)
 from dfslab.fleet import run as fleet
 from dfslab.instruments import access, command, visibility
-from dfslab.instruments import trace as tracing
 from dfslab.method import RunFailed
-from dfslab.models import metadata_server, step_functions
-from dfslab.models.demand import calibrate
 from dfslab.report import export as exports
-from dfslab.report import page as pages
-from dfslab.report import terminal
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError, unknown
-from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import (
-    bottlenecks,
-    crossval,
-    expectations,
-    io500,
-    operations,
-    search,
-    server_law,
-    store,
-    table,
-)
+from dfslab.spec.scenario import Scenario
 from dfslab.studies import design as designs
-from dfslab.studies.advise import Advice, advise
-from dfslab.studies.compare import Comparison, Score, compare
+from dfslab.studies import findings, operations, search, store, stored, table
+from dfslab.studies.advice import Advice
+from dfslab.studies.compare import compare
+from dfslab.studies.expectations import Verdict
+from dfslab.studies.findings import Findings
 from dfslab.studies.offered import RateProbe
+from dfslab.studies.stages import Stages, processor_s
 from dfslab.studies.sweep import sweep
 
-Report = Callable[..., None]
-VALIDATED = ("sequence", "regression", "mean")
-INSTRUMENTS = ("measure", "trace")
-# A design has hundreds of configurations, of which nobody reads the advice one by one.
-MOST_ADVISED = 60
-WHOLE_FILES_FROM_BYTES = 1_000_000
+if TYPE_CHECKING:
+    from dfslab.report import page as pages
+else:
+    pages = lazily("dfslab.report.page")
 
-
-@dataclass
-class Done:
-    """A finished run: its folder, results and what the studies say."""
-
-    scenario: Scenario
-    folder: Path
-    results: list[Result]
-    comparison: Comparison | None = None
-    crossval: dict[str, Score] = field(default_factory=dict)
-    trace: dict[str, Any] | None = None
-    notes: list[str] = field(default_factory=list)
-    learning: Any = None
-    operations: operations.Operations | None = None
-    server_law: server_law.ServerLaw | None = None
-    verdicts: list[expectations.Verdict] = field(default_factory=list)
-    bottlenecks: list[bottlenecks.Bottlenecks] = field(default_factory=list)
-
-    @property
-    def page(self) -> Path:
-        """Where the page is."""
-        return self.folder / "report.html"
-
-    @property
-    def methods(self) -> list[str]:
-        """The predicting methods, in the scenario's order."""
-        return [m for m in self.scenario.run.methods if m not in INSTRUMENTS]
-
-    def document(self) -> dict[str, Any]:
-        """The JSON of `run`: points, and scores of every model and baseline."""
-        found: dict[str, Any] = {
-            "scenario": self.scenario.name,
-            "folder": str(self.folder),
-            "page": str(self.page) if self.page.exists() else None,
-            "notes": self.notes,
-        }
-        if whole := [one for one in io500.scores(self.results) if one.score is not None]:
-            found["io500"] = [one.model_dump() for one in whole]
-        if self.comparison is None:
-            found["results"] = [result.model_dump(mode="json") for result in self.results]
-        if self.server_law is not None:
-            found["server_law"] = self.server_law.model_dump(mode="json")
-        if self.bottlenecks:
-            found["bottlenecks"] = [one.model_dump(mode="json", exclude={"roots"})
-                                    for one in self.bottlenecks]  # fmt: skip
-        if self.comparison is None:
-            return found
-        rows = self.comparison.model_dump(mode="json")
-        found["points"] = rows.pop("rows")
-        found.update(rows)
-        if self.operations is not None:
-            found["held_out_by_step"] = {
-                step: {method: score.model_dump() for method, score in scores.items()}
-                for step, scores in self.operations.held_out.items()
-            }
-            found["noise_floor_by_step"] = {
-                step: floor.model_dump() for step, floor in self.operations.floors.items()
-            }
-        if self.verdicts:
-            found["expectations"] = expectations.tally(self.verdicts)
-        found["cross_validated"] = {k: s.model_dump() for k, s in self.crossval.items()}
-        if self.learning is not None:
-            found["learning"] = self.learning.model_dump(
-                mode="json", exclude={"validation": {"rows"}}
-            )
-        found["held_out_large_files"] = {k: s.model_dump() for k, s in self._large_files().items()}
-        return found
-
-    def _large_files(self) -> dict[str, Score]:
-        """Scores on held-out reads and writes of at least 1 MB."""
-        assert self.comparison is not None
-        sizes = {result.point_id: _file_bytes(result) for result in self.results}
-        rows = [
-            row for row in self.comparison.rows
-            if row.held_out and set(row.operations) <= {"read", "write"}
-            and sizes.get(row.point_id, 0) >= WHOLE_FILES_FROM_BYTES
-        ]  # fmt: skip
-        return self.comparison.scores(rows)
-
-    def tables(self) -> list[Any]:
-        """What people see."""
-        tables: list[Any]
-        if self.bottlenecks:
-            timed = [one for one in in_order(self.scenario, self.results)
-                     if one.method == "measure"]  # fmt: skip
-            tables = [terminal.result_table(timed)] if timed else []
-            return [*tables, *terminal.bottleneck_tables(self.bottlenecks), *self.notes]
-        if self.comparison is None:
-            ordered = in_order(self.scenario, self.results)
-            return [terminal.result_table(ordered), *self.notes]
-        tables = [terminal.comparison_table(self.comparison, self.methods)]
-        for title, scores in (
-            ("Errors on held-out configurations", self.comparison.held_out),
-            ("… of these, reads and writes of 1 MB and more", self._large_files()),
-            ("Errors in cross-validation over whole configurations", self.crossval),
-        ):
-            if scores:
-                tables.append(terminal.score_table(title, scores))
-        if self.learning is not None:
-            tables += terminal.learning_tables(self.learning)
-        return [*tables, *self.notes]
-
-
-def _file_bytes(result: Result) -> float:
-    throughput = result.metrics.get("throughput_bytes_per_s")
-    return throughput.value / result.value() if throughput and result.value() else 0.0
+__all__ = ["Done", "in_order", "reopen"]
 
 
 def run(
@@ -164,12 +54,14 @@ def run(
     always_page: bool = False,
     recording: Path | None = None,
     recorded: Path | None = None,
+    clock: Callable[[], float] = processor_s,
 ) -> Done:
     """Run every method of the scenario; nothing is created before the file system answers.
 
     The page is written where there is anything to compare, or always. The operations of the first
     measured run go to a new file, `recording`, where one is named. With `recorded`, a run folder or
-    a table of runs, nothing is measured: its runs stand for the measurements.
+    a table of runs, nothing is measured: its runs stand for the measurements. `clock` gives the
+    processor seconds that the stages are timed by.
     """
     _check_recording(recording)
     report(0, 1, "planning")
@@ -181,27 +73,37 @@ def run(
         scenario = scenario.with_overrides({"run.repetitions": known.repetitions})
     points = check(scenario)
     measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
+    stages = Stages(clock)
     with _session(report) as session:
         if measured and known is None and not scenario.design.factor:
             for point in points:
                 command.expect(point)
             session.traced = measured[0] == "trace" and command.is_command(points[0])
-            session.reach(points[0].scenario)
+            with stages.of("loading"):
+                session.reach(points[0].scenario)
         run_store = store.open_run(scenario, out, fresh=fresh)
         with run_store.locked():
             session.trace_directory = run_store.folder / "traces"
             session.recording = recording
             methods = [known if known is not None and name in INSTRUMENTS
                        else discover.method(name) for name in scenario.run.methods]  # fmt: skip
-            results = sweep(scenario, methods, run_store, report)
+            results = sweep(scenario, methods, run_store, report, stages)
             if session.recording is not None:
                 allowed = "all runs were there already; --fresh runs them again"
                 raise InputError("--record", str(recording), allowed)
-            session.close()
-            done = _weigh(scenario, run_store.folder, results, report)
-            if done.comparison or done.server_law or done.bottlenecks or always_page:
-                write_page(done)
-            run_store.finish(done.document())
+            if measured:
+                # Daemons and clients that end here are counted here.
+                with stages.of("loading"):
+                    session.close()
+            inputs = stored.inputs_hash(run_store.folder)
+            said = weigh(scenario, run_store.folder, results, report, stages)
+            findings.save(run_store.folder, inputs, said)
+            done = Done(scenario, run_store.folder, said, results)
+            if said.comparison or said.server_law or said.bottlenecks or always_page:
+                with stages.of("page"):
+                    write_page(done)
+            done.processor_time = stages.spent
+            said.notes += run_store.finish(done.document())
     return done
 
 
@@ -227,65 +129,17 @@ def design(scenario: Scenario) -> designs.Plan:
     return designs.plan(scenario)
 
 
-def _weigh(scenario: Scenario, folder: Path, results: list[Result], report: Report) -> Done:
-    """What the studies say of a set of results."""
-    done = Done(scenario, folder, results)
-    done.notes = list(dict.fromkeys(note for result in results for note in result.notes))
-    measured = [result for result in results if result.method == "measure"]
-    done.server_law = server_law.server_law(results)
-    if measured and done.methods:
-        done.comparison = compare(results)
-        done.operations = operations.operations(results)
-        if not scenario.design.factor:
-            done.verdicts = _expected(results)
-        models = [name for name in done.methods if name in VALIDATED]
-        report(0, 1, "cross-validating")
-        done.crossval = crossval.crossval(
-            measured, models, scenario.judge.folds, scenario.run.seed,
-            lambda part, total, text: report(part, total, text),
-        )  # fmt: skip
-    if measured and scenario.design.factor and done.methods:
-        done.learning = _learn(scenario, measured, done.notes, report)
-    traces = sorted((folder / "traces").glob("*.otlp"))
-    if traces:
-        done.trace = tracing.profile(traces)
-    ordered = in_order(scenario, results)
-    done.bottlenecks = bottlenecks.bottlenecks(ordered, folder / "traces")
-    if done.bottlenecks:
-        done.trace = trace_work.profile(bottlenecks.profiles(results, folder / "traces"))
-    return done
-
-
-def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
-    """Results as the scenario lists their configurations: they were measured in a drawn order."""
-    # By what was varied: a run of an earlier version has other ids.
-    places = {str(point.labels): place for place, point in enumerate(scenario.points())}
-    return sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
-
-
-def _learn(scenario: Scenario, measured: Sequence[Result], notes: list[str], report: Report) -> Any:
-    """What a designed sweep teaches; a note where it was too small for that."""
-    # Statistics take seconds to import: only who asks for them waits.
-    from dfslab.studies.learning import learn as study
-
-    try:
-        return study(scenario, measured, report)
-    except RunFailed as error:
-        notes.append(f"nothing was learnt from the factors: {error}")
-        return None
-
-
 def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> Done:
     """Study runs that are there already: a run folder, or a table of runs."""
     if not scenario.design.factor:
         raise InputError("design.factor", None, "is empty: there is nothing to learn about")
     results = _measured_before(data, scenario)
-    done = Done(scenario, data, results)
-    done.comparison = compare(results)
-    done.learning = _learn(scenario, results, done.notes, report)
+    found = Findings(comparison=compare(results))
+    found.learning = studied(scenario, results, found.notes, report)
+    done = Done(scenario, data, found, results)
     if page is not None:
         study = pages.ReportInput(scenario=scenario, results=results, comparison=None,
-                                  learning=done.learning)  # fmt: skip
+                                  learning=found.learning)  # fmt: skip
         pages.write(study, page)
     return done
 
@@ -293,7 +147,7 @@ def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> 
 def _measured_before(data: Path, scenario: Scenario) -> list[Result]:
     """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
     if data.is_dir():
-        return [r for r in reopen_results(data) if r.method == "measure"]
+        return [r for r in store.results_of(data) if r.method == "measure"]
     return table.read(data, scenario)
 
 
@@ -308,7 +162,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
         known = [one for factor in allowed.factors for one in factor.keys]
         if key not in known:
             raise InputError("--about", key, unknown(key, known))
-    results = reopen_results(data) if data.is_dir() else table.read(data, scenario)
+    results = store.results_of(data) if data.is_dir() else table.read(data, scenario)
     return propose(scenario, allowed, rows_of(results), about)
 
 
@@ -316,21 +170,7 @@ def export_runs(folder: Path, output: Path) -> int:
     """Write a run's measurements as a table of runs; how many there were."""
     if output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    return table.write(reopen_results(folder), output)
-
-
-def reopen_results(folder: Path) -> list[Result]:
-    """The results of a run folder. InputError when it is none."""
-    if not (folder / "scenario.toml").exists():
-        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-    return store.load_results(folder)
-
-
-def reopen(folder: Path) -> Done:
-    """A run folder read back. InputError when it is none."""
-    results = reopen_results(folder)
-    scenario = read(folder / "scenario.toml")
-    return _weigh(scenario, folder, results, lambda *_: None)
+    return table.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Path | None) -> bytes:
@@ -339,9 +179,7 @@ def export(folder: Path, form: str, output: Path | None) -> bytes:
         raise InputError("--as", form, f"must be one of page, {', '.join(exports.FORMS)}")
     if output is not None and output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    if not (folder / "scenario.toml").exists():
-        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-    document = exports.FORMS[form](store.load_results(folder))
+    document = exports.FORMS[form](store.results_of(folder))
     if output is not None:
         store.write_atomically(output, document)
     return document
@@ -395,84 +233,31 @@ def write_page(done: Done, path: Path | None = None) -> Path:
     """The page of a run, in its folder or as a new file."""
     if path is not None and path.exists():
         raise InputError("--output", str(path), "exists already; dfslab does not overwrite it")
+    said = done.findings
     study = pages.ReportInput(
         scenario=done.scenario,
         results=done.results,
-        comparison=done.comparison,
-        crossval=done.crossval or None,
-        trace=done.trace,
+        comparison=said.comparison,
+        crossval=said.crossval or None,
+        trace=said.trace,
         # Without models there is nothing that could tell what a change would do.
-        advice=advice(done) if done.comparison is not None else [],
-        learning=done.learning,
-        operations=done.operations,
+        advice=(said.advice or []) if said.comparison is not None else [],
+        learning=said.learning,
+        operations=said.operations,
         verdicts=done.verdicts,
-        server_law=done.server_law,
-        bottlenecks=done.bottlenecks,
+        server_law=said.server_law,
+        bottlenecks=said.bottlenecks,
     )
     pages.write(study, path or done.page)
     return path or done.page
 
 
-def advice(done: Done) -> list[Advice]:
+def advice(folder: Path, notify: Notify) -> list[Advice]:
     """The best change for every configuration that was measured."""
-    measured = [r for r in done.results if r.method == "measure" and not r.point.held_out]
-    if not measured:
-        raise InputError("RUN", str(done.folder), "holds no measured result to learn from")
-    calibration = calibrate(measured)
-    found = []
-    for point in _distinct_points(done.results)[:MOST_ADVISED]:
-        found += advise(point, calibration, done.scenario.run.seed)[:1]
-    return found
+    return reopen(folder, notify, "advice").findings.advice or []
 
 
-def _distinct_points(results: Sequence[Result]) -> list[Point]:
-    return list({result.point_id: result.point for result in results}.values())
-
-
-def predict(
-    scenario: Scenario, method: str, fitted_on: Path | None, report: Report
-) -> list[Result]:
-    """Predictions of one method; learnt from a run folder where one is given."""
-    model: Any = discover.method(method)
-    if not hasattr(model, "fit"):
-        raise InputError("--method", method, "measures; a model predicts")
-    points = check(scenario.with_methods([method]))
-    if fitted_on is not None:
-        results = [r for r in reopen(fitted_on).results if r.method == "measure"]
-        report(0, 1, f"learning from {len(results)} results")
-        model.fit(results)
-    predicted = []
-    for index, point in enumerate(points):
-        report(index, len(points), f"{method}: {terminal.labels_text(point.labels)}")
-        predicted.append(model.run(point))
-    return predicted
-
-
-def fit_steps(folder: Path) -> list[step_functions.StepFunction]:
-    """f1 to f7 of a run: a function of every measured step; held-out configurations unseen."""
-    done = reopen(folder)
-    return step_functions.fit([r for r in done.results if not r.point.held_out])
-
-
-def expected(folder: Path) -> list[expectations.Verdict]:
-    """What the description expected of a run before it, beside what was measured."""
-    return _expected(reopen_results(folder))
-
-
-def _expected(results: Sequence[Result]) -> list[expectations.Verdict]:
-    return expectations.score(expectations.expectations(_distinct_points(results)), results)
-
-
-def metadata_limits(
-    scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
-) -> list[tuple[Point, metadata_server.Limits]]:
-    """What the metadata server can take, for every distinct deployment and file system."""
-    calibration = None
-    if fitted_on is not None:
-        calibration = calibrate([r for r in reopen(fitted_on).results if r.method == "measure"])
-    lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
-    found: dict[str, tuple[Point, metadata_server.Limits]] = {}
-    for point in check(scenario):
-        answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
-        found.setdefault(json.dumps(answer.document(), sort_keys=True), (point, answer))
-    return list(found.values())
+def fitted(folder: Path, notify: Notify) -> tuple[list[operations.Function], list[Verdict]]:
+    """f1 to f7 of a run, and what its description expected of it."""
+    found = reopen(folder, notify, "functions", "verdicts").findings
+    return found.functions or [], found.verdicts or []

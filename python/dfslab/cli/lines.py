@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
+
+from dfslab.spec.clock import REAL
 
 EVERY_S = 15.0  # what ends earlier says nothing
 
@@ -16,7 +17,7 @@ class LineReporter:
 
     watch = None  # loads are shown second by second in terminals only
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self._clock = clock
         self._began_s = clock()
         self._due_s = self._began_s + EVERY_S

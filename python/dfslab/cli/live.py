@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from dfslab.fleet.watch import Seen, Watch
 from dfslab.spec import units
+from dfslab.spec.clock import REAL
 
 ROWS = 8
 EVERY_S = 1.0
@@ -30,7 +30,7 @@ class Row:
 class LoadView:
     """Hears what a load has done so far and shows the seconds; a new load begins a new table."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self.rows: deque[Row] = deque(maxlen=ROWS)
         self.watch = Watch(self._started, self._seen)
         self._clock = clock

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from dfslab.spec.model import InputError
+from dfslab.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetFile = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
@@ -57,6 +59,8 @@ def check(
 
 
 def _table(sizes: dict[str, Any], space: dict[str, Any]) -> Table:
+    from rich.table import Table
+
     table = Table("property", "found")
     for key, value in sizes.items():
         if key != "scans":

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group
-from rich.live import Live
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from dfslab.cli.lines import LineReporter
-from dfslab.cli.live import LoadView
-from dfslab.fleet.watch import Watch
-from dfslab.spec import units
-from dfslab.spec.base import beside
-from dfslab.spec.check import check, read_checked
-from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Scenario
-from dfslab.spec.units import parse
+from dfslab.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from dfslab.fleet.watch import Watch
+    from dfslab.spec.scenario import Scenario
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -57,7 +54,11 @@ class Lazy:
 
 laboratory = Lazy("dfslab.cli.laboratory")
 show = Lazy("dfslab.report.show")
+listing = Lazy("dfslab.cli.listing")
+predicting = Lazy("dfslab.cli.predicting")
+compats = Lazy("dfslab.cli.compat")
 terminal = Lazy("dfslab.report.terminal")
+advice = Lazy("dfslab.studies.advice")
 tables = Lazy("dfslab.report.limits")
 traces = Lazy("dfslab.cli.trace_work")
 live = Lazy("dfslab.cli.trace_top")
@@ -70,6 +71,11 @@ def read_scenario(
     path: Path, sets: list[str] | None, budget: str = "", scheduler: str = ""
 ) -> Scenario:
     """The scenario of a file with what the command line changes, checked; else InputError."""
+    # Half of the start of a command that reads no scenario.
+    from dfslab.spec import units
+    from dfslab.spec.base import beside
+    from dfslab.spec.check import check, read_checked
+
     scenario = read_checked(path)
     if budget:
         try:
@@ -95,6 +101,8 @@ def read_scenario(
 
 def time_s(key: str, text: str) -> float:
     """A time above nothing, as typed. InputError when it is none."""
+    from dfslab.spec.units import parse
+
     try:
         found = parse(text, "s")
     except ValueError as error:
@@ -138,6 +146,12 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     console = terminal.console(as_json)
     if not console.is_terminal:
         return work(LineReporter())
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+    from dfslab.cli.live import LoadView
+
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(),
                TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())  # fmt: skip
     progress = Progress(*columns, console=console, transient=True)
@@ -147,6 +161,12 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     view = LoadView()
     with Live(Group(progress, view), console=console, transient=True):
         return work(Reporter(progress, view.watch))
+
+
+def note(text: str) -> None:
+    """A line about the work itself, apart from its outcome; nothing for an empty one."""
+    if text:
+        print(f"dfslab: {text}", file=sys.stderr)
 
 
 def tell(as_json: bool, document: Any, *tables: Any) -> None:

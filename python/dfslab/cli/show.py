@@ -16,10 +16,10 @@ from dfslab.cli.shared import (
 )
 from dfslab.spec.check import read_checked
 
-show_app = typer.Typer(help="Show what is described.", no_args_is_help=True)
+app = typer.Typer(help="Show what is described.", no_args_is_help=True)
 
 
-@show_app.command("filesystem")
+@app.command("filesystem")
 def show_filesystem(
     name: str,
     form: Annotated[str, typer.Option("--as", help=SHOW_FORMS)] = "table",
@@ -31,7 +31,7 @@ def show_filesystem(
     tell(as_json, document, *shown)
 
 
-@show_app.command("mount")
+@app.command("mount")
 def show_mount(
     place: Annotated[
         str,
@@ -52,7 +52,7 @@ def show_mount(
     tell(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
 
 
-@show_app.command("scenario")
+@app.command("scenario")
 def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
     """A scenario with every default written out, and its configurations."""
     chosen = read_checked(scenario)

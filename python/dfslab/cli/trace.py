@@ -23,7 +23,7 @@ from dfslab.cli.shared import (
 from dfslab.instruments.reading import reading
 from dfslab.spec.model import InputError
 
-trace_app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
+app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
 
 Sampled = Annotated[
     float,
@@ -74,7 +74,7 @@ Model = Annotated[
 ]
 
 
-@trace_app.command("record")
+@app.command("record")
 def trace_record(
     words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
     output: Annotated[
@@ -101,7 +101,7 @@ def trace_record(
     tell(as_json, profile, *terminal.ranking_tables(profile), f"trace: {output}")
 
 
-@trace_app.command("import")
+@app.command("import")
 def trace_import(
     files: Annotated[list[Path], typer.Argument(help="Traces, or profiles of traced JVMs.")],
     output: Annotated[
@@ -127,7 +127,7 @@ def trace_import(
     tell(as_json, profile, *terminal.ranking_tables(profile), f"profile: {into or output}")
 
 
-@trace_app.command("query")
+@app.command("query")
 def trace_query(
     folder: Annotated[Path, typer.Argument(help="A folder of tables: calls, exemplars, …")],
     sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL; no file is in reach.")],
@@ -139,7 +139,7 @@ def trace_query(
     tell(as_json, found, terminal.answer_table(columns, rows))
 
 
-@trace_app.command("receive")
+@app.command("receive")
 def trace_receive(
     into: Annotated[Path, typer.Option("--into", help="A new or empty folder for what comes.")],
     port: Annotated[
@@ -156,7 +156,7 @@ def trace_receive(
     tell(as_json, profile, *terminal.ranking_tables(profile), f"received in {into}")
 
 
-@trace_app.command("top")
+@app.command("top")
 def trace_top(
     folder: Annotated[Path, typer.Argument(help="Where a receiver or traced JVMs write.")],
     interval: Annotated[str, typer.Option("--interval", help="Between two looks.")] = "1 s",
@@ -172,7 +172,7 @@ def trace_top(
     live.watch(folder, every_s)
 
 
-@trace_app.command("report")
+@app.command("report")
 def trace_report(
     files: Annotated[
         list[Path], typer.Argument(help="OTLP files, or profiles of traced JVMs or their folder.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,8 +17,9 @@ from rich.table import Table
 from dfslab.cli.trace_work import RECEIVED, profile
 from dfslab.instruments import callprofile
 from dfslab.report import terminal
-from dfslab.report.table import path_end
+from dfslab.report.paths import path_end
 from dfslab.spec import units
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
 # Processes that all ended may be followed by others, such as the next of several commands.
@@ -48,10 +48,10 @@ class Seen:
 class Looks:
     """One look after the other at a folder that a receiver or traced JVMs write into."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Clock = REAL) -> None:
         if not folder.is_dir():
             raise InputError("trace top", str(folder), "no such folder")
-        self._folder = folder
+        self._folder, self._clock = folder, clock
         self._received: tuple[float, dict[str, Any]] | None = None
         self._seen: Seen | None = None
         self._files: dict[str, callprofile.File] = {}
@@ -100,7 +100,7 @@ class Looks:
                    if file.written_unix_ns >= newest_ns - STALE_PERIODS * period_ns]  # fmt: skip
         work, waits = callprofile.rankings(callprofile.merge(current))
         ended = all(file.last for file in files.values())
-        long_ago = time.time() - newest_ns * 1e-9 > ENDED_AFTER_S
+        long_ago = (self._clock.unix_ns() - newest_ns) * 1e-9 > ENDED_AFTER_S
         return Seen(whole, newest_ns * 1e-9, ended and long_ago, period_ns * 1e-9, work, waits)
 
 
@@ -136,16 +136,16 @@ def once(folder: Path) -> dict[str, Any]:
     return received(path) if path.is_file() else profile([folder])
 
 
-def watch(folder: Path, interval_s: float) -> None:
+def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
     """Show the last seconds again and again, until all has ended or Ctrl-C; then the whole."""
     console, last = terminal.console(False), None
     try:
         if console.is_terminal:
             with Live(console=console, transient=True, auto_refresh=False) as live:
-                for last in _looks(folder, interval_s):
+                for last in _looks(folder, interval_s, clock):
                     live.update(view(last, folder, console.width, console.height), refresh=True)
         else:
-            last = _log(folder, interval_s)
+            last = _log(folder, interval_s, clock)
     except KeyboardInterrupt:
         pass  # The usual end of watching.
     if last is None:
@@ -155,21 +155,21 @@ def watch(folder: Path, interval_s: float) -> None:
         console.print(table)
 
 
-def _looks(folder: Path, interval_s: float) -> Iterator[Seen | None]:
-    looks = Looks(folder)
+def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Seen | None]:
+    looks = Looks(folder, clock)
     while True:
         seen = looks.look()
         yield seen
         if seen and seen.ended:
             return
-        time.sleep(interval_s)
+        clock.sleep(interval_s)
 
 
-def _log(folder: Path, interval_s: float) -> Seen | None:
+def _log(folder: Path, interval_s: float, clock: Clock) -> Seen | None:
     """Where nobody looks on: a view for each profile that was written."""
     console, last, told_s = Console(width=LOG_WIDTH, highlight=False), None, -1.0
     try:
-        for last in _looks(folder, interval_s):
+        for last in _looks(folder, interval_s, clock):
             written_s = last.written_s if last else 0.0
             if written_s != told_s:
                 console.print(view(last, folder, LOG_WIDTH, OTHER_LINES + 2 * LOG_ROWS))

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
 from dfslab.cli import trace_cohorts
@@ -19,12 +19,17 @@ from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.reading import Reading
 from dfslab.method import RunFailed
-from dfslab.report import page as pages
 from dfslab.report import trace_export
 from dfslab.spec.check import check
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import cohort, gain, parts, store, trace_store, traced_steps
+
+if TYPE_CHECKING:
+    from dfslab.report import page as pages
+else:
+    pages = lazily("dfslab.report.page")
 
 Report = Callable[..., None]
 VALIDATED = ("sequence", "regression", "mean")

@@ -21,7 +21,6 @@ import os
 import select
 import signal
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import Any, NoReturn
 
 from dfslab import _core
 from dfslab.fleet.watch import Seen
+from dfslab.spec.clock import REAL, Clock
 
 TELL_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
@@ -119,7 +119,11 @@ class Agent:
 
         Once alone it begins its later phases when it gets there: nobody is left to agree with.
         """
-        clocks = {"monotonic_s": time.monotonic(), "unix_s": time.time(), "boot": boot()}
+        clocks = {
+            "monotonic_s": REAL.monotonic_s(),
+            "unix_s": REAL.unix_ns() * 1e-9,
+            "boot": boot(),
+        }
         self._say({"ready": clocks})
         try:
             told = {} if self._alone else self._lines.next()
@@ -129,7 +133,7 @@ class Agent:
             self._alone, told = True, {}
         if told.get("stop"):
             raise Stopped("stopped by the controller")
-        start_s = time.monotonic() if self._alone else start_of(told)
+        start_s = REAL.monotonic_s() if self._alone else start_of(told)
         self._started = True
         return start_s
 
@@ -139,7 +143,7 @@ class Agent:
     def _progress(self, share: float, phase: str) -> None:
         if not self._alone:
             self._check()
-        now_s = time.monotonic()
+        now_s = REAL.monotonic_s()
         if now_s >= self._told_s + TELL_EVERY_S:
             self._told_s = now_s
             self._say({"progress": [share, phase], "seen": self._seen})
@@ -186,14 +190,14 @@ def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def start_of(told: Mapping[str, Any]) -> float:
+def start_of(told: Mapping[str, Any], clock: Clock = REAL) -> float:
     """The start that a controller tells, as a reading of this machine's CLOCK_MONOTONIC.
 
     A start in Unix time is as good as the two machines' clocks are synchronised.
     """
     for key, offset_s in (
         ("start_at_monotonic_s", 0.0),
-        ("start_at_unix_s", time.monotonic() - time.time()),
+        ("start_at_unix_s", clock.monotonic_s() - clock.unix_ns() * 1e-9),
     ):
         if isinstance(told.get(key), int | float):
             return float(told[key]) + offset_s

@@ -133,9 +133,7 @@ def run_load(
 
     def work() -> tuple[dict[str, Any], run.Spans, bytes]:
         try:
-            return asyncio.run(
-                _Controller(plan, nodes, progress, watch or Watch(), stopping).work()
-            )
+            return asyncio.run(Controller(plan, nodes, progress, watch or Watch(), stopping).work())
         finally:
             over.set()
 
@@ -148,7 +146,7 @@ def run_load(
         raise
 
 
-class _Controller:
+class Controller:
     """One load on the nodes of one cluster."""
 
     def __init__(self, plan: Mapping[str, Any], nodes: Nodes, progress: run.Progress | None,
@@ -204,7 +202,7 @@ class _Controller:
     async def _load(self) -> tuple[dict[str, Any], run.Spans, bytes]:
         plan = {**self._plan, "shared": len(self._parts) > 1}
         try:
-            await self._all(self._measure_clock)
+            await self._all(self.measure_clock)
             await self._all(lambda part: self._open(part, plan))
             for turn in range(run.turns(plan)):
                 await self._begin(turn)
@@ -228,7 +226,7 @@ class _Controller:
         call = self._client.run(function, *arguments, workers=[part.worker])
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
-    async def _measure_clock(self, part: Part) -> None:
+    async def measure_clock(self, part: Part) -> None:
         best: Clock | None = None
         for _ in range(PROBES):
             sent_s, asked_unix_s = time.monotonic(), time.time()
@@ -252,7 +250,7 @@ class _Controller:
             return
         before = part.clock
         with contextlib.suppress(*UNREACHABLE, run.LoadFailed):
-            await self._measure_clock(part)
+            await self.measure_clock(part)
             part.drift_s = part.clock.offset_s - before.offset_s
         part.clock = before
 

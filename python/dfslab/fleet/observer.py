@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+from dfslab.spec.clock import REAL, Clock
 
 BLOCK = 4096
 CHANGES = ("create", "append", "overwrite", "rename", "delete")
@@ -80,30 +81,36 @@ def look(change: str, path: str, turn: int) -> str:
     return "new" if seen == new else "torn"
 
 
-def watch(told: dict[str, Any], say: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+def watch(
+    told: dict[str, Any], say: Callable[[dict[str, Any]], object], clock: Clock = REAL
+) -> dict[str, Any]:
     """Look until what was there before is seen, say so, and look on until the change is seen."""
     change, path, turn = told["watch"], told["path"], told["turn"]
     polls: list[int] = []
-    torn, deadline_s = 0, time.monotonic() + told["limit_s"]
-    while time.monotonic() < deadline_s:
-        began_ns = time.monotonic_ns()
+    torn, deadline_s = 0, clock.monotonic_s() + told["limit_s"]
+    while clock.monotonic_s() < deadline_s:
+        began_ns = _ns(clock)
         state = look(change, path, turn)
         if state == "old" and not polls:
             say({"watching": True})
         if polls and state == "new":
-            return {"seen_ns": time.monotonic_ns(), "polls": polls, "torn": torn}
+            return {"seen_ns": _ns(clock), "polls": polls, "torn": torn}
         if polls or state == "old":
             polls.append(began_ns)
             torn += state == "torn"
-        time.sleep(told["poll_s"])
+        clock.sleep(told["poll_s"])
     return {"seen_ns": None, "polls": polls, "torn": torn}
+
+
+def _ns(clock: Clock) -> int:
+    return round(clock.monotonic_s() * 1e9)
 
 
 def acted(told: dict[str, Any]) -> dict[str, Any]:
     """Make the change; when it began and when it was acknowledged."""
-    began_ns = time.monotonic_ns()
+    began_ns = _ns(REAL)
     act(told["act"], told["path"], told["turn"])
-    return {"began_ns": began_ns, "acknowledged_ns": time.monotonic_ns()}
+    return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}
 
 
 def _say(number: int, document: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ class Session:
             _answers(access.uri, system.address(access.uri))
             return {"uri": access.uri, "directory": access.directory}
         if access.directory:
-            _writable(Path(access.directory))
+            writable(Path(access.directory))
             return {"directory": str(Path(access.directory).resolve())}
         return {"directory": str(self._temporary_directory())}
 
@@ -137,6 +137,10 @@ class Session:
     def bed(self) -> Any:
         """The bed that is up, or None."""
         return self._bed[1] if self._bed else None
+
+    def use(self, bed: Any) -> None:
+        """Measure on a bed that somebody else started and takes down."""
+        self._bed = ("", bed)
 
     def close(self) -> None:
         """Take down whatever this session opened."""
@@ -209,7 +213,8 @@ def bed_parameters(scenario: Scenario) -> dict[str, Any]:
     return told
 
 
-def _writable(directory: Path) -> None:
+def writable(directory: Path) -> None:
+    """InputError when files cannot be made in a directory; tried, and nothing is left of it."""
     key = "file_system.access.directory"
     if not directory.is_dir():
         raise InputError(key, str(directory), "must be an existing directory")

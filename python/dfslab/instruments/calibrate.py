@@ -13,17 +13,16 @@ import platform
 import random
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import scipy
-
+from dfslab import quantiles
 from dfslab.beds import hardware
 from dfslab.instruments import probe
 from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
@@ -54,7 +53,7 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
     mean = statistics.fmean(values)
     reach = math.inf
     if len(values) > 1:
-        sure = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1))
+        sure = float(quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1))
         reach = sure * statistics.stdev(values) / math.sqrt(len(values))
     return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
 
@@ -69,7 +68,7 @@ class _Here:
         return work()
 
 
-def access(path: Path, chance: random.Random) -> float:
+def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
     """Median seconds of a small read around the page cache at a random place of a file."""
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
@@ -78,9 +77,9 @@ def access(path: Path, chance: random.Random) -> float:
         with mmap.mmap(-1, ACCESS_BYTES) as buffer:
             for _ in range(ACCESSES):
                 at = chance.randrange(places) * ACCESS_BYTES
-                began = time.perf_counter()
+                began = clock.monotonic_s()
                 os.preadv(file, [buffer], at)
-                seconds.append(time.perf_counter() - began)
+                seconds.append(clock.monotonic_s() - began)
     finally:
         os.close(file)
     return statistics.median(seconds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from dfslab.method import RunFailed
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError, Model
 
 FORMAT = "dfslab-profile/1"
@@ -95,18 +95,18 @@ class File(Model):
 
 
 def await_written(
-    folder: Path, limit_s: float = WRITTEN_LIMIT_S, anew: bool = False
+    folder: Path, limit_s: float = WRITTEN_LIMIT_S, anew: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
     """Every process's profile as it is written next, by its file's name.
 
     With `anew` each process has by then let go of the whole calls that it kept so far, and of no
     sum. RunFailed when one is not written within the limit: its process died or was never traced.
     """
-    asked_ns = time.time_ns()
-    deadline = time.monotonic() + limit_s
+    asked_ns = clock.unix_ns()
+    deadline = clock.monotonic_s() + limit_s
     asked: set[str] = set()
     try:
-        while time.monotonic() < deadline:
+        while clock.monotonic_s() < deadline:
             # Looked at before the profiles: what is read then was written after they let go.
             waiting = {name for name in asked if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
@@ -121,7 +121,7 @@ def await_written(
                 for name, f in files.items()
             ):
                 return files
-            time.sleep(0.1)
+            clock.sleep(0.1)
     finally:
         # An agent removes its own; of a process that is gone nobody else does.
         for name in asked:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from dfslab.instruments.whole_calls import EXEMPLARS, later_than
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import TOLD
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
@@ -61,7 +61,7 @@ def measured(point: Point, repetition: int, session: access.Session) -> Result:
     return _result("measure", point, repetition, session, took_s, {"command": words})
 
 
-def traced(point: Point, repetition: int, session: access.Session) -> Result:
+def traced(point: Point, repetition: int, session: access.Session, clock: Clock = REAL) -> Result:
     """The program once on a bed whose processes, and its own JVMs, count every call.
 
     What each process did meanwhile is a profile in a folder of the session's trace directory that
@@ -79,7 +79,7 @@ def traced(point: Point, repetition: int, session: access.Session) -> Result:
         nonlocal began_unix_ns
         # A warm-up's slow calls would hold the places of those that count.
         before.update(callprofile.await_written(session.bed.profiles, anew=True))
-        began_unix_ns = time.time_ns()
+        began_unix_ns = clock.unix_ns()
 
     took_s, words = _run(point, repetition, session, folder, begin)
     after = callprofile.await_written(session.bed.profiles)
@@ -174,17 +174,18 @@ class _Program:
     """One program, its words in a log, ended whatever happens."""
 
     def __init__(
-        self, words: Sequence[str], environment: Mapping[str, str], log: Path, limit_s: float
-    ) -> None:
+        self, words: Sequence[str], environment: Mapping[str, str], log: Path, limit_s: float,
+        clock: Clock = REAL,
+    ) -> None:  # fmt: skip
         self._words, self._environment, self._log = words, environment, log
-        self._limit_s = limit_s
+        self._limit_s, self._clock = limit_s, clock
 
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
         """Run it; the seconds from its start, or from its being told to go on. _Failed if it
         fails or takes longer than its limit, what it does before it is ready included."""
         if not says_ready:
             begin()
-        began = time.monotonic()
+        began = self._clock.monotonic_s()
         deadline = began + self._limit_s
         with self._log.open("wb") as log, subprocess.Popen(
             tied_to_owner(self._words), stdin=subprocess.PIPE, stdout=log,
@@ -195,11 +196,11 @@ class _Program:
                 if says_ready:
                     self._await_ready(child, deadline)
                     begin()
-                    began = time.monotonic()
+                    began = self._clock.monotonic_s()
                     child.stdin.write(GO)
                 child.stdin.close()
-                status = child.wait(max(0.0, deadline - time.monotonic()))
-                took_s = time.monotonic() - began
+                status = child.wait(max(0.0, deadline - self._clock.monotonic_s()))
+                took_s = self._clock.monotonic_s() - began
             except subprocess.TimeoutExpired:
                 raise _Failed(f"did not end within {self._limit_s:g} s") from None
             except BrokenPipeError:
@@ -216,9 +217,9 @@ class _Program:
         while READY not in self._log.read_bytes().splitlines():
             if child.poll() is not None:
                 raise _Failed(f"ended with {child.returncode} before it was ready")
-            if time.monotonic() > deadline:
+            if self._clock.monotonic_s() > deadline:
                 raise _Failed(f"was not ready within {self._limit_s:g} s")
-            time.sleep(POLL_S)
+            self._clock.sleep(POLL_S)
 
 
 def _result(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from dfslab.beds.errors import BedError
 from dfslab.method import RunFailed
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.fault import OF_LINKS, Fault
 from dfslab.spec.model import InputError
 
@@ -21,13 +21,13 @@ UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"
 class Conductor:
     """Carries out faults beside one load; `done` says when each was, after the common start."""
 
-    def __init__(self, bed: Any, faults: Sequence[Fault]) -> None:
+    def __init__(self, bed: Any, faults: Sequence[Fault], clock: Clock = REAL) -> None:
         """InputError for a target that the bed does not have."""
         for fault in faults:
             _check(bed, fault)
         self.done: list[dict[str, Any]] = []
         self.late: list[str] = []
-        self._bed = bed
+        self._bed, self._clock = bed, clock
         self._waiting = sorted(faults, key=lambda fault: (fault.at_share, fault.at))
         self._over = threading.Event()
         self._share = 0.0
@@ -78,18 +78,18 @@ class Conductor:
     def _is_due(self, fault: Fault) -> bool:
         if fault.at_share:
             return self._share >= fault.at_share
-        return time.monotonic() >= self._start_s + fault.at
+        return self._clock.monotonic_s() >= self._start_s + fault.at
 
     def _carry_out(self, fault: Fault) -> None:
-        began_s, failed = time.monotonic(), None
+        began_s, failed = self._clock.monotonic_s(), None
         try:
             self._act(fault.action, fault.target, fault.value)
         except BedError as error:
             failed = str(error)
         self.done.append({
             "action": fault.action, "target": fault.target, "value": fault.value,
-            "at_s": began_s - self._start_s, "took_s": time.monotonic() - began_s,
-            "failed": failed,
+            "at_s": began_s - self._start_s,
+            "took_s": self._clock.monotonic_s() - began_s, "failed": failed,
         })  # fmt: skip
 
     def _act(self, action: str, target: str, value: float = 0.0) -> None:

@@ -229,13 +229,13 @@ def to_result(
         metrics=metrics,
         steps=_steps(outcome),
         utilisation={},
-        notes=[*_notes(outcome, point.scenario), *cold.unproven(point.scenario)],
+        notes=[*notes_of(outcome, point.scenario), *cold.unproven(point.scenario)],
         detail=_detail(outcome, point.scenario.run.seed + repetition),
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )  # fmt: skip
 
 
-def _notes(outcome: Mapping[str, Any], scenario: Scenario) -> list[str]:
+def notes_of(outcome: Mapping[str, Any], scenario: Scenario) -> list[str]:
     said = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
             for e in outcome["errors"]]  # fmt: skip
     failed = [_advised(scenario, one) for one in said]

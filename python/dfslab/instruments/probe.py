@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from dfslab.spec.clock import REAL, Clock
 
 COPY_BYTES = 256 << 20
 KEPT_BYTES = 64 << 20
@@ -23,31 +24,33 @@ READ_BYTES = 64 << 10
 CALLS = 20_000
 
 
-def memory_copy(size_bytes: int = COPY_BYTES) -> float:
+def memory_copy(size_bytes: int = COPY_BYTES, clock: Clock = REAL) -> float:
     """Bytes per second that one core copies, larger than any cache unless `size_bytes` is less.
 
     Twice `size_bytes` of memory are in use meanwhile; whole MiB of it are copied.
     """
     source = bytearray(os.urandom(BLOCK_BYTES)) * max(1, size_bytes // BLOCK_BYTES)
     target = bytearray(len(source))
-    began = time.perf_counter()
+    began = clock.monotonic_s()
     target[:] = source
-    return len(source) / (time.perf_counter() - began)
+    return len(source) / (clock.monotonic_s() - began)
 
 
-def _each_s(work: Callable[[], Any]) -> float:
-    began = time.perf_counter()
+def _each_s(work: Callable[[], Any], clock: Clock) -> float:
+    began = clock.monotonic_s()
     for _ in range(CALLS):
         work()
-    return (time.perf_counter() - began) / CALLS
+    return (clock.monotonic_s() - began) / CALLS
 
 
-def system_call() -> float:
+def system_call(clock: Clock = REAL) -> float:
     """Seconds of the cheapest call that enters the kernel, the caller's loop taken off."""
-    return max(1e-9, _each_s(os.getppid) - _each_s(lambda: None))
+    return max(1e-9, _each_s(os.getppid, clock) - _each_s(lambda: None, clock))
 
 
-def kept_reads(path: Path, size_bytes: int = KEPT_BYTES) -> tuple[float, float]:
+def kept_reads(
+    path: Path, size_bytes: int = KEPT_BYTES, clock: Clock = REAL
+) -> tuple[float, float]:
     """(bytes per second, seconds a call) of reads that the page cache answers, of new files.
 
     They lie beside `path`, with a number behind its name. The rate is an application's that opens
@@ -61,10 +64,10 @@ def kept_reads(path: Path, size_bytes: int = KEPT_BYTES) -> tuple[float, float]:
             _written(path.with_name(f"{path.name}{at}"), min(size_bytes, FILE_BYTES))
             for at in range(max(1, size_bytes // FILE_BYTES))
         )
-        call_s = _one_byte_s(made[0])
-        began = time.perf_counter()
+        call_s = _one_byte_s(made[0], clock)
+        began = clock.monotonic_s()
         sizes = [_read_through(one) for one in made]
-        took_s = time.perf_counter() - began
+        took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
         # What the calls cost is never most of it; a call timed in a bad moment may seem so.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
@@ -85,10 +88,11 @@ def _written(path: Path, size_bytes: int) -> Path:
     return path
 
 
-def _one_byte_s(path: Path) -> float:
+def _one_byte_s(path: Path, clock: Clock) -> float:
     file, small = os.open(path, os.O_RDONLY), bytearray(1)
     try:
-        return max(1e-9, _each_s(lambda: os.preadv(file, [small], 0)) - _each_s(lambda: None))
+        called_s = _each_s(lambda: os.preadv(file, [small], 0), clock)
+        return max(1e-9, called_s - _each_s(lambda: None, clock))
     finally:
         os.close(file)
 

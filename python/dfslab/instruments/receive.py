@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from dfslab.instruments.trace import Stream
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
 LOOPBACK = "127.0.0.1"
@@ -149,18 +149,18 @@ def serving(receiver: Receiver, port: int) -> Iterator[int]:
 
 def receive(
     port: int, interval_s: float, duration_s: float | None,
-    write: Callable[[str], None], ready: Callable[[int], None],
+    write: Callable[[str], None], ready: Callable[[int], None], clock: Clock = REAL,
 ) -> dict[str, Any]:  # fmt: skip
     """Receive until interrupted or for so long, writing the profile at every interval and last."""
     receiver = Receiver()
-    ends = time.monotonic() + duration_s if duration_s else None
+    ends = clock.monotonic_s() + duration_s if duration_s else None
     try:
         with serving(receiver, port) as found:
             write(json.dumps(receiver.snapshot()))
             ready(found)
-            while ends is None or time.monotonic() < ends:
-                left = interval_s if ends is None else min(interval_s, ends - time.monotonic())
-                time.sleep(max(0.0, left))
+            while ends is None or clock.monotonic_s() < ends:
+                left = interval_s if ends is None else min(interval_s, ends - clock.monotonic_s())
+                clock.sleep(max(0.0, left))
                 write(json.dumps(receiver.snapshot()))
     except KeyboardInterrupt:
         pass  # The usual end of a receiver.

@@ -35,7 +35,7 @@ class Observer:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        self._turn = 0
+        self.turn = 0
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
         # A session of its own: after Ctrl-C it still removes what it has made. No buffers of ours:
         # an interruption would lose or break what they hold.
@@ -48,8 +48,8 @@ class Observer:
     def say(self, document: Mapping[str, Any]) -> None:
         """Tell it something; `hear` its answer."""
         assert self._process.stdin is not None
-        self._turn += 1
-        self._process.stdin.write(json.dumps({**document, "id": self._turn}).encode() + b"\n")
+        self.turn += 1
+        self._process.stdin.write(json.dumps({**document, "id": self.turn}).encode() + b"\n")
 
     def hear(self) -> dict[str, Any]:
         """Its next answer to what it was told last: an interruption may not have waited for earlier
@@ -57,7 +57,7 @@ class Observer:
         ended.
         """
         answer: dict[str, Any] = {}
-        while answer.get("id") != self._turn:
+        while answer.get("id") != self.turn:
             with suppress(ValueError):
                 # What an interruption left of a line says nothing.
                 answer = json.loads(b"{" + self._line().partition(b"{")[2])

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations, operations_key
 from dfslab.models.prediction import Situation, situation_of
 from dfslab.models.regression import metrics_of
 from dfslab.result import Metric, Result, provenance
+from dfslab.spec.lazily import lazily
 from dfslab.spec.scenario import Point
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 NAMES = ("mean", "ideal", "serial")
 # The spread of a single value is not known; it is taken to be a factor of three either way.
@@ -28,8 +35,8 @@ def _t_reach(values: Sequence[float]) -> float:
     """How far, in logs, a 90 % prediction interval reaches around the mean of `values`."""
     count = len(values)
     if count < 2:
-        return float(scipy.stats.norm.ppf(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
-    quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)
+        return float(quantiles.normal(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
+    quantile = quantiles.student(0.5 + CONFIDENCE / 2, count - 1)
     return float(quantile * np.std(values, ddof=1) * np.sqrt(1 + 1 / count))
 
 

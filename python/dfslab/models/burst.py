@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE
 
 # Fluid is right within 5 % from here on, and steady-state queueing up to there.
@@ -150,7 +150,9 @@ def _steady_state(
 def _interval(values: np.ndarray) -> tuple[float, float]:
     """90 % interval of the mean over replications."""
     reach = float(
-        scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * scipy.stats.sem(values)
+        quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1)
+        * np.std(values, ddof=1)
+        / math.sqrt(len(values))
     )
     mean = float(values.mean())
     return mean - reach, mean + reach

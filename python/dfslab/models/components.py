@@ -6,19 +6,18 @@ what it is worth is learnt from the fitted configurations, as the spread of thei
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy
 
-from dfslab import discover
+from dfslab import discover, quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations
 from dfslab.models.prediction import Situation
 from dfslab.result import Metric, Result, provenance
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 
@@ -49,7 +48,8 @@ class Components:
 
     name = "components"
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = REAL) -> None:
+        self._clock = clock
         self.reach = float(np.log1p(UNFITTED_ERROR))
         self.fitted = 0
 
@@ -61,7 +61,7 @@ class Components:
             errors.append(float(np.log(rate / one.rate_per_s)))
         self.fitted = len(errors)
         if errors:
-            quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors))
+            quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors))
             self.reach = float(quantile * np.sqrt(np.mean(np.square(errors))))
         return self
 
@@ -98,9 +98,9 @@ class Components:
         net = _own_net(situation)
         found = {}
         for grain in _grains(net, situation):
-            began_s = time.process_time()
+            began_s = self._clock.processor_s()
             one = _fired(net, replace(net.setup_of(situation), grain=grain), situation)
-            found[grain] = one, time.process_time() - began_s
+            found[grain] = one, self._clock.processor_s() - began_s
         return found
 
 

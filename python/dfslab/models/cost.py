@@ -17,6 +17,7 @@ import numpy as np
 
 from dfslab.models.placement import Placement, Station
 from dfslab.spec.environment import is_of_group, of_group
+from dfslab.spec.expression import Expr, function
 from dfslab.spec.lazily import lazily
 from dfslab.spec.operation import (
     Call,
@@ -167,10 +168,15 @@ def _compiled(
     expression: sympy.Expr, library: str
 ) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
     """The names and the function of an expression; of a number, the number."""
+    if isinstance(expression, Expr):
+        names, found = function(expression, library == "numpy")
+        return (names, found, 0.0) if names else ((), None, float(found()))
+    # A description may be written in SymPy's own words, too.
     if expression.is_number:
         return (), None, float(expression)
-    names = sorted(expression.free_symbols, key=str)
-    return tuple(map(str, names)), sympy.lambdify(names, expression, library, cse=True), 0.0
+    symbols = sorted(expression.free_symbols, key=str)
+    compiled = sympy.lambdify(symbols, expression, library, cse=True)
+    return tuple(map(str, symbols)), compiled, 0.0
 
 
 class Reader:

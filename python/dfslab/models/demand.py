@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.prediction import OpenPrediction, Situation, situation_of
 from dfslab.result import Result
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 # A step's time is noisier and coarser than a rate; the prior weighs against this many log units.
 STEP_WEIGHT = 0.3
@@ -36,6 +44,9 @@ class Observation:
     operations: tuple[str, ...]
     rate_per_s: float
     steps: Mapping[tuple[str, str], float]
+
+    def __hash__(self) -> int:
+        return hash((self.operations, self.rate_per_s))
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class Calibration:
                 gradient[index] = np.log(found.latency_s / said) / np.log(1.05)
         residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
         variance = residual + float(gradient @ self.covariance @ gradient)
-        quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
     def interval_factor(
@@ -100,7 +111,7 @@ class Calibration:
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
         variance = residual + self.parameter_variance(situation) + extra_variance
-        quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
         return float(np.exp(quantile * np.sqrt(variance)))
 
 
@@ -151,22 +162,14 @@ def calibrate(results: Sequence[Result]) -> Calibration:
 
     Two models that are fitted on the same results share one calibration.
     """
-    key = hash(tuple(result.model_dump_json() for result in results if result.method == "measure"))
-    if key not in _known:
-        while len(_known) >= MOST_KNOWN:
-            _known.pop(next(iter(_known)))
-        _known[key] = _calibrate(results)
-    return _known[key]
-
-
-MOST_KNOWN = 16
-_known: dict[int, Calibration] = {}
-
-
-def _calibrate(results: Sequence[Result]) -> Calibration:
-    observed = observations(results)
+    observed = tuple(observations(results))
     if not observed:
         raise RunFailed("nothing to calibrate on: no complete measurement of a fitted point")
+    return _calibrate(observed)
+
+
+@lru_cache(maxsize=16)
+def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
     system = observed[0].situation.system
     declared = system.parameters.of_origin("calibrated")
     keys = sorted({key for one in observed for key in one.situation.constants})

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import statsmodels.api as sm
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -19,6 +19,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
+
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import statsmodels.api as sm
+else:
+    sm = lazily("statsmodels.api")
 
 # The columns before an encoding's own.
 PRIORS = 2

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
+from dfslab.spec.expression import sympify
 from dfslab.spec.operation import (
     Call,
     Choice,
@@ -54,9 +55,9 @@ class _Reader:
         if isinstance(node, Later):
             return sympy.Integer(0)
         if not node.name:
-            return self._latency(node, role)
+            return sympify(self._latency(node, role))
         place, label = len(self.steps), self._reserve(node.name)
-        expression = self._latency(node, role)
+        expression = sympify(self._latency(node, role))
         for known, definition in self.steps:
             if definition == expression and self._taken.get(str(known)) == node.name:
                 del self._taken[label]
@@ -119,7 +120,7 @@ def _largest(values: list[sympy.Expr]) -> sympy.Expr:
 
 def _message(sender: str, receiver: str, size_bytes: sympy.Expr) -> sympy.Expr:
     slower = sympy.Min(symbol(f"{sender}.nic_bandwidth"), symbol(f"{receiver}.nic_bandwidth"))
-    return symbol("network_latency") + size_bytes / slower
+    return sympify(symbol("network_latency")) + sympify(size_bytes) / slower
 
 
 def formula(name: str, tree: Node, client: str = "client") -> Formula:

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
+
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
 MOST_CLIENTS = 4096

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from mapie.conformity_scores import AbsoluteConformityScore
 from mapie.regression import CrossConformalRegressor
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 from threadpoolctl import threadpool_limits
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
@@ -78,7 +78,7 @@ def rows_of(results: Sequence[Result]) -> Rows:
 
 def bed_key(point: Point) -> str:
     """What names a bed: the deployment and the file system's parameters."""
-    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+    return point.bed
 
 
 class Priors:
@@ -111,7 +111,7 @@ class Learnt:
         self.seed = 1
         self.encoding: Encoding | None = None
         self.priors = Priors(None)
-        self._estimator: Any = None
+        self.fitted: Any = None
         self._conformal: Any = None
         self._reach: Reach | None = None
 
@@ -139,14 +139,14 @@ class Learnt:
             raise RunFailed(f"{self.name}: nothing varies between the configurations")
         self.priors = Priors(calibration)
         matrix, target = self.matrix(rows.points), self._target(rows.rates)
-        self._estimator = self.estimator()
+        self.fitted = self.estimator()
         # A layout never seen is what is asked about. Few cannot be dealt out: then rows are.
         wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
         groups = wholes[0] if wholes else np.arange(len(rows.points))
         # Rows are few: threads that wait for each other on a busy machine cost more than they give.
         with threadpool_limits(limits=1):
             if self.name == "greybox":
-                grey = self._estimator.fit(matrix, target, groups=groups)
+                grey = self.fitted.fit(matrix, target, groups=groups)
                 # Errors on layouts left out, of a model that was tuned on the very same rows only.
                 self._reach = reach(grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed)
                 return self
@@ -156,14 +156,14 @@ class Learnt:
                 score = AbsoluteConformityScore()
                 score.consistency_check = False
                 self._conformal = CrossConformalRegressor(
-                    clone(self._estimator),
+                    clone(self.fitted),
                     confidence_level=CONFIDENCE,
                     cv=folds,
                     method="plus",
                     conformity_score=score,
                 )
                 self._conformal.fit_conformalize(_finite(matrix), target, groups=groups)
-            self._estimator.fit(matrix, target)
+            self.fitted.fit(matrix, target)
         return self
 
     def estimator(self) -> Any:
@@ -195,19 +195,19 @@ class Learnt:
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
         """Rates in bytes a second; nothing is fitted above the line rate but by the linear form."""
-        shown = self._estimator.predict(self.matrix(points))
+        shown = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
         """Shape (points, 2): 90 % prediction intervals, bytes a second; a process has its own."""
         if self.name == "gaussian":
-            middle, sd = self._estimator.predict(self.matrix(points), return_std=True)
-            reach = float(scipy.stats.norm.ppf(0.5 + CONFIDENCE / 2)) * sd
+            middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
+            reach = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
             return np.exp(np.column_stack([middle - reach, middle + reach]))
         if self._reach is not None:
             matrix = self.matrix(points)
-            middle = self._estimator.predict(matrix)
-            far = self._reach.at(self._estimator.cell_of(matrix))
+            middle = self.fitted.predict(matrix)
+            far = self._reach.at(self.fitted.cell_of(matrix))
             return np.exp(np.column_stack([middle - far, middle + far]))
         bounds = self._conformal.predict_interval(_finite(self.matrix(points)))[1][:, :, 0]
         return np.exp(bounds) if self.is_log else bounds * 1e6
@@ -218,7 +218,7 @@ class Learnt:
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
         """Predict several at once, which is quicker."""
-        if self._estimator is None:
+        if self.fitted is None:
             raise RunFailed(f"{self.name}: needs measured results to learn from (--from RUN)")
         bounds = self.intervals(points)
         if self.name == "greybox":

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-
-import sympy
+from typing import TYPE_CHECKING
 
 from dfslab.models.cost import Reader
 from dfslab.models.net_build import Amount, times
 from dfslab.spec.calls import UNFORCED
-from dfslab.spec.parameters import symbol
+from dfslab.spec.expression import Expr, symbol, sympify
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    sympy = lazily("sympy")
 
 # A pipeline's units and a loop's turns are gathered into at most this many.
 MOST_UNITS = 64
@@ -18,30 +23,30 @@ FILE_SIZE = symbol("file_size")
 # Symbols that a token can say for itself, and the field that says it.
 OF_TOKENS = {FILE_SIZE: "a.size", symbol("scattered"): "a.scattered",
              symbol(UNFORCED): "a.unforced"}  # fmt: skip
-_FUNCTIONS = {sympy.Max: "max", sympy.Min: "min"}
-_ROUNDED = {sympy.ceiling: "ceil", sympy.floor: "floor"}
+_FUNCTIONS = {"Max": "max", "Min": "min"}
+_ROUNDED = {"ceiling": "ceil", "floor": "floor"}
 
 
 class Amounts:
     """Evaluates a description's expressions; what is `open` stays to be read off a token."""
 
-    def __init__(self, reader: Reader, opened: Iterable[sympy.Symbol] = ()) -> None:
+    def __init__(self, reader: Reader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader
-        self._open = {one: OF_TOKENS[one] for one in opened}
+        self._open = {str(one): OF_TOKENS[one] for one in opened}
 
-    def of(self, expression: sympy.Expr) -> Amount:
+    def of(self, expression: Expr) -> Amount:
         """A number, or an expression over the token where it depends on what is open."""
         if self._depends(expression):
-            return self._written(expression)
+            return self._written(sympify(expression))
         return self._reader.value(expression)
 
-    def whole(self, expression: sympy.Expr) -> int:
+    def whole(self, expression: Expr) -> int:
         """A count that no file's size decides."""
         number = self.of(expression)
         assert isinstance(number, float | int), f"{expression} must not depend on {self._open}"
         return round(number)
 
-    def turns(self, expression: sympy.Expr, most: int) -> tuple[int | str, Amount]:
+    def turns(self, expression: Expr, most: int) -> tuple[int | str, Amount]:
         """(turns to make, how many each stands for) of a count, gathered to `most`."""
         count = self.of(expression)
         if isinstance(count, str):
@@ -50,13 +55,13 @@ class Amounts:
         turns = min(most, max(1, math.ceil(count - 1e-9)))
         return turns, count / turns
 
-    def _depends(self, expression: sympy.Expr) -> bool:
-        return not self._open.keys().isdisjoint(expression.free_symbols)
+    def _depends(self, expression: Expr) -> bool:
+        return not self._open.keys().isdisjoint(map(str, expression.free_symbols))
 
     def _written(self, node: sympy.Expr) -> str:
         """An expression in the inscription language."""
-        if node in self._open:
-            return self._open[node]
+        if node.is_Symbol and str(node) in self._open:
+            return self._open[str(node)]
         if not self._depends(node):
             return repr(float(self._reader.value(node)))
         parts = [self._written(part) for part in node.args]
@@ -70,16 +75,17 @@ class Amounts:
             return f"exp({float(sympy.log(node.base))!r} * {parts[1]})"
         if isinstance(node, sympy.log):
             return f"ln({parts[0]})"
-        if type(node) in _ROUNDED:
-            return f"{_ROUNDED[type(node)]}({parts[0]})"
-        if type(node) in _FUNCTIONS:
+        name = type(node).__name__
+        if name in _ROUNDED:
+            return f"{_ROUNDED[name]}({parts[0]})"
+        if name in _FUNCTIONS:
             found = parts[0]
             for part in parts[1:]:
-                found = f"{_FUNCTIONS[type(node)]}({found}, {part})"
+                found = f"{_FUNCTIONS[name]}({found}, {part})"
             return found
         raise NotImplementedError(f"{node.func} in {node} has no form in the net's language")
 
 
-def scaled(reader: Amounts, expression: sympy.Expr, scale: Amount) -> Amount:
+def scaled(reader: Amounts, expression: Expr, scale: Amount) -> Amount:
     """An expression's amount, `scale` times."""
     return times(reader.of(expression), scale)

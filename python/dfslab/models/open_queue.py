@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
+
+from dfslab import quantiles
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,4 @@ def quantile_s(
         variance += wait * wait * (2 / min(1.0, max(share, 1e-3)) - 1)
     if mean <= 0 or variance <= 0:
         return fixed_s + max(0.0, mean)
-    return fixed_s + float(
-        scipy.stats.gamma.ppf(quantile, mean**2 / variance, scale=variance / mean)
-    )
+    return fixed_s + float(quantiles.gamma(quantile, mean**2 / variance, variance / mean))

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
-from dfslab import _core
+from dfslab import _core, quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.demand import (
@@ -116,7 +115,7 @@ class PetriModel:
         if self.calibration is None:
             notes.append("not calibrated: nothing was measured")
         factor = calibration.interval_factor(situation, self.residual_sd)
-        sure = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
+        sure = quantiles.student(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
         reach = {name: float(np.exp(np.hypot(np.log(factor), sure * error)))
                  for name, error in found.errors.items()}  # fmt: skip
         factors = {f"latency_s_mean.{name}": reach[name] for name in found.latency_s}

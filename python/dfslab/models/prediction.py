@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -184,19 +184,10 @@ class Situation:
         return _ManySolver(self, costs, len(sets)).predictions()
 
 
-KEPT = 512
-_kept: dict[int, tuple[Scenario, Situation]] = {}
-
-
+@lru_cache(maxsize=2048)
 def situation_of(scenario: Scenario) -> Situation:
-    """The situation of this very object, made once: studies ask for the same ones many times."""
-    found = _kept.get(id(scenario))
-    if found is None or found[0] is not scenario:
-        while len(_kept) >= KEPT:
-            _kept.pop(next(iter(_kept)))
-        # The scenario is kept, too, so that no other one can come to be at its address.
-        found = _kept[id(scenario)] = (scenario, Situation(scenario))
-    return found[1]
+    """The situation of a scenario; equal scenarios share one, which many studies ask for."""
+    return Situation(scenario)
 
 
 def _each(found: Sequence[Prediction]) -> Predictions:

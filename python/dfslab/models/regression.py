@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import statsmodels.api as sm
 
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.features import Columns, columns_for, describe
 from dfslab.models.prediction import situation_of
 from dfslab.result import Metric, Result, provenance
+from dfslab.spec.lazily import lazily
 from dfslab.spec.scenario import Point
+
+if TYPE_CHECKING:
+    import statsmodels.api as sm
+else:
+    sm = lazily("statsmodels.api")
 
 NAMES = ("regression", "regression-linear")
 # Beyond this an extrapolated interval says "anything"; the number still fits in JSON.

@@ -21,19 +21,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy
 
+from dfslab import quantiles
 from dfslab.beds.network import LEAST_BURST_BYTES, LEAST_DELAY_S
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.cost import Reader
 from dfslab.models.prediction import Situation, situation_of
 from dfslab.models.queueing import mean_value_analysis
 from dfslab.result import Result
+from dfslab.spec.lazily import lazily
 from dfslab.spec.operation import Node
 from dfslab.spec.scenario import Scenario
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 TERMS = {
     "1": "s",
@@ -101,17 +107,17 @@ class StepFunction:
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
         """(time, low, high): a prediction with its 90 % interval for another configuration."""
-        time, others = self._seconds(_At(scenario, self.operation))
+        time, others = self.seconds(_At(scenario, self.operation))
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
         freedom = max(1, self.points - _used([self, *self.parts]))
-        reach = float(np.exp(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, freedom) * sd))
+        reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
         return time, time / reach, time * reach
 
-    def _seconds(self, at: _At) -> tuple[float, np.ndarray]:
+    def seconds(self, at: _At) -> tuple[float, np.ndarray]:
         """The time, and that of each resample."""
         if self.parts:
-            each = [part._seconds(at) for part in self.parts]
+            each = [part.seconds(at) for part in self.parts]
             return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
         terms = at.met(self.outer)
         known = 0.0
@@ -153,7 +159,7 @@ class _At:
 
     def __init__(self, scenario: Scenario, operation: str, kept: np.ndarray | float = 1.0) -> None:
         self._scenario, self._operation = scenario, operation
-        self.terms = kept * _terms(scenario)
+        self.terms = kept * terms_of(scenario)
 
     @cached_property
     def _waits(self) -> Mapping[str, float]:
@@ -203,7 +209,7 @@ class _At:
         return one
 
 
-def _terms(scenario: Scenario) -> np.ndarray:
+def terms_of(scenario: Scenario) -> np.ndarray:
     """The value of every term at one configuration."""
     situation = situation_of(scenario)
     values = situation.environment
@@ -398,7 +404,7 @@ class _Fit:
 
     def _sum(self, parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
         """A whole operation: its steps, added; steps of one run may err together."""
-        each = np.array([[part._seconds(self._at[point])[0] for part in parts]
+        each = np.array([[part.seconds(self._at[point])[0] for part in parts]
                          for point in self._steps[WHOLE]])  # fmt: skip
         times = each.sum(axis=0)
         together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-import scipy
-
-from dfslab import _core
+from dfslab import _core, quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Document, Net, document_of
@@ -140,7 +138,7 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     """Student's interval of independent values."""
     if len(values) < 2:
         raise InputError("values", len(values), "an interval needs at least two")
-    quantile = scipy.stats.t.ppf(0.5 + confidence / 2, len(values) - 1)
+    quantile = quantiles.student(0.5 + confidence / 2, len(values) - 1)
     return Estimate(fmean(values), quantile * stdev(values) / math.sqrt(len(values)), len(values))
 
 

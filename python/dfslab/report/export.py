@@ -8,12 +8,17 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
-
-import pyarrow as arrow
-import pyarrow.parquet as parquet
+from typing import TYPE_CHECKING, Any
 
 from dfslab.result import Result
+from dfslab.spec.lazily import lazily
+
+if TYPE_CHECKING:
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+else:
+    arrow = lazily("pyarrow")
+    parquet = lazily("pyarrow.parquet")
 
 NANO = 1e-9
 # fio prints these unless told otherwise.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from dfslab.models.metadata_server import Limits
-from dfslab.models.step_functions import StepFunction
 from dfslab.spec import units
 from dfslab.studies.expectations import OUTCOMES, Verdict, tally
+from dfslab.studies.operations import Function
 
 
 def limits_tables(limits: Limits) -> list[Table | str]:
@@ -17,7 +17,7 @@ def limits_tables(limits: Limits) -> list[Table | str]:
     return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
 
 
-def fit_tables(functions: Sequence[StepFunction], verdicts: Sequence[Verdict]) -> list[Table]:
+def fit_tables(functions: Sequence[Function], verdicts: Sequence[Verdict]) -> list[Table]:
     """Functions of the steps, and how many expectations of each kind came true."""
     fitted = Table(title="Time of each step, fitted (90 % interval of every factor)")
     for column in ("operation", "step", "points", "left over", "function", "intervals"):
@@ -26,7 +26,7 @@ def fit_tables(functions: Sequence[StepFunction], verdicts: Sequence[Verdict]) -
         ranges = "; ".join(f"{c.term}: {c.low:.3g} to {c.high:.3g}"
                            for c in one.coefficients if c.value > 0)  # fmt: skip
         fitted.add_row(one.operation, one.step, str(one.points), f"{one.relative_sd:.0%}",
-                       one.text, ranges)  # fmt: skip
+                       one.function, ranges)  # fmt: skip
     scored = Table(title="What the description expected before the run")
     for column in ("kind", *OUTCOMES):
         scored.add_column(column)

@@ -8,16 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader
+import jinja2
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from dfslab import discover
 from dfslab.report.plot import INK
 from dfslab.report.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.advise import Advice
+from dfslab.studies.advice import Advice
 from dfslab.studies.bottlenecks import Bottlenecks
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.expectations import Verdict
@@ -27,7 +26,7 @@ from dfslab.studies.store import write_atomically
 
 if TYPE_CHECKING:
     # Statistics take seconds to import, and most pages have none.
-    from dfslab.studies.learning import Learning
+    from dfslab.studies.lessons import Learning
 
 Name = Callable[[Mapping[str, Any]], str]
 
@@ -99,11 +98,14 @@ def sections(study: ReportInput) -> list[Section]:
     ]
 
 
-def environment() -> Environment:
+def environment() -> jinja2.Environment:
     """Templates with escaping on: nothing from a scenario or a result becomes markup."""
     folder = Path(__file__).parent / "templates"
-    return Environment(
-        loader=FileSystemLoader(folder), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
@@ -129,6 +131,8 @@ def render(study: ReportInput) -> str:
 
 
 def _page(scenario: Any, words: str, shown: list[Section]) -> str:
+    from plotly.offline import get_plotlyjs  # only a page that is written waits for it
+
     template = environment().get_template("page.html")
     return template.render(
         scenario=scenario, caption=words, sections=shown, plotly=Markup(get_plotlyjs()), ink=INK

@@ -64,38 +64,3 @@ def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any
     pictures = {name: drawn(model) for name, drawn in structure_of.items()}
     pictures |= {one: draw(system, one) for one in operations}
     return pictures, list(pictures.values())
-
-
-def members() -> dict[str, list[dict[str, str]]]:
-    """Everything discovery finds, by room."""
-    systems = discover.members("filesystems", folders=True)
-    return {
-        "filesystems": [
-            {"name": name, "title": discover.file_system(name).title,
-             "bed": "yes" if discover.file_system(name).has_bed else "", "from": str(path)}
-            for name, path in systems.items()
-        ],
-        "workloads": [
-            {"name": name, "title": discover.workload(name).title, "from": str(path)}
-            for name, path in discover.members("workloads").items()
-        ],
-        "methods": [
-            {"name": name, "title": kind, "from": str(path)}
-            for name, kind, path in discover.methods()
-        ],
-        "sections": [
-            {"name": name, "title": discover.load(path).TITLE, "from": str(path)}
-            for name, path in discover.members("report/sections").items()
-        ],
-    }  # fmt: skip
-
-
-def members_table(found: dict[str, list[dict[str, str]]]) -> Table:
-    """The same as a table."""
-    table = Table()
-    for column in ("room", "name", "what", "bed", "from"):
-        table.add_column(column, overflow="fold")
-    for room, rows in found.items():
-        for row in rows:
-            table.add_row(room, row["name"], row["title"], row.get("bed", ""), row["from"])
-    return table

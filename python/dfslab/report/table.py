@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from dfslab.report.paths import short_path
 from dfslab.result import Metric
 from dfslab.spec import units
 
 DASH = "–"
 FAR_OFF = 0.25
-MOST_PATH = 100
 
 
 def table(
@@ -71,32 +71,6 @@ def wide(text: str) -> Markup:
 def path_cell(path: str) -> Markup:
     """A cell with a path, whole where the pointer is."""
     return Markup('<td class="wide" title="{}">{}</td>').format(path, short_path(path))
-
-
-def short_path(path: str, most: int = MOST_PATH) -> str:
-    """A long path without some of its steps: where it began, in which processes it went on, and how
-    it ended say most."""
-    steps = path.split("/")
-    kept = [True] * len(steps)
-    for place in range(1, len(steps) - 2):
-        if len(_joined(steps, kept)) <= most:
-            break
-        kept[place] = ":" in steps[place]
-    return _joined(steps, kept)
-
-
-def path_end(path: str, most: int) -> str:
-    """A path in no more than so many characters: its end says most."""
-    short = short_path(path, most)
-    return short if len(short) <= most else f"…{short[1 - most :]}"
-
-
-def _joined(steps: Sequence[str], kept: Sequence[bool]) -> str:
-    shown: list[str] = []
-    for step, told in zip(steps, kept, strict=True):
-        if told or shown[-1] != "…":
-            shown.append(step if told else "…")
-    return "/".join(shown)
 
 
 def number(value: float) -> str:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from dfslab.report import repeats
-from dfslab.report.table import short_path
-from dfslab.result import Metric, Result
+from dfslab.report.paths import short_path
 from dfslab.spec import units
-from dfslab.studies.advise import Advice
-from dfslab.studies.bottlenecks import Bottlenecks
-from dfslab.studies.compare import Comparison, Row, Score
-from dfslab.studies.design import Plan, labels
+
+if TYPE_CHECKING:
+    # What is only named here; whoever has one has loaded it.
+    from dfslab.result import Metric, Result
+    from dfslab.studies.advice import Advice
+    from dfslab.studies.bottlenecks import Bottlenecks
+    from dfslab.studies.compare import Comparison, Row, Score
+    from dfslab.studies.design import Plan
 
 WIDE = 180
 # Configurations beside each other, and steps of each, in the tables of traced programs.
@@ -401,6 +404,8 @@ def features_table(features: Sequence[dict[str, Any]]) -> Table:
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """A design as plain data: the legal set, the runs by bed, the bill in seconds."""
+    from dfslab.studies.design import labels
+
     bill = plan.bill
     return {
         "kind": plan.scenario.design.kind,

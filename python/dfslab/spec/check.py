@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.spec.design import Value
 from dfslab.spec.environment import parameters, workload_parameters
 from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.filesystem import FileSystem
@@ -43,22 +45,25 @@ def check(scenario: Scenario) -> list[Point]:
     points = scenario.points()
     for point in points:
         _check_point(point.scenario)
-    varied = {key for point in points for key in point.labels}
-    for match in scenario.judge.hold_out:
-        _check_hold_out(match, points, varied)
+    if scenario.judge.hold_out:
+        swept: dict[str, dict[Value, None]] = {}
+        for point in points:
+            for key, value in point.labels.items():
+                swept.setdefault(key, {})[value] = None
+        for match in scenario.judge.hold_out:
+            _check_hold_out(match, swept)
     if scenario.judge.hold_out and all(point.held_out for point in points):
         raise InputError("judge.hold_out", None, "holds out every configuration; none is fitted")
     return points
 
 
-def _check_hold_out(match: dict, points: list[Point], varied: set[str]) -> None:
+def _check_hold_out(match: dict, swept: Mapping[str, Mapping[Value, None]]) -> None:
     for key, value in match.items():
-        if key not in varied:
-            raise InputError(f"judge.hold_out.{key}", value, unknown(key, sorted(varied)))
-        seen = [point.labels[key] for point in points if key in point.labels]
+        if key not in swept:
+            raise InputError(f"judge.hold_out.{key}", value, unknown(key, sorted(swept)))
         for one in value if isinstance(value, list) else [value]:
-            if one not in seen:
-                allowed = ", ".join(dict.fromkeys(map(str, seen)))
+            if one not in swept[key]:
+                allowed = ", ".join(dict.fromkeys(map(str, swept[key])))
                 raise InputError(f"judge.hold_out.{key}", one, f"not swept; swept: {allowed}")
 
 

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import difflib
-from typing import Any
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from dfslab.spec.errors import InputError, unknown
 
-class InputError(ValueError):
-    """The input is wrong: one clear line, exit code 2."""
-
-    def __init__(self, key: str, value: Any, allowed: str, file: str = "") -> None:
-        self.key, self.value, self.allowed, self.file = key, value, allowed, file
-        super().__init__(str(self))
-
-    def __str__(self) -> str:
-        where = f"{self.file}: " if self.file else ""
-        shown = "" if self.value is None else f" = {_short(self.value)}"
-        return f"{where}{self.key}{shown}: {self.allowed}".replace("\n", " ")
-
-    def of(self, file: str) -> InputError:
-        """The same error, naming the file it came from."""
-        return InputError(self.key, self.value, self.allowed, file)
+__all__ = ["InputError", "Model", "build", "unknown"]
 
 
 class Model(BaseModel):
     """Frozen, no unknown keys, defaults written and checked like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    @cached_property
+    def canonical(self) -> str:
+        """The content as one JSON text, keys sorted: equal models have equal texts."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy; with other content it does not keep what was derived from the old content."""
+        copy = super().model_copy(update=update, deep=deep)
+        if update:
+            for name in set(vars(copy)) - set(type(self).model_fields):
+                del vars(copy)[name]
+        return copy
 
 
 def build(model: type[BaseModel], table: Any, prefix: str = "") -> Any:
@@ -56,13 +58,6 @@ def _first(error: ValidationError, model: type[BaseModel], prefix: str) -> Input
     return InputError(path or "scenario", detail["input"], message[0].lower() + message[1:])
 
 
-def unknown(name: str, allowed: list[str]) -> str:
-    """What to say of a name that is not among `allowed`."""
-    close = difflib.get_close_matches(name, allowed, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return f"unknown; allowed: {', '.join(allowed)}{hint}"
-
-
 def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     """Field names of the model that `path` leads to (through lists and nested models)."""
     for part in path:
@@ -86,9 +81,3 @@ def _nested(annotation: Any) -> type[BaseModel] | None:
         if found is not None:
             return found
     return None
-
-
-def _short(value: Any) -> str:
-    """The value, without its middle where it is long: a path's end is its file."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:24]} ... {text[-51:]}"

@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from dfslab.spec.lazily import lazily
-from dfslab.spec.parameters import symbol
+from dfslab.spec.expression import ONE, ZERO, Expr, Max, Min, ceiling, symbol
+from dfslab.spec.expression import expression as _expression
 
-if TYPE_CHECKING:
-    import sympy
-else:
-    sympy = lazily("sympy")
-
-Expression: TypeAlias = "sympy.Expr | int | float"
+Expression: TypeAlias = Expr | int | float
 RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
 REFERENCE_FREQUENCY_HZ = 2_500_000_000
 
@@ -37,9 +32,9 @@ class Resource:
     role: str
     kind: str
     mode: str = ""
-    servers: sympy.Expr | None = None
-    places: sympy.Expr | None = None
-    fair: sympy.Expr | None = None
+    servers: Expr | None = None
+    places: Expr | None = None
+    fair: Expr | None = None
 
     def __post_init__(self) -> None:
         assert self.kind in RESOURCES, f"resource kind {self.kind} not in {RESOURCES}"
@@ -57,7 +52,7 @@ class Node:
     def children(self) -> tuple[Node, ...]:
         return ()
 
-    def expressions(self) -> tuple[sympy.Expr, ...]:
+    def expressions(self) -> tuple[Expr, ...]:
         return ()
 
 
@@ -66,13 +61,13 @@ class Use(Node):
     """Holds `resource` for `demand_s` seconds, or while `body` runs."""
 
     resource: Resource
-    demand_s: sympy.Expr
+    demand_s: Expr
     body: Node | None = None
 
     def children(self) -> tuple[Node, ...]:
         return (self.body,) if self.body else ()
 
-    def expressions(self) -> tuple[sympy.Expr, ...]:
+    def expressions(self) -> tuple[Expr, ...]:
         of_resource = (self.resource.servers, self.resource.places, self.resource.fair)
         return (self.demand_s, *(one for one in of_resource if one is not None))
 
@@ -86,14 +81,14 @@ class Call(Node):
 
     role: str
     body: Node
-    request_bytes: sympy.Expr
-    response_bytes: sympy.Expr
+    request_bytes: Expr
+    response_bytes: Expr
     one_way: bool = False
 
     def children(self) -> tuple[Node, ...]:
         return (self.body,)
 
-    def expressions(self) -> tuple[sympy.Expr, ...]:
+    def expressions(self) -> tuple[Expr, ...]:
         return (self.request_bytes, self.response_bytes)
 
 
@@ -112,13 +107,13 @@ class Par(Node):
     """All branches at once, each `copies` times, until `needed` of them are done (None: all)."""
 
     steps: tuple[Node, ...]
-    copies: sympy.Expr
-    needed: sympy.Expr | None = None
+    copies: Expr
+    needed: Expr | None = None
 
     def children(self) -> tuple[Node, ...]:
         return self.steps
 
-    def expressions(self) -> tuple[sympy.Expr, ...]:
+    def expressions(self) -> tuple[Expr, ...]:
         return (self.copies,) if self.needed is None else (self.copies, self.needed)
 
 
@@ -130,13 +125,13 @@ class Pipeline(Node):
     unit along: the next stage, and the next of a `Repeat`, starts where it landed (`lands_at`).
     """
 
-    units: sympy.Expr
+    units: Expr
     stages: tuple[Node, ...]
 
     def children(self) -> tuple[Node, ...]:
         return self.stages
 
-    def expressions(self) -> tuple[sympy.Expr, ...]:
+    def expressions(self) -> tuple[Expr, ...]:
         return (self.units,)
 
 
@@ -147,14 +142,14 @@ class Repeat(Node):
     Else what is done for the same role is done by the same one of its nodes.
     """
 
-    count: sympy.Expr
+    count: Expr
     body: Node
     anew: bool = False
 
     def children(self) -> tuple[Node, ...]:
         return (self.body,)
 
-    def expressions(self) -> tuple[sympy.Expr, ...]:
+    def expressions(self) -> tuple[Expr, ...]:
         return (self.count,)
 
 
@@ -162,12 +157,12 @@ class Repeat(Node):
 class Choice(Node):
     """One of the branches, by probability (a 0-or-1 parameter makes it a condition)."""
 
-    branches: tuple[tuple[sympy.Expr, Node], ...]
+    branches: tuple[tuple[Expr, Node], ...]
 
     def children(self) -> tuple[Node, ...]:
         return tuple(node for _, node in self.branches)
 
-    def expressions(self) -> tuple[sympy.Expr, ...]:
+    def expressions(self) -> tuple[Expr, ...]:
         return tuple(probability for probability, _ in self.branches)
 
 
@@ -179,10 +174,6 @@ class Later(Node):
 
     def children(self) -> tuple[Node, ...]:
         return (self.body,)
-
-
-def _expression(value: Expression) -> sympy.Expr:
-    return sympy.sympify(value)
 
 
 def cpu(role: str, seconds: Expression, name: str = "") -> Use:
@@ -221,14 +212,14 @@ def hold_thread(
     """Keeps one of the `servers` threads of `role` while `body` runs; `places` may wait for one."""
     waiting = None if places is None else _expression(places)
     pool = Resource(role, "threads", servers=_expression(servers), places=waiting)
-    return Use(name, pool, sympy.Integer(0), body)
+    return Use(name, pool, ZERO, body)
 
 
 def hold_lock(role: str, mode: str, body: Node, name: str = "", fair: Expression = 1) -> Use:
     """Keeps the lock of `role`, "shared" or "exclusive", while `body` runs."""
     assert mode in ("shared", "exclusive"), f"a lock is held shared or exclusive, not {mode}"
-    lock = Resource(role, "lock", mode, sympy.Integer(1), fair=_expression(fair))
-    return Use(name, lock, sympy.Integer(0), body)
+    lock = Resource(role, "lock", mode, ONE, fair=_expression(fair))
+    return Use(name, lock, ZERO, body)
 
 
 def call(
@@ -244,12 +235,12 @@ def call(
 
 def send(role: str, name: str, *body: Node, size_bytes: Expression) -> Call:
     """Hand `size_bytes` to `role`, which does `body`; nobody waits for an answer here."""
-    return Call(name, role, seq(*body), _expression(size_bytes), sympy.Integer(0), one_way=True)
+    return Call(name, role, seq(*body), _expression(size_bytes), ZERO, one_way=True)
 
 
 def at(role: str, *body: Node) -> Use:
     """`body` as `role` does it, for whoever began: nothing is asked and nothing is held."""
-    return Use("", Resource(role, "threads"), sympy.Integer(0), seq(*body))
+    return Use("", Resource(role, "threads"), ZERO, seq(*body))
 
 
 def seq(*steps: Node, name: str = "") -> Seq:
@@ -286,14 +277,14 @@ def striped(
     size_bytes: Expression,
     unit_bytes: Expression,
     places: Expression,
-    on_one: Callable[[sympy.Expr], Node],
+    on_one: Callable[[Expr], Node],
 ) -> Choice:
     """`on_one` with all bytes where they are one unit, else with equal parts at `places` at once.
 
     The number of places may not depend on the size (a net has that many branches).
     """
     size = _expression(size_bytes)
-    several = sympy.Min(1, sympy.Max(0, sympy.ceiling(size / unit_bytes) - 1))
+    several = Min(1, Max(0, ceiling(size / unit_bytes) - 1))
     spread = par(on_one(size / places), copies=places)
     return choice((1 - several, on_one(size)), (several, spread))
 

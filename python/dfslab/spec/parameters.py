@@ -9,15 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from dfslab.spec.lazily import lazily
+from dfslab.spec.expression import Expr, symbol
 
-if TYPE_CHECKING:
-    import sympy
-else:
-    sympy = lazily("sympy")
-
+__all__ = ["COMMON", "Parameter", "Parameters", "symbol"]
 
 ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 
@@ -48,13 +43,8 @@ class Parameter:
         assert self.origin != "calibrated" or self.default, f"{self.key}: a prior is needed"
 
     @property
-    def symbol(self) -> sympy.Symbol:
+    def symbol(self) -> Expr:
         return symbol(self.key)
-
-
-def symbol(key: str) -> sympy.Symbol:
-    """The one symbol that stands for `key` in every description."""
-    return sympy.Symbol(key, nonnegative=True)
 
 
 class Parameters:
@@ -64,7 +54,7 @@ class Parameters:
         self._own = {parameter.key: parameter for parameter in parameters}
         assert len(self._own) == len(parameters), "two parameters share a key"
 
-    def __getattr__(self, key: str) -> sympy.Symbol:
+    def __getattr__(self, key: str) -> Expr:
         if key.startswith("_"):
             raise AttributeError(key)
         if self.find(key) is None:

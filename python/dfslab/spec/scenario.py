@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -192,14 +192,7 @@ class Scenario(Model):
 
     @model_validator(mode="after")
     def _grids_are_lists(self) -> Scenario:
-        for grid in self.sweep:
-            for key, values in grid.items():
-                if not values:
-                    raise InputError(f"sweep.{key}", values, "needs at least one value")
-                if key.split(".")[0] not in ("deployment", "file_system", "workload"):
-                    raise InputError(
-                        f"sweep.{key}", None, "only deployment, file_system and workload keys vary"
-                    )
+        _check_grids(self.sweep)
         return self
 
     @model_serializer(mode="wrap")
@@ -234,49 +227,100 @@ class Scenario(Model):
             for match in self.judge.hold_out
         )
 
-    def with_overrides(self, values: dict[str, Value]) -> Scenario:
-        """The scenario with dotted keys set; a key that was swept is swept no more."""
-        table = self.model_dump(mode="json")
+    def __hash__(self) -> int:
+        return hash((self.deployment.canonical, self.file_system.canonical,
+                     self.workload.canonical))  # fmt: skip
+
+    def replace(self, values: Mapping[str, Value]) -> Scenario:
+        """The scenario with dotted keys set; only the parts that they name are checked again."""
+        tables: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
-            if not any(key in grid for grid in self.sweep):
-                _set(table, key, value)
-        table["sweep"] = [
-            {key: [values[key]] if key in values else options for key, options in grid.items()}
-            for grid in self.sweep
-        ]
-        # A factor one of whose keys is set stays where it is set.
-        table["design"]["factor"] = [
-            factor for factor in table["design"]["factor"] if not set(factor["keys"]) & set(values)
-        ]
-        table["judge"]["hold_out"] = [
-            match for match in table["judge"]["hold_out"] if not set(match) & set(values)
-        ]
-        return build(Scenario, table)
+            part, _, rest = key.partition(".")
+            if part not in PARTS or not rest:
+                # The name, the title and what does not exist: the whole is read again.
+                return self._read_again(values)
+            if part not in tables:
+                tables[part] = getattr(self, part).model_dump(mode="json")
+            _set({part: tables[part]}, key, value)
+        # In the order in which the whole is read, so that the same thing is found wrong first.
+        changed = {part: build(kind, tables[part], part)
+                   for part, kind in PARTS.items() if part in tables}  # fmt: skip
+        return self.model_copy(update=changed)
 
-    def with_methods(self, methods: list[str]) -> Scenario:
-        """The same question, answered by these methods only."""
+    def _read_again(self, values: Mapping[str, Value]) -> Scenario:
         table = self.model_dump(mode="json")
-        table["run"]["methods"] = methods
-        return build(Scenario, table)
-
-    def with_values(self, values: dict[str, Value]) -> Scenario:
-        """The scenario of one configuration: dotted keys set, no sweep left."""
-        table = self.model_dump(mode="json", exclude={"sweep"})
         for key, value in values.items():
             _set(table, key, value)
         return build(Scenario, table)
 
-    def with_rows(self, rows: Sequence[dict[str, Value]]) -> Scenario:
+    def with_overrides(self, values: Mapping[str, Value]) -> Scenario:
+        """The scenario with dotted keys set; a key that was swept is swept no more."""
+        swept = {key for grid in self.sweep for key in grid}
+        found = self.replace({k: v for k, v in values.items() if k not in swept})
+        kept = [match for match in found.judge.hold_out if not set(match) & set(values)]
+        # A factor one of whose keys is set stays where it is set.
+        factors = [one for one in found.design.factor if not set(one.keys) & set(values)]
+        changed: dict[str, Any] = {"judge": found.judge.model_copy(update={"hold_out": kept})}
+        if len(factors) < len(found.design.factor):
+            # Constraints name factors, so the design is checked without those that are set.
+            table = found.design.model_dump(mode="json")
+            left = {"factor": [one.model_dump(mode="json") for one in factors]}
+            changed["design"] = build(Design, {**table, **left}, "design")
+        return found.model_copy(update=changed)._with_sweep([
+            {key: [values[key]] if key in values else options for key, options in grid.items()}
+            for grid in self.sweep
+        ])  # fmt: skip
+
+    def with_methods(self, methods: list[str]) -> Scenario:
+        """The same question, answered by these methods only."""
+        table = {**self.run.model_dump(mode="json"), "methods": methods}
+        return self.model_copy(update={"run": build(Run, table, "run")})
+
+    def with_values(self, values: Mapping[str, Value]) -> Scenario:
+        """The scenario of one configuration: dotted keys set, no sweep left."""
+        return self.model_copy(update={"sweep": []}).replace(values)
+
+    def with_rows(self, rows: Sequence[Mapping[str, Value]]) -> Scenario:
         """The scenario that runs just these configurations, in this order."""
-        table = self.model_dump(mode="json")
-        table["sweep"] = [{key: [value] for key, value in row.items()} for row in rows]
-        return build(Scenario, table)
+        sweep = [{key: [value] for key, value in row.items()} for row in rows]
+        return self._with_sweep(sweep)
+
+    def _with_sweep(self, sweep: Sequence[Mapping[str, Sequence[Value]]]) -> Scenario:
+        checked = build(_Sweep, {"sweep": sweep}).sweep
+        return self.model_copy(update={"sweep": checked})
 
     def with_budget(self, seconds: float) -> Scenario:
         """The scenario whose design keeps within a time."""
-        table = self.model_dump(mode="json")
-        table["design"]["budget"] = f"{seconds!r} s"
-        return build(Scenario, table)
+        return self.replace({"design.budget": f"{seconds!r} s"})
+
+
+class _Sweep(Model):
+    """The grids by themselves, for a scenario whose other parts are known to be right."""
+
+    sweep: list[dict[str, list[Value]]]
+
+    @model_validator(mode="after")
+    def _grids_are_lists(self) -> _Sweep:
+        _check_grids(self.sweep)
+        return self
+
+
+def _check_grids(sweep: Sequence[Mapping[str, Sequence[Value]]]) -> None:
+    for grid in sweep:
+        for key, values in grid.items():
+            if not values:
+                raise InputError(f"sweep.{key}", values, "needs at least one value")
+            if key.split(".")[0] not in ("deployment", "file_system", "workload"):
+                raise InputError(
+                    f"sweep.{key}", None, "only deployment, file_system and workload keys vary"
+                )
+
+
+# The tables of a scenario, in the order in which they are read.
+PARTS: dict[str, type[Model]] = {
+    "deployment": Deployment, "file_system": FileSystemChoice, "workload": WorkloadChoice,
+    "run": Run, "design": Design, "judge": Judge,
+}  # fmt: skip
 
 
 class Point(Model):
@@ -286,12 +330,21 @@ class Point(Model):
     labels: dict[str, Value]
     held_out: bool = False
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Digest of all that decides the outcome, the seed and method list aside."""
-        table = self.scenario.model_dump(mode="json", include={
-            "deployment", "file_system", "workload"})  # fmt: skip
-        return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:16]
+        # Run folders are resumed by it, so the text stays as it was: one table, its keys sorted.
+        one = self.scenario
+        text = (f'{{"deployment": {one.deployment.canonical}, '
+                f'"file_system": {one.file_system.canonical}, '
+                f'"schema": {one.schema_version}, "workload": {one.workload.canonical}}}'
+                )  # fmt: skip
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @cached_property
+    def bed(self) -> str:
+        """What names its testbed: the deployment and the file system, as one text."""
+        return self.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
 def _set(table: dict[str, Any], dotted: str, value: Value) -> None:

@@ -7,34 +7,27 @@ window covers what the way holds (rate times round trip), it waits for the rest 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from dfslab.spec.lazily import lazily
+from dfslab.spec.expression import Expr, Max, Min, ceiling, expression, log
 from dfslab.spec.operation import Expression, Node, repeat, send
 from dfslab.spec.parameters import symbol
-
-if TYPE_CHECKING:
-    import sympy
-else:
-    sympy = lazily("sympy")
 
 _WINDOW = symbol("initial_window")
 
 
-def _doublings(ratio: sympy.Expr) -> sympy.Expr:
+def _doublings(ratio: Expr) -> Expr:
     """How often a window doubles until it has grown by `ratio`, at least 1."""
-    return sympy.ceiling(sympy.log(ratio) / sympy.log(2))
+    return ceiling(log(ratio) / log(2))
 
 
-def stalled_round_trips(size_bytes: Expression, rate: Expression) -> sympy.Expr:
+def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
     """Round trips that `size_bytes` on a new connection wait beside being sent at `rate`.
 
     The P of the book's (P RTT - (2^P - 1) W / R), over RTT: the smaller of the windows that the
     message fills before its last, and those that are less than the way holds.
     """
-    windows_held = sympy.Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
-    filled = _doublings(1 + sympy.sympify(size_bytes) / _WINDOW) - 1
-    stalls = sympy.Max(0, sympy.Min(filled, _doublings(windows_held)))
+    windows_held = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
+    filled = _doublings(1 + expression(size_bytes) / _WINDOW) - 1
+    stalls = Max(0, Min(filled, _doublings(windows_held)))
     return stalls - (2**stalls - 1) / windows_held
 
 

@@ -24,6 +24,21 @@ _EXAMPLES = {
     "1/s": '"100 /s"',
 }
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
+# What nearly everybody writes; the rest is pint's, which takes long to load.
+_PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
+_BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+_DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_BYTES = {**_BINARY, **{f"{prefix}B": size for prefix, size in _DECIMAL.items()}}
+FACTORS: dict[str, dict[str, float]] = {
+    "B": _BYTES,
+    "B/s": {
+        **{f"{name}/s": size for name, size in _BYTES.items()},
+        **{f"{prefix}bit/s": size / 8 for prefix, size in _DECIMAL.items()},
+    },
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
+    "Hz": {f"{prefix}Hz": size for prefix, size in _DECIMAL.items() if prefix != "K"},
+    "1/s": {"/s": 1.0, "1/s": 1.0},
+}
 # Engineers write both; pint knows only the SI prefix "k".
 _KILO = re.compile(r"\bK(B|bit|b)\b")
 
@@ -42,15 +57,28 @@ def parse(text: str, unit: str) -> float:
     allowed = f"a quantity like {_EXAMPLES[unit]}"
     if _BARE_UNIT.match(text):
         raise ValueError(f"needs a unit, {allowed}")
-    registry = _registry()
-    try:
-        quantity = registry.parse_expression(_KILO.sub(r"k\1", text.strip()))
-        magnitude = float(_convert(quantity, unit))
-    except Exception as error:  # pint raises many kinds, tokenizer errors among them
-        raise ValueError(f"is not {allowed}") from error
+    magnitude = plainly(text, unit)
+    if magnitude is None:
+        try:
+            magnitude = by_pint(text, unit)
+        except Exception as error:  # pint raises many kinds, tokenizer errors among them
+            raise ValueError(f"is not {allowed}") from error
     if not math.isfinite(magnitude) or magnitude < 0:
         raise ValueError(f"must be finite and not negative, {allowed}")
     return magnitude
+
+
+def plainly(text: str, unit: str) -> float | None:
+    """A number and one of the usual names; None where it is written in another way."""
+    found = _PLAIN.match(text)
+    factor = FACTORS[unit].get(found[2]) if found else None
+    return float(found[1]) * factor if found and factor is not None else None
+
+
+def by_pint(text: str, unit: str) -> float:
+    """Whatever pint can read; it raises many kinds of errors."""
+    quantity = _registry().parse_expression(_KILO.sub(r"k\1", text.strip()))
+    return float(_convert(quantity, unit))
 
 
 def _convert(quantity: Any, unit: str) -> float:

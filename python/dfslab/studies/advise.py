@@ -9,26 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from pydantic import BaseModel
 
 from dfslab.models.demand import Calibration
 from dfslab.models.prediction import Situation
 from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.studies.advice import Advice
 
 DRAWS = 60
 WORTH_SAYING = 1.02
-
-
-class Advice(BaseModel):
-    """A change of one thing; `gain` is the factor on the rate with its 90 % interval."""
-
-    point_id: str
-    labels: dict[str, str | int | float | bool]
-    limit: str
-    change: str
-    gain: float
-    low: float
-    high: float
 
 
 def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice]:

@@ -7,51 +7,26 @@ total indices of one regime. Where the interval does not tell, that is what is s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
-import statsmodels.api as sm
-from pydantic import BaseModel
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE
 from dfslab.models.encoding import Encoding, factors_of
 from dfslab.models.estimators import independent
 from dfslab.models.learnt import Rows
 from dfslab.models.prediction import Situation
 from dfslab.result import Metric
+from dfslab.spec.lazily import lazily
 from dfslab.spec.scenario import Point
 from dfslab.studies.crossval import Validation
-from dfslab.studies.sensitivity import Regime
+from dfslab.studies.lessons import Goal, Rank, Regime, Sign
 
-
-class Sign(BaseModel):
-    """A direction that the paper found, and the slope of log rate per doubling found here."""
-
-    claim: str
-    operation: str
-    slope: Metric
-    expected: str
-    verdict: str
-
-
-class Rank(BaseModel):
-    """A place that the paper gave a factor among others (Table 7), and the places found here."""
-
-    claim: str
-    regime: str
-    expected: str
-    place: int
-    found: list[tuple[str, Metric]]
-    verdict: str
-
-
-class Goal(BaseModel):
-    """Something that this study is to reach: what was wanted, what was seen."""
-
-    goal: str
-    wanted: str
-    seen: str
-    holds: bool
+if TYPE_CHECKING:
+    import statsmodels.api as sm
+else:
+    sm = lazily("statsmodels.api")
 
 
 def operation_of(point: Point) -> str:
@@ -100,7 +75,7 @@ def signs(rows: Rows) -> list[Sign]:
         if "read" in name and np.ptp(kept[own]):
             matrix = np.column_stack([matrix, kept[own]])
         slopes, errors = _robust(matrix, np.log2(rows.rates[own]))
-        reach = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
+        reach = float(quantiles.student(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
         for claim, factor, expected, holds_for, added in CLAIMS:
             if factor in encoding.names and any(part in name for part in holds_for):
                 at = encoding.names.index(factor)

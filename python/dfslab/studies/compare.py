@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
-import scipy
 from pydantic import BaseModel
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
@@ -74,12 +75,13 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
     )
 
 
-def sort_key(labels: Mapping[str, object]) -> list[tuple[int, float, str]]:
+def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
     """Configurations in the order people expect: by the varied keys, quantities by size."""
     return [_sortable(value) for value in labels.values()]
 
 
-def _sortable(value: object) -> tuple[int, float, str]:
+@lru_cache(maxsize=65536, typed=True)
+def _sortable(value: Hashable) -> tuple[int, float, str]:
     if isinstance(value, int | float):
         return (0, float(value), "")
     for unit in ("B", "s", "B/s", "Hz"):
@@ -133,7 +135,7 @@ def geometric_mean(values: Sequence[float]) -> Metric:
     if len(logs) < 2:
         return Metric(value=mean)
     error = logs.std(ddof=1) / np.sqrt(len(logs))
-    reach = float(np.exp(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
+    reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, len(logs) - 1) * error))
     return Metric(value=mean, low=mean / reach, high=mean * reach)
 
 

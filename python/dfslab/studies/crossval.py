@@ -177,15 +177,15 @@ def learning_curve(
     """Errors on beds that are never learnt from, as more beds are, in the order they were run."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)
-    beds = list(dict.fromkeys(_bed(result.point) for result in measured))
+    beds = list(dict.fromkeys(bed_of(result.point) for result in measured))
     judged = set(random.Random(seed).sample(beds, max(1, len(beds) // 4)))
     left = [bed for bed in beds if bed not in judged]
     found = []
     for step in range(1, steps + 1):
         known = set(left[: max(2, len(left) * step // steps)])
-        training = [r for r in measured if _bed(r.point) in known]
-        kept = [r for r in measured if _bed(r.point) in known | judged]
-        fold = {i for i, r in enumerate(kept) if _bed(r.point) in judged}
+        training = [r for r in measured if bed_of(r.point) in known]
+        kept = [r for r in measured if bed_of(r.point) in known | judged]
+        fold = {i for i, r in enumerate(kept) if bed_of(r.point) in judged}
         named, _ = scored(kept, models, [fold], f"{len(known)} beds", report)
         found.append(Learnt(
             seconds=cost_s(training), beds=len(known),
@@ -195,5 +195,6 @@ def learning_curve(
     return found
 
 
-def _bed(point: Point) -> str:
-    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+def bed_of(point: Point) -> str:
+    """The testbed of a configuration: deployment and file system."""
+    return point.bed

@@ -10,18 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from dfslab import discover
 from dfslab.models.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.design import Factor
 from dfslab.spec.environment import workload_parameters
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, Value
 from dfslab.studies.legal import Legal, Row, legal
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 # Seconds, seen on two cores: a bed is made, its daemons start and are warmed up.
 BED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
@@ -164,14 +170,13 @@ def _latin(
     on_bed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_bed), rng=random)
     above, within = strata.random(beds), strata.random(beds * per_bed)
-    found: dict[tuple[int, ...], list[Row]] = {}
+    # A row that is drawn again is run once.
+    found: dict[tuple[int, ...], dict[Row, None]] = {}
     for bed in range(beds):
         for run in range(per_bed):
             shares = np.where(on_bed, above[bed], within[bed * per_bed + run])
             row = allowed.at(shares)
-            group = found.setdefault(tuple(row[i] for i in hard), [])
-            if row not in group:
-                group.append(row)
+            found.setdefault(tuple(row[i] for i in hard), {})[row] = None
     return [tuple(group) for group in found.values()]
 
 

@@ -7,8 +7,7 @@ measurement has shaped them, and the measured steps score each as a hit, a miss,
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,15 @@ from dfslab.spec.scenario import Point
 # Expected ratios nearer to 1 are called flat; nothing is said between FLAT and SEEN.
 FLAT, SEEN = 1.15, 1.5
 LEAST_NOISE = 0.10
+# The keys that differ between neighbours, by the kind of statement that is made of them.
+KINDS: Mapping[str, Callable[[str], bool]] = {
+    "size": lambda key: key == "workload.file_size",
+    "deployment": lambda key: key.startswith("deployment."),
+    "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
+}
+# Of a longer row, the statements would grow with the square of its length; no shipped scenario
+# has more than eleven configurations in one row.
+NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
 Steps = Mapping[tuple[str, str], float]
@@ -68,7 +76,7 @@ def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
     """Which step of an operation takes longest, beside the next."""
     for point, steps in predicted.items():
         # A step is compared with those beside it, not with its own parts.
-        for operation, outer in {(o, s.rpartition("/")[0]) for o, s in steps}:
+        for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
             own = sorted(((t, s) for (o, s), t in steps.items()
                           if (o, s.rpartition("/")[0]) == (operation, outer)),
                          reverse=True)  # fmt: skip
@@ -79,10 +87,7 @@ def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
 
 def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iterator[Statement]:
     """Points that differ in one thing: the next size of a phase, or another deployment."""
-    for first, second in itertools.combinations(points, 2):
-        kind = _difference(first, second)
-        if not kind:
-            continue
+    for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
             if not before or not time:
@@ -92,17 +97,25 @@ def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iter
                 yield Statement(kind, key[0], key[1], second.id, first.id, key[1], ratio)
 
 
-def _difference(first: Point, second: Point) -> str:
-    """ "size", "count" or "deployment" where two points differ in nothing else."""
-    a, b = first.labels, second.labels
-    keys = {key for key in {*a, *b} if a.get(key) != b.get(key)}
-    if keys == {"workload.file_size"}:
-        return "size"
-    if keys and all(key.startswith("deployment.") for key in keys):
-        return "deployment"
-    if keys and keys <= {"workload.clients", "workload.operations_per_client"}:
-        return "count"
-    return ""
+def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
+    """(kind, point, later point) for points that differ in the keys of one kind only.
+
+    Points that have all other keys in common stand in one row, so that no point is compared with
+    every other one; in a long row each is compared with the next `NEAREST` ones.
+    """
+    found = []
+    for kind, varies in KINDS.items():
+        rows: dict[frozenset, list[int]] = {}
+        for place, point in enumerate(points):
+            others = frozenset(one for one in point.labels.items() if not varies(one[0]))
+            rows.setdefault(others, []).append(place)
+        for row in rows.values():
+            for start, first in enumerate(row):
+                found += [(first, second, kind) for second in row[start + 1 : start + 1 + NEAREST]
+                          if points[first].labels != points[second].labels]  # fmt: skip
+    # In the order of the configurations, as they are reported.
+    for first, second, kind in sorted(found):
+        yield kind, points[first], points[second]
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:

@@ -8,7 +8,6 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
 from dfslab.models.demand import calibrate
@@ -18,11 +17,10 @@ from dfslab.models.learnt import Learnt, Rows, rows_of, some
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval, design, sensitivity
-from dfslab.studies.claims import Goal, Rank, Sign, encoded, goals, operation_of, ranks, signs
-from dfslab.studies.crossval import Validation
+from dfslab.studies.claims import encoded, goals, operation_of, ranks, signs
 from dfslab.studies.legal import Legal, Row, legal
-from dfslab.studies.next import Proposal, propose
-from dfslab.studies.sensitivity import Importance, Regime
+from dfslab.studies.lessons import Coefficient, Importance, Learning, Noise, PaperTable, Regime
+from dfslab.studies.next import propose
 
 Report = Callable[..., Any]
 MODELS = ("greybox", "boosting", "gaussian", "linear", "mean", "serial", "ideal")
@@ -30,66 +28,6 @@ CURVES = ("greybox", "boosting", "linear")
 BASE_ROWS = 32
 REFITS = 6
 TRAINING_SHARE = 0.75
-
-
-class Coefficient(BaseModel):
-    """One row of the paper's Table 5; `effect` is over the factor's whole range, MB/s."""
-
-    name: str
-    value: float
-    standard_error: float
-    effect: float
-
-
-class PaperTable(BaseModel):
-    """Multiple linear regression of one operation's MB/s (Kumar 2018, Tables 5 and 6).
-
-    `validation` is R² on a random quarter that was left out, as in the paper, replicates together.
-    """
-
-    operation: str
-    rows: int
-    constant: float
-    coefficients: list[Coefficient]
-    adjusted_r_squared: float
-    validation: float
-    negative_share: float
-
-
-class Noise(BaseModel):
-    """What repeating a run tells of it: no model can be asked to be nearer than that.
-
-    `median_abs_error` and `p90_abs_error` are of one run as the prediction of another of the same
-    configuration.
-    """
-
-    configurations: int
-    median_abs_error: float
-    p90_abs_error: float
-
-
-class Learning(BaseModel):
-    """Everything that a sweep over declared factors says."""
-
-    runs: int
-    configurations: int
-    beds: int
-    legal: int
-    box: int
-    measured_s: float
-    predicted_s: float
-    tables: list[PaperTable]
-    signs: list[Sign]
-    ranks: list[Rank]
-    goals: list[Goal]
-    importance: list[Importance]
-    regimes: list[Regime]
-    blocks: dict[str, tuple[Metric, Metric]]
-    validation: Validation
-    curve: list[crossval.Learnt]
-    impossible: dict[str, float]
-    noise: Noise | None = None
-    proposals: list[Proposal]
 
 
 def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Learning:
@@ -142,13 +80,13 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 def seconds_of(measured: Sequence[Result]) -> float:
     """How long results took to measure: their runs, and a start for each bed (as planned)."""
-    beds = {crossval._bed(result.point): result.point.scenario for result in measured}
+    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
     runs = sum(float(result.detail.get("wall_s") or 0.0) + design.RUN_S for result in measured)
     return runs + sum(design.bed_cost_s(one) for one in beds.values())
 
 
 def _predicted_s(measured: Sequence[Result]) -> float:
-    beds = {crossval._bed(result.point): result.point.scenario for result in measured}
+    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
     runs = sum(design.run_cost_s(result.point.scenario) for result in measured)
     return runs + sum(design.bed_cost_s(one) for one in beds.values())
 

@@ -10,24 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from pydantic import BaseModel
 
 from dfslab.models.learnt import Learnt, Rows
 from dfslab.spec.scenario import Point, Scenario, Value
 from dfslab.studies import design
 from dfslab.studies.legal import Legal
+from dfslab.studies.lessons import Proposal
 
 CANDIDATES = 160
 ASKED = 60
-
-
-class Proposal(BaseModel):
-    """One run: what to set, its cost, and the standard deviation of log rate at the question."""
-
-    labels: dict[str, Value]
-    seconds: float
-    sd_before: float
-    sd_after: float
 
 
 def propose(
@@ -71,11 +62,12 @@ def _point(scenario: Scenario, allowed: Legal, row) -> Point:
 
 def posterior(model: Learnt, points: Sequence[Point]) -> tuple[np.ndarray, float]:
     """Covariance of log rate between points given all runs, and the noise of one run."""
-    estimator = model._estimator
+    estimator = model.fitted
     process = estimator.process_
     shown = (model.matrix(points) - estimator.mean_) / estimator.scale_
     covariance = process.predict(shown, return_cov=True)[1]
-    scale = float(np.ravel(process._y_train_std)[0]) ** 2
+    # scikit-learn gives the scale of its targets no public name.
+    scale = float(np.ravel(process._y_train_std)[0]) ** 2  # noqa: SLF001
     noise = float(process.kernel_.k2.noise_level) * scale
     # The process counts its noise as part of every variance; only what can be learnt stays.
     return covariance - noise * np.eye(len(points)), max(noise, 1e-9)

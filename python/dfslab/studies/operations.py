@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import scipy
 from pydantic import BaseModel
 
+from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models import step_functions
 from dfslab.models.prediction import situation_of
-from dfslab.models.step_functions import REST, WHOLE
+from dfslab.models.step_functions import REST, WHOLE, StepFunction
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import Score, geometric_mean, score
@@ -68,6 +68,33 @@ class At(BaseModel):
         return self.reach <= NOISE_FLOOR and self.measured.value >= LEAST_TIME_S
 
 
+class Factor(BaseModel):
+    """One term of a function with its 90 % interval."""
+
+    term: str
+    unit: str
+    value: float
+    low: float
+    high: float
+
+
+class Function(BaseModel):
+    """The fitted time of one step; `relative_sd` of the residuals; `points` fitted on.
+
+    A whole operation has no coefficients where it is the sum of its `parts`.
+    """
+
+    operation: str
+    step: str
+    function: str
+    coefficients: list[Factor]
+    relative_sd: float
+    points: int
+    crossed: bool
+    calls: list[str]
+    parts: list[str]
+
+
 class Floor(BaseModel):
     """How sure the held-out times of a step are, by their repetitions alone.
 
@@ -83,7 +110,8 @@ class Floor(BaseModel):
 class Operations(BaseModel):
     """All steps, and each method's scores by step: held out, above the noise floor.
 
-    `everywhere` holds the scores over all that was held out, `floors` how sure that was measured.
+    `everywhere` holds the scores over all that was held out, `floors` how sure that was measured,
+    `functions` the fitted times of the steps that were reported.
     """
 
     steps: list[At]
@@ -92,6 +120,7 @@ class Operations(BaseModel):
     floors: dict[str, Floor]
     below_noise: int
     inconsistent: int
+    functions: list[Function] = []
 
 
 def operations(results: Sequence[Result]) -> Operations | None:
@@ -105,8 +134,9 @@ def operations(results: Sequence[Result]) -> Operations | None:
     modelled = _modelled(results, asked)
     found = _measured(measured)
     _add_models(found, modelled)
-    for name, terms in FUNCTIONS.items():
-        _add_functions(found, fitted_on, scenarios, name, terms)
+    fitted = {name: _add_functions(found, fitted_on, scenarios, name, terms)
+              for name, terms in FUNCTIONS.items()}  # fmt: skip
+    reported = {(s.operation, s.step) for r in results if r.method == "measure" for s in r.steps}
     held = [one for one in found if one.held_out]
     return Operations(
         steps=found,
@@ -115,7 +145,17 @@ def operations(results: Sequence[Result]) -> Operations | None:
         floors=_floors(held),
         below_noise=sum(not one.judged for one in held),
         inconsistent=sum(one.worst > INCONSISTENT for one in found),
+        functions=[_function(f) for f in fitted[FITTED] if (f.operation, f.step) in reported],
     )
+
+
+def functions(results: Sequence[Result]) -> list[Function]:
+    """f1 to f7 of a run: a function of every measured step. RunFailed where none can be fitted."""
+    return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
+
+
+def _function(fitted: StepFunction) -> Function:
+    return Function.model_validate(fitted.document())
 
 
 def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
@@ -204,25 +244,27 @@ def _reach(errors: Sequence[float]) -> float:
     """The factor of a 90 % interval around a prediction whose errors had this spread, or bias."""
     if len(errors) < 2:
         return 3.0
-    quantile = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(errors) - 1)
+    quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors) - 1)
     return float(np.exp(quantile * np.sqrt(np.mean(np.square(errors)))))
 
 
 def _add_functions(
     found: Sequence[At], fitted_on: Sequence[Result], scenarios: Mapping[str, Scenario],
     name: str, terms: Sequence[str],
-) -> None:  # fmt: skip
+) -> list[StepFunction]:  # fmt: skip
     """f1 to f7, or a baseline: the same with fewer terms."""
     try:
-        functions = {(f.operation, f.step): f for f in step_functions.fit(fitted_on, only=terms)}
+        fitted = step_functions.fit(fitted_on, only=terms)
     except RunFailed:
-        return
+        return []
+    functions = {(f.operation, f.step): f for f in fitted}
     for one in found:
         function = functions.get((one.operation, one.step))
         if function is not None:
             time, low, high = function.time_s(scenarios[one.point_id])
             if time > 0:
                 one.predictions[name] = Metric(value=time, low=low, high=high)
+    return fitted
 
 
 def _floors(held: Sequence[At]) -> dict[str, Floor]:

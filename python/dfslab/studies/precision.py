@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-import scipy
+from dfslab import quantiles
 
 CONFIDENCE = 0.95
 
@@ -17,5 +17,5 @@ def half_width(values: Sequence[float]) -> float:
     if len(values) < 2 or min(values) <= 0:
         return math.inf
     spread = statistics.stdev(math.log(one) for one in values)
-    quantile = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
+    quantile = float(quantiles.student((1 + CONFIDENCE) / 2, len(values) - 1))
     return math.expm1(quantile * spread / math.sqrt(len(values)))

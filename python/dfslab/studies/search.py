@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import scipy
-
+from dfslab import quantiles
 from dfslab.spec.search import Search, objective
 
 # A run that began its last operation later than this share of its schedule cannot keep up.
@@ -65,7 +64,7 @@ class Rate:
         if len(logs) < FEWEST_RUNS:
             return math.exp(mean), 0.0, math.inf
         square = sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)
-        half = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1) * math.sqrt(
+        half = quantiles.student((1 + CONFIDENCE) / 2, len(logs) - 1) * math.sqrt(
             square / len(logs)
         )
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)

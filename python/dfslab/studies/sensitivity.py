@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 from SALib.analyze import pawn as salib_pawn
 from SALib.analyze import rbd_fast as salib_rbd_fast
 from SALib.analyze import sobol as salib_sobol
@@ -22,6 +21,7 @@ from SALib.sample import sobol as salib_sample
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric
 from dfslab.studies.legal import Legal, Row
+from dfslab.studies.lessons import Importance
 
 RESAMPLES = 200
 # A power of two: SALib's quantiles of other counts round beyond 1.
@@ -30,25 +30,6 @@ PAWN_SLICES = 4
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
-
-
-class Importance(BaseModel):
-    """One factor: every measure with its 90 % interval; `verdict` says what the data can tell."""
-
-    factor: str
-    first_order: Metric
-    total: Metric
-    share: Metric
-    measures: dict[str, Metric] = {}
-    verdict: str = ""
-
-
-class Regime(BaseModel):
-    """Importance of all factors where something holds, such as cache = direct."""
-
-    name: str
-    rows: int
-    importance: list[Importance]
 
 
 @dataclass(frozen=True)

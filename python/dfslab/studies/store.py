@@ -1,6 +1,6 @@
 """Run folders: a result is on disk as soon as it exists; a folder is resumed, never overwritten.
 
-`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, summary.json,
+`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, findings.json, summary.json,
 results.parquet, and `complete` at the end. `<root>/<name>/latest` points to the newest.
 """
 
@@ -12,18 +12,25 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pyarrow as pa
 from pydantic import ValidationError
 
+from dfslab.extras import missing
 from dfslab.method import RunFailed
 from dfslab.result import Result
+from dfslab.spec.clock import REAL, Clock, date
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+else:
+    duckdb = lazily("duckdb")
+    pa = lazily("pyarrow")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -77,14 +84,22 @@ class Store:
             file.flush()
             yield
 
-    def finish(self, document: dict[str, Any]) -> None:
-        """Write the summary and the table, and mark the folder complete."""
+    def finish(self, document: dict[str, Any]) -> list[str]:
+        """Write the summary and the table, and mark the folder complete; what is to be told."""
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
-        write_parquet(load_results(self.folder), self.folder / "results.parquet")
+        notes = []
+        try:
+            write_parquet(load_results(self.folder), self.folder / "results.parquet")
+        except ModuleNotFoundError as error:
+            told = missing(error)
+            if told is None:
+                raise
+            notes.append(f"results.parquet was not written: {told}")
         write_atomically(self.folder / "complete", "")
+        return notes
 
 
-def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
+def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
     """The unfinished run of the same scenario, or a new folder; InputError where none can be."""
     home = root / scenario.name
     if not fresh:
@@ -94,7 +109,7 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False) -> Store:
             is_same = folder.read_text(encoding="utf-8") == scenario.toml()
             if is_same and not (folder.parent / "complete").exists():
                 return Store(folder.parent, resumed=True)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    stamp = date(clock).strftime("%Y%m%dT%H%M%S.%fZ")
     folder = home / stamp
     try:
         (folder / "results").mkdir(parents=True)
@@ -120,6 +135,18 @@ def load_results(folder: Path) -> list[Result]:
     """All whole results of a run folder; half-written files are passed over."""
     found = [_read_result(path) for path in sorted((folder / "results").glob("*.json"))]
     return [result for result in found if result is not None]
+
+
+def results_of(folder: Path) -> list[Result]:
+    """The results of a run folder that a user names. InputError when it is none."""
+    check_folder(folder)
+    return load_results(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """InputError when it is no run folder."""
+    if not (folder / "scenario.toml").exists():
+        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
 
 
 def _read_result(path: Path) -> Result | None:

@@ -8,15 +8,16 @@ configuration is kept as an incomplete result with a note, and the sweep goes on
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dfslab.method import RunFailed
 from dfslab.result import Result, provenance
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.precision import half_width
+from dfslab.studies.stages import Stages
 from dfslab.studies.store import Store
 
 # report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
@@ -24,21 +25,28 @@ Report = Callable[..., Any]
 FITTED_ON = "measure"
 
 
-def sweep(scenario: Scenario, methods: Sequence[Any], store: Store, report: Report) -> list[Result]:
+def sweep(
+    scenario: Scenario, methods: Sequence[Any], store: Store, report: Report,
+    stages: Stages | None = None,
+) -> list[Result]:  # fmt: skip
     """Results of every method at every configuration. RunFailed when nothing at all succeeds.
 
     A result with `complete` false and no metrics is a failure; its note says why.
     """
-    points = scenario.points()
+    points, stages = scenario.points(), stages or Stages()
     instruments = [method for method in methods if not hasattr(method, "fit")]
     models = [method for method in methods if hasattr(method, "fit")]
     jobs = _jobs(points, instruments, scenario)
-    results = _measure(jobs, store, report)
-    results += _narrowed(scenario, instruments, results, store, report)
+    results: list[Result] = []
+    if jobs:
+        with stages.of("loading"):
+            results = _measure(jobs, store, report)
+            results += _narrowed(scenario, points, instruments, results, store, report)
     training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
     for number, model in enumerate(models):
         report(number, len(models), f"{model.name}: fitting")
-        results += _predict(model, training, points, store, report)
+        with stages.of("fitting"):
+            results += _predict(model, training, points, store, report)
     if results and all(map(is_failure, results)):
         raise RunFailed(results[0].notes[0])
     return results
@@ -84,20 +92,25 @@ def _jobs(points: Sequence[Point], instruments: Sequence[Any], scenario: Scenari
 def _bed_key(point: Point) -> str:
     if not point.scenario.file_system.access.bed:
         return ""
-    return point.scenario.model_dump_json(include={"deployment", "file_system"})
+    return point.bed
 
 
-def _measure(jobs: Sequence[tuple], store: Store, report: Report) -> list[Result]:
+def _measure(
+    jobs: Sequence[tuple], store: Store, report: Report, clock: Clock = REAL
+) -> list[Result]:
     """Run what the store lacks. RunFailed as soon as every configuration failed once."""
     results: list[Result] = []
-    everywhere = {point.id for _, point, _ in jobs}
-    began, ran = time.monotonic(), 0
+    # While nothing has succeeded: the configurations where nothing was tried yet.
+    untried = {point.id for _, point, _ in jobs}
+    hopeless = True
+    began, ran = clock.monotonic_s(), 0
     for number, (instrument, point, repetition) in enumerate(jobs):
         known = store.find(instrument.name, point.id, repetition)
         if known is not None:
             results.append(known.model_copy(update={"point": point}))
+            hopeless = False
             continue
-        spent = time.monotonic() - began
+        spent = clock.monotonic_s() - began
         remaining = [spent / ran * (len(jobs) - number)] if ran else []
         report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
         try:
@@ -107,15 +120,17 @@ def _measure(jobs: Sequence[tuple], store: Store, report: Report) -> list[Result
         store.add(result)
         results.append(result)
         ran += 1
-        if all(map(is_failure, results)) and {r.point_id for r in results} == everywhere:
+        hopeless = hopeless and is_failure(result)
+        untried.discard(point.id)
+        if hopeless and not untried:
             raise RunFailed(results[0].notes[0])
-    report(len(jobs), len(jobs), f"measured in {time.monotonic() - began:.0f} s ({ran} new)")
+    report(len(jobs), len(jobs), f"measured in {clock.monotonic_s() - began:.0f} s ({ran} new)")
     return results
 
 
 def _narrowed(
-    scenario: Scenario, instruments: Sequence[Any], results: Sequence[Result], store: Store,
-    report: Report,
+    scenario: Scenario, points: Sequence[Point], instruments: Sequence[Any],
+    results: Sequence[Result], store: Store, report: Report,
 ) -> list[Result]:  # fmt: skip
     """More runs of the configurations that are not known as precisely as asked for."""
     run, more = scenario.run, list[Result]()
@@ -128,7 +143,7 @@ def _narrowed(
                     allowed = f"not a metric of this run; there are {', '.join(one.metrics)}"
                     raise InputError("run.precise", run.precise, allowed)
                 seen.setdefault(one.point_id, []).append(one.value(run.precise))
-        wide = [point for point in scenario.points()
+        wide = [point for point in points
                 if half_width(seen.get(point.id, ())) > run.precision]  # fmt: skip
         if not wide:
             break

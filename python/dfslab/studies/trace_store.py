@@ -7,66 +7,80 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    duckdb = lazily("duckdb")
+    pa = lazily("pyarrow")
+    pq = lazily("pyarrow.parquet")
 
 _TIMES = ("total_ns", "self_ns")
 _SECONDS = ("min_s", "max_s", "p50_s", "p99_s", "sd_s")
 _REPEATS = ("least", "p50", "most")
-_WIDE = pa.decimal128(38, 0)
-_CALL = [("trace", pa.string()), ("node", pa.int64()), ("parent", pa.int64())]
 _SHARES = ("work_s", "waited_s", "utilisation", "summed_share", "last_finisher_share")
 _BOUNDS = ("saving", "least", "most", "low", "high", "utilisation")
 _RANKS = ("by_sum", "by_last_finisher")
 _WHOLE = ("depth", "name", "place", "about", "start_s", "duration_s", "wait", "error")
-SCHEMAS = {
-    "calls": pa.schema([
-        *_CALL, ("path", pa.string()), ("name", pa.string()), ("kind", pa.string()),
-        ("depth", pa.int32()), ("count", pa.int64()), ("read", pa.int64()),
-        ("estimated", pa.bool_()), ("errors", pa.int64()), ("bytes", _WIDE),
-        *((name, _WIDE) for name in _TIMES), *((name, pa.float64()) for name in _SECONDS),
-        ("again", pa.bool_()), *((f"times_{name}", pa.int64()) for name in _REPEATS),
-    ]),
-    "exemplars": pa.schema([
-        ("trace", pa.string()), ("node", pa.int64()), ("kind", pa.string()),
-        ("trace_id", pa.string()), ("span_id", pa.string()), ("duration_s", pa.float64()),
-    ]),
-    "savings": pa.schema([
-        ("trace", pa.string()), ("step", pa.string()), ("factor", pa.float64()),
-        ("saving", pa.float64()), ("low", pa.float64()), ("high", pa.float64()),
-        ("verdict", pa.string()), *((name, pa.float64()) for name in _SHARES),
-    ]),
-    "parts": pa.schema([
-        ("trace", pa.string()), ("part", pa.string()), ("factor", pa.float64()),
-        *((name, pa.float64()) for name in _BOUNDS), ("verdict", pa.string()),
-        *((name, pa.float64()) for name in _RANKS),
-    ]),
-    "hosts": pa.schema([
-        ("trace", pa.string()), ("node", pa.int64()), ("host", pa.string()),
-        ("count", pa.int64()), ("bytes", _WIDE), ("self_ns", _WIDE),
-    ]),
-    "clocks": pa.schema([
-        ("trace", pa.string()), ("host", pa.string()), ("ahead_ns", pa.int64()),
-        ("residual_ns", pa.int64()), ("calls", pa.int64()), ("against", pa.int64()),
-    ]),
-    "timelines": pa.schema([
-        ("trace", pa.string()), ("whole", pa.int64()), ("call", pa.int64()),
-        ("depth", pa.int64()), ("name", pa.string()), ("place", pa.string()),
-        ("about", pa.string()), ("start_s", pa.float64()), ("duration_s", pa.float64()),
-        ("wait", pa.bool_()), ("error", pa.bool_()),
-    ]),
-    "losses": pa.schema([("trace", pa.string()), ("kind", pa.string()), ("count", pa.int64())]),
-    "left_out": pa.schema([
-        ("trace", pa.string()), ("rule", pa.string()), ("calls", pa.int64()),
-        ("without_caller", pa.int64()), ("bytes", _WIDE), *((name, _WIDE) for name in _TIMES),
-    ]),
-}  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _schemas() -> dict[str, pa.Schema]:
+    """The columns of every table."""
+    wide = pa.decimal128(38, 0)
+    call = [("trace", pa.string()), ("node", pa.int64()), ("parent", pa.int64())]
+    return {
+        "calls": pa.schema([
+            *call, ("path", pa.string()), ("name", pa.string()), ("kind", pa.string()),
+            ("depth", pa.int32()), ("count", pa.int64()), ("read", pa.int64()),
+            ("estimated", pa.bool_()), ("errors", pa.int64()), ("bytes", wide),
+            *((name, wide) for name in _TIMES), *((name, pa.float64()) for name in _SECONDS),
+            ("again", pa.bool_()), *((f"times_{name}", pa.int64()) for name in _REPEATS),
+        ]),
+        "exemplars": pa.schema([
+            ("trace", pa.string()), ("node", pa.int64()), ("kind", pa.string()),
+            ("trace_id", pa.string()), ("span_id", pa.string()), ("duration_s", pa.float64()),
+        ]),
+        "savings": pa.schema([
+            ("trace", pa.string()), ("step", pa.string()), ("factor", pa.float64()),
+            ("saving", pa.float64()), ("low", pa.float64()), ("high", pa.float64()),
+            ("verdict", pa.string()), *((name, pa.float64()) for name in _SHARES),
+        ]),
+        "parts": pa.schema([
+            ("trace", pa.string()), ("part", pa.string()), ("factor", pa.float64()),
+            *((name, pa.float64()) for name in _BOUNDS), ("verdict", pa.string()),
+            *((name, pa.float64()) for name in _RANKS),
+        ]),
+        "hosts": pa.schema([
+            ("trace", pa.string()), ("node", pa.int64()), ("host", pa.string()),
+            ("count", pa.int64()), ("bytes", wide), ("self_ns", wide),
+        ]),
+        "clocks": pa.schema([
+            ("trace", pa.string()), ("host", pa.string()), ("ahead_ns", pa.int64()),
+            ("residual_ns", pa.int64()), ("calls", pa.int64()), ("against", pa.int64()),
+        ]),
+        "timelines": pa.schema([
+            ("trace", pa.string()), ("whole", pa.int64()), ("call", pa.int64()),
+            ("depth", pa.int64()), ("name", pa.string()), ("place", pa.string()),
+            ("about", pa.string()), ("start_s", pa.float64()), ("duration_s", pa.float64()),
+            ("wait", pa.bool_()), ("error", pa.bool_()),
+        ]),
+        "losses": pa.schema([("trace", pa.string()), ("kind", pa.string()), ("count", pa.int64())]),
+        "left_out": pa.schema([
+            ("trace", pa.string()), ("rule", pa.string()), ("calls", pa.int64()),
+            ("without_caller", pa.int64()), ("bytes", wide), *((name, wide) for name in _TIMES),
+        ]),
+    }  # fmt: skip
+
+
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MOST_ROWS = 100_000
 
@@ -80,7 +94,7 @@ def write(profile: Mapping[str, Any], folder: Path, label: str) -> None:
         path = folder / f"{label}.{name}.parquet"
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         try:
-            pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMAS[name]), temporary)
+            pq.write_table(pa.Table.from_pylist(rows, schema=_schemas()[name]), temporary)
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -159,7 +173,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Columns and rows of an answer. The tables are in memory, and files out of reach of SQL."""
     with duckdb.connect() as database:
         found = 0
-        for name, schema in SCHEMAS.items():
+        for name, schema in _schemas().items():
             files = sorted(str(path) for path in folder.glob(f"*.{name}.parquet"))
             found += len(files)
             database.register("empty", schema.empty_table())
@@ -176,7 +190,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
             # Nothing at all was asked: words of comment, or none.
             if answer is None or answer.description is None:
                 raise InputError("SQL", sql, "asks for nothing; the tables are "
-                                 + ", ".join(SCHEMAS))  # fmt: skip
+                                 + ", ".join(_schemas()))  # fmt: skip
             columns = [column[0] for column in answer.description]
             rows = answer.fetchmany(MOST_ROWS + 1)
         except (duckdb.Error, RuntimeError) as error:

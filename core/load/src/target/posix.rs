@@ -219,10 +219,19 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
 /// Work on the run directory, tried for a while: what another client has only just made is not yet
 /// the same on all servers, and a volume of fragments calls answers that differ an I/O error.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
-    let until = Instant::now() + SETTLING;
+    let began = Instant::now();
+    patiently_by(&|| began.elapsed(), &thread::sleep, work)
+}
+
+/// The same by any clock: how long it has run, and how to let it run on.
+fn patiently_by<T>(
+    elapsed: &dyn Fn() -> Duration,
+    sleep: &dyn Fn(Duration),
+    work: impl Fn() -> std::io::Result<T>,
+) -> std::io::Result<T> {
     loop {
         match work() {
-            Err(error) if passes(&error) && Instant::now() < until => thread::sleep(SETTLING / 100),
+            Err(error) if passes(&error) && elapsed() < SETTLING => sleep(SETTLING / 100),
             done => return done,
         }
     }
@@ -377,27 +386,48 @@ impl Target for Posix {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    /// Tries work by a clock that only sleeping moves: what came of it, how often it was tried,
+    /// and how long that took.
+    fn tried<T>(work: impl Fn(u32) -> std::io::Result<T>) -> (std::io::Result<T>, u32, Duration) {
+        let (time, tries) = (Cell::new(Duration::ZERO), Cell::new(0));
+        let sleep = |pause| time.set(time.get() + pause);
+        let done = patiently_by(&|| time.get(), &sleep, || {
+            tries.set(tries.get() + 1);
+            work(tries.get())
+        });
+        (done, tries.get(), time.get())
+    }
 
     #[test]
     fn a_directory_that_is_just_being_made_is_waited_for() {
         let root = std::env::temp_dir().join(format!("dfslab-made-late-{}", std::process::id()));
-        let late = root.clone();
-        let maker = thread::spawn(move || {
-            thread::sleep(SETTLING / 20);
-            fs::create_dir(late)
+        let (opened, tries, took) = tried(|number| {
+            if number == 6 {
+                fs::create_dir(&root)?;
+            }
+            opened_directory(&root)
         });
-        let opened = patiently(|| opened_directory(&root));
-        maker.join().unwrap().unwrap();
         fs::remove_dir(&root).unwrap();
         assert!(opened.unwrap().metadata().unwrap().is_dir());
+        assert_eq!((tries, took), (6, SETTLING / 20));
+    }
+
+    #[test]
+    fn a_directory_that_never_comes_is_given_up_in_time() {
+        let root = std::env::temp_dir().join(format!("dfslab-never-{}", std::process::id()));
+        let (opened, tries, took) = tried(|_| opened_directory(&root));
+        assert_eq!(opened.unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        assert_eq!((tries, took), (101, SETTLING));
     }
 
     #[test]
     fn what_is_no_directory_is_told_at_once() {
-        let began = Instant::now();
-        let error = patiently(|| opened_directory(Path::new("/proc/self/status"))).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
-        assert!(began.elapsed() < SETTLING);
+        let (opened, tries, took) = tried(|_| opened_directory(Path::new("/proc/self/status")));
+        assert_eq!(opened.unwrap_err().raw_os_error(), Some(libc::ENOTDIR));
+        assert_eq!((tries, took), (1, Duration::ZERO));
     }
 }

@@ -3,7 +3,7 @@
 mod inscription;
 mod transition;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
@@ -35,6 +35,7 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
     let mut builder = Builder {
         definition: &definition,
         disciplines,
+        place_numbers: numbers(places.iter().map(|place| &place.name)),
         places,
         views: Vec::new(),
     };
@@ -43,7 +44,12 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         let level = levels[&transition.priority];
         transitions.push(builder.transition(index, transition, level)?);
     }
-    let Builder { places, views, .. } = builder;
+    let Builder {
+        places,
+        place_numbers,
+        views,
+        ..
+    } = builder;
     let tables = tables_of(&definition)?;
     set_rivals(&mut transitions);
     let stride = places
@@ -58,6 +64,8 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
     Ok(Net {
         name,
         places,
+        place_numbers,
+        transition_numbers: numbers(transitions.iter().map(|one| &one.name)),
         transitions,
         views,
         tables,
@@ -66,6 +74,11 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         stride,
         definition,
     })
+}
+
+/// Each name's place in a list of different names.
+fn numbers<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
+    names.cloned().zip(0..).collect()
 }
 
 fn is_name(word: &str) -> bool {
@@ -314,27 +327,77 @@ fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Di
 
 /// Each transition with a weight meets those that can take the same token.
 fn set_rivals(transitions: &mut [Transition]) {
-    let shares = |a: &Transition, b: &Transition| {
-        a.inputs
-            .iter()
-            .any(|input| b.inputs.iter().any(|other| other.place == input.place))
-    };
-    for index in 0..transitions.len() {
+    let mut takers: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
+    for (index, this) in (0u32..).zip(transitions.iter()) {
+        for input in this.inputs.iter().filter(|_| this.weight.is_some()) {
+            let together = takers.entry((input.place, this.level)).or_default();
+            together.push(index);
+        }
+    }
+    for (index, this) in (0u32..).zip(transitions.iter_mut()) {
+        if this.weight.is_none() {
+            continue;
+        }
+        let places = this.inputs.iter().map(|input| (input.place, this.level));
+        let mut rivals: Vec<u32> = places.flat_map(|at| &takers[&at]).copied().collect();
+        rivals.sort_unstable();
+        rivals.dedup();
+        rivals.retain(|&other| other != index);
+        this.rivals = rivals;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::Input;
+
+    /// As it is defined: every two transitions are compared.
+    fn plain_rivals(transitions: &[Transition], index: usize) -> Vec<u32> {
         let this = &transitions[index];
-        let rival = |&other: &usize| {
-            let that = &transitions[other];
-            other != index
-                && that.weight.is_some()
-                && that.level == this.level
-                && shares(this, that)
+        let shares = |that: &Transition| {
+            let mut inputs = this.inputs.iter();
+            inputs.any(|input| that.inputs.iter().any(|other| other.place == input.place))
         };
-        let rivals = match this.weight {
-            Some(_) => (0..transitions.len())
-                .filter(rival)
-                .map(|other| other as u32)
-                .collect(),
-            None => Vec::new(),
+        let meets = |that: &Transition| {
+            let weighted = this.weight.is_some() && that.weight.is_some();
+            weighted && that.level == this.level && shares(that)
         };
-        transitions[index].rivals = rivals;
+        let all = (0u32..).zip(transitions);
+        let others = all.filter(|(other, _)| *other as usize != index);
+        others
+            .filter(|(_, that)| meets(that))
+            .map(|(other, _)| other)
+            .collect()
+    }
+
+    #[test]
+    fn rivals_are_those_that_a_look_at_every_two_finds() {
+        let (mut draws, mut met) = (crate::stream::Stream::new(7, 0, 0), 0);
+        for _ in 0..200 {
+            let mut transition = || {
+                let mut below = |bound: usize| draws.below(bound);
+                let input = |place| Input {
+                    place,
+                    view: 0,
+                    joined: None,
+                    random: false,
+                    variable: String::new(),
+                };
+                Transition {
+                    level: below(2) as u32,
+                    weight: (below(4) > 0).then_some(1.0),
+                    inputs: (0..1 + below(3)).map(|_| input(below(9) as u32)).collect(),
+                    ..Transition::default()
+                }
+            };
+            let mut transitions: Vec<Transition> = (0..12).map(|_| transition()).collect();
+            set_rivals(&mut transitions);
+            for (index, this) in transitions.iter().enumerate() {
+                assert_eq!(this.rivals, plain_rivals(&transitions, index));
+                met += this.rivals.len();
+            }
+        }
+        assert!(met > 1000, "{met}");
     }
 }

@@ -1,5 +1,7 @@
 //! One transition: its arcs, its guard and the way it finds its bindings.
 
+use std::collections::HashMap;
+
 use super::inscription::{delay_of, token_values};
 use super::is_name;
 use crate::compiled::{
@@ -33,18 +35,16 @@ pub(super) struct Builder<'a> {
     pub(super) definition: &'a NetDefinition,
     pub(super) disciplines: Vec<Discipline>,
     pub(super) places: Vec<Place>,
+    pub(super) place_numbers: HashMap<String, usize>,
     pub(super) views: Vec<View>,
 }
 
 impl Builder<'_> {
     fn place(&self, name: &str, context: &str) -> Result<usize> {
-        self.places
-            .iter()
-            .position(|place| place.name == name)
-            .ok_or_else(|| {
-                let names = known(self.places.iter().map(|place| place.name.as_str()));
-                NetError::input(context, format!("unknown place '{name}' ({names})"))
-            })
+        self.place_numbers.get(name).copied().ok_or_else(|| {
+            let names = known(self.places.iter().map(|place| place.name.as_str()));
+            NetError::input(context, format!("unknown place '{name}' ({names})"))
+        })
     }
 
     pub(super) fn transition(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::lanes::{Kind, Lanes, Segment};
 use super::rules::{self, Release};
+use super::steps;
 use super::streams::roots_of;
 use crate::pattern;
 use crate::rank::Options;
@@ -156,6 +157,7 @@ impl Graph {
     fn replay(&self, change: Change) -> Vec<u64> {
         let mut times = vec![0u64; self.after.len()];
         for &event in &self.order {
+            steps::take(1 + self.after[event as usize].len());
             let at = (event / 2) as usize;
             let segment = &self.lanes.segments[at];
             let after = &self.after[event as usize];
@@ -335,6 +337,7 @@ impl Graph {
             for &next in &by_time {
                 let mut ready = vec![next];
                 while let Some(event) = ready.pop() {
+                    steps::take(1 + before[event as usize].len());
                     let held = missing[event as usize] > 0 && !(cut && event == next);
                     if done[event as usize] || held {
                         continue;

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::elsewhere::Elsewhere;
+use super::rows::Rows;
+use super::steps;
 use crate::span::Span;
 use crate::tree::{Forest, NONE};
 
@@ -83,8 +86,8 @@ impl Lanes {
     fn assign(&mut self, forest: &Forest) {
         self.lane_of = vec![NONE; forest.spans.len()];
         self.nested = vec![false; forest.spans.len()];
-        let mut known: HashMap<Key, Vec<u32>> = HashMap::new();
-        let mut busy_until: Vec<u64> = Vec::new();
+        let mut known: HashMap<Key, Rows> = HashMap::new();
+        let mut lanes = 0;
         // Until when the calls that a span made on its own lane reach.
         let mut inside_until: Vec<u64> = forest.spans.iter().map(|span| span.start_ns).collect();
         let mut order = forest.order.clone();
@@ -114,15 +117,11 @@ impl Lanes {
                 thread => Key::Thread(span.service, span.host, thread),
             };
             let rows = known.entry(key).or_default();
-            let free = rows
-                .iter()
-                .find(|&&lane| busy_until[lane as usize] <= span.start_ns);
-            let lane = free.copied().unwrap_or_else(|| {
-                busy_until.push(0);
-                rows.push(busy_until.len() as u32 - 1);
-                busy_until.len() as u32 - 1
+            let lane = rows.free_at(span.start_ns).unwrap_or_else(|| {
+                lanes += 1;
+                lanes - 1
             });
-            busy_until[lane as usize] = span.end_ns;
+            rows.take(lane, span.end_ns);
             self.lane_of[node as usize] = lane;
         }
     }
@@ -131,14 +130,22 @@ impl Lanes {
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;
-        let (own, mut others): (Vec<u32>, Vec<u32>) = forest
+        let (mut own, others): (Vec<u32>, Vec<u32>) = forest
             .children
             .get(span)
             .iter()
             .partition(|&&child| self.is_nested(child));
-        others.sort_by_key(|&child| forest.spans[child as usize].start_ns);
+        let times = |child: u32| {
+            let call = &forest.spans[child as usize];
+            (call.start_ns, call.end_ns)
+        };
+        // Calls that were re-hung from too deep stand in the order of their numbers.
+        own.sort_by_key(|&child| times(child));
+        steps::take(1 + own.len() + others.len());
         let mut reached = whole.start_ns;
         let leaf = own.is_empty() && others.is_empty();
+        let call = |child: u32| (times(child).0, times(child).1, child);
+        let mut others = Elsewhere::of(others.into_iter().map(call).collect());
         // A wait is laid as one piece with what follows, up to the call that it held up: so the
         // n-th call is told by its number whether it was held up or not.
         let mut waiting = None;
@@ -146,7 +153,7 @@ impl Lanes {
             let begin = forest.spans[child as usize].start_ns;
             match waiting.take() {
                 Some(wait) => self.lay_wait(wait, (reached, begin)),
-                None => self.piece(forest, waits, (span, leaf), (reached, begin), &others),
+                None => self.piece(waits, (span, leaf), (reached, begin), &mut others),
             }
             if waits[child as usize] && forest.children.get(child).is_empty() {
                 (waiting, reached) = (Some(child), begin);
@@ -157,13 +164,7 @@ impl Lanes {
         }
         match waiting {
             Some(wait) => self.lay_wait(wait, (reached, whole.end_ns)),
-            None => self.piece(
-                forest,
-                waits,
-                (span, leaf),
-                (reached, whole.end_ns),
-                &others,
-            ),
+            None => self.piece(waits, (span, leaf), (reached, whole.end_ns), &mut others),
         }
         self.of_span[span as usize] = (first, self.segments.len() as u32 - 1);
     }
@@ -184,11 +185,10 @@ impl Lanes {
     /// One piece of a span's own time, cut where calls on other lanes begin and end.
     fn piece(
         &mut self,
-        forest: &Forest,
         waits: &[bool],
         (span, leaf): (u32, bool),
         (start_ns, end_ns): (u64, u64),
-        others: &[u32],
+        others: &mut Elsewhere,
     ) {
         let lane = self.lane_of[span as usize];
         let own = match (waits[span as usize], leaf) {
@@ -213,35 +213,14 @@ impl Lanes {
             self.segments.push(piece(kind, (start_ns, end_ns), joins));
         };
         let mut at = start_ns;
-        let mut covered: Option<(u64, u64, u32)> = None;
-        let mut close = |(from, to, last): (u64, u64, u32), at: &mut u64| {
-            put(own, *at, from, NONE);
+        for (from, to, last) in others.within(start_ns, end_ns) {
+            put(own, at, from, NONE);
             if to <= end_ns {
                 put(Kind::Joined, from, to, last);
             } else {
                 put(Kind::Open, from, end_ns, NONE);
             }
-            *at = to.min(end_ns);
-        };
-        for &other in others {
-            let call = &forest.spans[other as usize];
-            let (from, to) = (call.start_ns.max(start_ns), call.end_ns);
-            if from >= end_ns || to <= start_ns {
-                continue;
-            }
-            covered = match covered {
-                Some((begin, end, last)) if from <= end => {
-                    Some((begin, end.max(to), if to > end { other } else { last }))
-                }
-                Some(done) => {
-                    close(done, &mut at);
-                    Some((from, to, other))
-                }
-                None => Some((from, to, other)),
-            };
-        }
-        if let Some(done) = covered {
-            close(done, &mut at);
+            at = to.min(end_ns);
         }
         put(own, at, end_ns, NONE);
         if self.segments.len() == before {

@@ -5,10 +5,16 @@
 //! and `rules` adds what repetitions show. Unchanged, the graph gives back the recorded times
 //! exactly; with one step's own work divided by a factor it tells what is left of the rest.
 
+mod elsewhere;
 mod graph;
+#[cfg(test)]
+mod growth;
 mod lanes;
+mod neighbours;
+mod rows;
 mod rules;
 mod sample;
+mod steps;
 mod streams;
 
 use std::collections::{BTreeSet, HashMap};
@@ -256,6 +262,7 @@ fn last_finishers(forest: &Forest) -> Vec<u64> {
         let span = &forest.spans[node as usize];
         let mut at_ns = until_ns;
         let mut children = forest.children.get(node).to_vec();
+        steps::take(1 + children.len());
         children.sort_by_key(|&child| std::cmp::Reverse(forest.spans[child as usize].end_ns));
         for child in children {
             let call = &forest.spans[child as usize];

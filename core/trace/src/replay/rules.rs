@@ -5,16 +5,16 @@
 //! another, and often ends just then, the second releases the first; so a pipeline, its buffers and
 //! its window of unacknowledged packets are found without being told.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::lanes::{Kind, Lanes};
+use super::neighbours::Neighbours;
+use super::steps;
 use super::streams::{roots_of, streams_of, Stream};
 use crate::tree::{Forest, NONE};
 
 /// Fewer repetitions than this show no rule.
 const ITEMS_MIN: usize = 8;
-/// Lanes further apart than this in the tree's calls are not thought to wait for each other.
-const DISTANCE_MAX: u32 = 6;
 /// A stream whose pieces take less of their tree than this is not asked what it waits for.
 const SHARE_MIN: f64 = 0.005;
 /// How far an end may be from its cause's usual lag, as a fraction of the usual spacing of ends.
@@ -72,6 +72,8 @@ pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
         let start_ns = |&span: &u32| (forest.spans[span as usize].start_ns, span);
         tree.events.retain(|events| events.spans.len() >= ITEMS_MIN);
         tree.events.truncate(STREAMS_MAX);
+        let asked = tree.events.iter().map(|events| events.lane).collect();
+        tree.neighbours = Neighbours::of(&tree.edges, &asked);
         for events in &mut tree.events {
             events.spans.sort_by_key(start_ns);
         }
@@ -99,6 +101,7 @@ fn trees_of<'a>(
             forest,
             lanes,
             edges: Vec::new(),
+            neighbours: Neighbours::default(),
             events: Vec::new(),
             tops: Vec::new(),
             whole_ns: forest.spans[root as usize].duration_ns(),
@@ -128,6 +131,7 @@ struct Tree<'a> {
     forest: &'a Forest,
     lanes: &'a Lanes,
     edges: Vec<(u32, u32)>,
+    neighbours: Neighbours,
     events: Vec<Events>,
     /// The outermost call of each stay on a lane that is not its caller's, by their ends.
     tops: Vec<u32>,
@@ -138,8 +142,13 @@ impl Tree<'_> {
     fn releases(&self, streams: impl Iterator<Item = Stream>, found: &mut Vec<Release>) {
         // The gate of each pair of lanes where one follows the other without visible waiting.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
+        let mut near = (NONE, HashMap::new());
         for stream in streams {
-            let near = self.distances(stream.lane);
+            // Streams of one lane follow each other.
+            if near.0 != stream.lane {
+                near = (stream.lane, self.neighbours.distances(stream.lane));
+            }
+            let near = &near.1;
             let ends = self.ends(&stream);
             let paused = self.paused(&stream, &ends);
             let mut candidates: Vec<Candidate> = Vec::new();
@@ -163,7 +172,7 @@ impl Tree<'_> {
             if found.len() > before || stream.kind == Kind::Leaf {
                 continue;
             }
-            let gate = self.gate(&ends, &near);
+            let gate = self.gate(&ends, near);
             if let Some(gate) = gate {
                 let lanes = (stream.lane, self.events[gate.events].lane);
                 if gates
@@ -210,6 +219,7 @@ impl Tree<'_> {
 
     /// Long pauses that end as soon as another lane is done: for that they waited.
     fn pauses<'s>(&self, streams: impl Iterator<Item = &'s Stream>, found: &mut Vec<Release>) {
+        let before = self.tops_before();
         for &at in streams
             .filter(|one| one.kind != Kind::Leaf)
             .flat_map(|one| &one.segments)
@@ -223,11 +233,17 @@ impl Tree<'_> {
             let done = self
                 .tops
                 .partition_point(|span| ended(span) <= segment.end_ns);
-            let mut nearest = self.tops[..done].iter().rev();
-            let on_other = |&&span: &&u32| self.lanes.lane_of[span as usize] != segment.lane;
-            let Some(&by) = nearest.find(on_other) else {
+            steps::take(1);
+            let Some(last) = done.checked_sub(1) else {
                 continue;
             };
+            let by = match self.lanes.lane_of[self.tops[last] as usize] {
+                lane if lane == segment.lane => before[last],
+                _ => self.tops[last],
+            };
+            if by == NONE {
+                continue;
+            }
             let lag_ns = segment.end_ns - ended(&by);
             if ended(&by) > segment.start_ns && lag_ns as f64 <= ONCE_SLACK * took_ns {
                 found.push(Release {
@@ -240,6 +256,22 @@ impl Tree<'_> {
                 });
             }
         }
+    }
+
+    /// For each of the outermost calls the one that ended last before it on another lane, or `NONE`.
+    fn tops_before(&self) -> Vec<u32> {
+        let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
+        for (place, &span) in self.tops.iter().enumerate() {
+            steps::take(1);
+            let lane = |span: u32| self.lanes.lane_of[span as usize];
+            let found = match place.checked_sub(1).map(|at| (self.tops[at], before[at])) {
+                None => NONE,
+                Some((latest, earlier)) if lane(latest) == lane(span) => earlier,
+                Some((latest, _)) => latest,
+            };
+            before.push(found);
+        }
+        before
     }
 
     /// Which items took notable time: only these ask for an explanation.
@@ -270,29 +302,6 @@ impl Tree<'_> {
         all_ns as f64 >= SHARE_MIN * self.whole_ns as f64
     }
 
-    fn distances(&self, from: u32) -> HashMap<u32, u32> {
-        let mut far = HashMap::from([(from, 0)]);
-        let mut open = VecDeque::from([from]);
-        while let Some(lane) = open.pop_front() {
-            let distance = far[&lane];
-            if distance == DISTANCE_MAX {
-                continue;
-            }
-            for &(left, right) in &self.edges {
-                let next = match lane {
-                    _ if lane == left => right,
-                    _ if lane == right => left,
-                    _ => continue,
-                };
-                far.entry(next).or_insert_with(|| {
-                    open.push_back(next);
-                    distance + 1
-                });
-            }
-        }
-        far
-    }
-
     fn times(&self, events: usize, at_end: bool) -> impl Fn(i64) -> Option<u64> + '_ {
         let spans = &self.events[events].spans;
         move |place| {
@@ -314,6 +323,7 @@ impl Tree<'_> {
         let (mut place, mut shifts) = (-1i64, Vec::with_capacity(ends.len()));
         for (index, &end_ns) in (0i64..).zip(ends) {
             while time(place + 1).is_some_and(|at| at <= end_ns) {
+                steps::take(1);
                 place += 1;
             }
             if place >= 0 {
@@ -354,6 +364,7 @@ impl Tree<'_> {
         let mut explained: Vec<bool> = paused.iter().map(|paused| !paused).collect();
         let place: HashMap<u32, usize> = stream.segments.iter().copied().zip(0..).collect();
         for one in candidates {
+            steps::take(explained.len());
             let open = explained.iter().filter(|&&explained| !explained).count();
             let enough = (open as f64 * EXPLAINED_MIN).max(3.0) as usize;
             if one.tight < enough || one.lag_ns as f64 > spacing {
@@ -382,11 +393,12 @@ impl Tree<'_> {
         one: &Candidate,
         spacing: f64,
     ) -> bool {
-        let tight: Vec<u32> = releases
+        let tight: HashSet<u32> = releases
             .iter()
             .filter(|r| r.tight)
             .map(|r| r.segment)
             .collect();
+        steps::take(stream.segments.len());
         let median = |mut values: Vec<u64>| {
             values.sort_unstable();
             values.get(values.len() / 2).copied()
@@ -435,6 +447,7 @@ impl Tree<'_> {
 
 /// From the event to the end, item by item; nothing where there is no event or it comes later.
 fn slacks(ends: &[u64], shift: i64, time: &impl Fn(i64) -> Option<u64>) -> Vec<Option<u64>> {
+    steps::take(ends.len());
     let slack = |(index, &end_ns): (i64, &u64)| end_ns.checked_sub(time(index + shift)?);
     (0i64..).zip(ends).map(slack).collect()
 }

@@ -6,9 +6,8 @@ there, so no disk is waited for.
 
 from __future__ import annotations
 
-from sympy import Max, ceiling
-
 from dfslab.filesystems.alluxio.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, ceiling
 from dfslab.spec.operation import Node, call, cpu, delay, pipeline, repeat, send, seq
 
 blocks = Max(1, ceiling(P.file_size / P.block_size))

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Expr, Max, Min, ceiling
-
 from dfslab.filesystems.beegfs.facts import PARAMETERS as P
+from dfslab.spec.expression import Expr, Max, Min, ceiling
 from dfslab.spec.operation import (
     Node,
     call,

@@ -6,13 +6,13 @@ import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.spec import clock
 
 DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
 OSD_LIMIT_S = 300.0
@@ -95,7 +95,7 @@ class Bed(MountedBed):
         for name, host in self._answering.items():
             kind = name.partition(".")[0]
             self._told(host, name, "config", "set", f"{kind}_op_history_size", str(MOST_OPERATIONS))
-        began = datetime.now(UTC).isoformat()
+        began = clock.date().isoformat()
         yield
         for name, host in self._answering.items():
             told = json.loads(self._told(host, name, "dump_historic_ops"))

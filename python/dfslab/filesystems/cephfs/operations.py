@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Expr, Integer, Max, Min, ceiling, sqrt
-
 from dfslab.filesystems.cephfs.facts import PARAMETERS as P
+from dfslab.spec.expression import Expr, Max, Min, ceiling, expression, sqrt
 from dfslab.spec.operation import (
     Node,
     call,
@@ -46,7 +45,7 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
     """A file of one piece at one store, a larger one in equal parts at all of them."""
     several = Min(1, ceiling(P.file_size / P.stripe_unit) - 1)
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
-    return choice((1 - several, part(P.file_size, Integer(1))), (several, everywhere))
+    return choice((1 - several, part(P.file_size, expression(1))), (several, everywhere))
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:

@@ -7,9 +7,8 @@ ideally takes B / T + R L. Appending is the record append: the primary chooses t
 
 from __future__ import annotations
 
-from sympy import Expr, Max, Min, ceiling
-
 from dfslab.filesystems.gfs.facts import PARAMETERS as P
+from dfslab.spec.expression import Expr, Max, Min, ceiling
 from dfslab.spec.operation import (
     Node,
     call,

@@ -6,9 +6,8 @@ A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: r
 
 from __future__ import annotations
 
-from sympy import Max, Min, Rational, ceiling, floor, sqrt
-
 from dfslab.filesystems.glusterfs.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, Min, Rational, ceiling, floor, sqrt
 from dfslab.spec.operation import (
     Node,
     call,

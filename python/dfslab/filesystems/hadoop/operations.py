@@ -7,9 +7,8 @@ does behind one call (replicas, uploads, journals) is in the calibrated times.
 
 from __future__ import annotations
 
-from sympy import Max, ceiling
-
 from dfslab.filesystems.hadoop.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, ceiling
 from dfslab.spec.operation import (
     Node,
     call,

@@ -69,7 +69,7 @@ class Bed(BaseBed):
     def prepare(cls, parameters: BedParameters, notify: Notify) -> None:
         """Java is there, and Hadoop's jars are downloaded."""
         program("java", "openjdk-17-jre-headless")
-        cls._jars(parameters, notify)
+        cls.jars(parameters, notify)
         if parameters.trace:
             agent_jar(notify)
 
@@ -80,12 +80,12 @@ class Bed(BaseBed):
 
     def start(self) -> None:
         """Format, launch all daemons together, wait for the NameNode to see every DataNode."""
-        self._namenode, datanodes = self._nodes()
-        self._now(uri=f"hdfs://{self._namenode.at('rpc')}")
+        self.namenode, datanodes = self._nodes()
+        self._now(uri=f"hdfs://{self.namenode.at('rpc')}")
         self._write_configuration()
         self._format()
         words = [NAMENODE]
-        self._launch_on(self._namenode, words, self._namenode_serves, stage=0)
+        self._launch_on(self.namenode, words, self._namenode_serves, stage=0)
         data = self._data_folder()
         for node in datanodes:
             words = [DATANODE, *_own_properties(node, stored(node, data))]
@@ -102,7 +102,7 @@ class Bed(BaseBed):
                 Node(f"datanode-{number}", host, host.address, _shifted(DATANODE_PORTS, number))
                 for number, host in enumerate(self.hosts.of("datanode"), 1)
             ]
-        ports = iter(self._record.ports)
+        ports = iter(self.ports)
         nodes = [
             Node(name, None, LOOPBACK, {port: next(ports) for port in wanted})
             for name, wanted in self._names()
@@ -118,7 +118,7 @@ class Bed(BaseBed):
     def _format(self) -> None:
         words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="")
         run_to_end(
-            "formatting the NameNode", _entered(self._namenode, words), self._log("format"),
+            "formatting the NameNode", _entered(self.namenode, words), self._log("format"),
             self.environment(), self.folder, FORMAT_LIMIT_S,
         )  # fmt: skip
 
@@ -159,7 +159,7 @@ class Bed(BaseBed):
                 *arguments]  # fmt: skip
 
     def _class_path(self) -> str:
-        return os.pathsep.join((str(self.configuration), f"{self._jars(self.parameters)}/*"))
+        return os.pathsep.join((str(self.configuration), f"{self.jars(self.parameters)}/*"))
 
     def _java(self) -> list[str]:
         """How every JVM is started here."""
@@ -211,7 +211,7 @@ class Bed(BaseBed):
 
     def lacking(self) -> str:
         """DataNodes that the NameNode has not heard of lately, and blocks short of replicas."""
-        said = self._namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo")
+        said = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo")
         if said is None:
             return "the NameNode does not answer"
         nodes = json.loads(said["LiveNodes"]).values()
@@ -223,14 +223,15 @@ class Bed(BaseBed):
         return ", ".join(parts + ([f"{short} replicas"] if short > 0 else []))
 
     @staticmethod
-    def _jars(parameters: BedParameters, notify: Notify = lambda text: None) -> Path:
+    def jars(parameters: BedParameters, notify: Notify = lambda text: None) -> Path:
+        """Where Hadoop's archives are, fetched when they are not there yet."""
         version = parameters.version
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 
     def _write_configuration(self) -> None:
         for name in ("tmp", "logs", "bin", "conf/webapps/hdfs", "conf/webapps/datanode"):
             (self.folder / name).mkdir(parents=True)
-        decided = decided_properties(self.parameters, self.folder, self._namenode)
+        decided = decided_properties(self.parameters, self.folder, self.namenode)
         properties = {**decided, **self.parameters.properties}
         core = {k: v for k, v in properties.items() if not k.startswith("dfs.")}
         hdfs = {k: v for k, v in properties.items() if k.startswith("dfs.")}
@@ -270,11 +271,11 @@ class Bed(BaseBed):
 
     def _namesystem(self) -> dict[str, Any]:
         bean = "Hadoop:service=NameNode,name=FSNamesystemState"
-        return self._namenode.ask(bean) or {}
+        return self.namenode.ask(bean) or {}
 
     def _safe_mode(self) -> str | None:
         """The reason for safe mode, "" when it is off, None when the NameNode does not answer."""
-        seen = self._namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
+        seen = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
         return seen.get("Safemode")
 
     def _namenode_serves(self) -> bool:
@@ -284,8 +285,8 @@ class Bed(BaseBed):
         return live >= running and self._safe_mode() == ""
 
     def _running_versions(self) -> dict[str, str]:
-        node = self._namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
-        machine = self._namenode.ask("java.lang:type=Runtime") or {}
+        node = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
+        machine = self.namenode.ask("java.lang:type=Runtime") or {}
         return {
             "hadoop": node.get("SoftwareVersion", "unknown"),
             "java": machine.get("VmVersion", "unknown"),

@@ -8,9 +8,8 @@ reach the disk after the lock is given back.
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling
-
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, Min, ceiling
 from dfslab.spec.operation import (
     Node,
     at,

@@ -7,9 +7,8 @@ transaction were read off a running database (`redis-cli monitor`): one round tr
 
 from __future__ import annotations
 
-from sympy import Max, ceiling
-
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, ceiling
 from dfslab.spec.operation import Node, call, cpu, pipeline, repeat, send, seq
 
 blocks = Max(1, ceiling(P.file_size / P.block_size))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Max, Min, ceiling
-
 from dfslab.filesystems.local.facts import PARAMETERS as P
+from dfslab.spec.expression import Expr, Max, Min, ceiling
 from dfslab.spec.operation import (
     Node,
     choice,

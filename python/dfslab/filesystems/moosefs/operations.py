@@ -6,9 +6,8 @@ waits until all have the data, not until it is on their disks.
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling
-
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, Min, ceiling
 from dfslab.spec.operation import (
     Node,
     call,

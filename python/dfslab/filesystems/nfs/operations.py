@@ -6,9 +6,8 @@ back, so only COMMIT waits for the disk.
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling
-
 from dfslab.filesystems.nfs.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, Min, ceiling
 from dfslab.spec.operation import (
     Node,
     call,

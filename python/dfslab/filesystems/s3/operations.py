@@ -6,9 +6,8 @@ by the client until a part is full or the object is closed, which is when the st
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling
-
 from dfslab.filesystems.s3.facts import PARAMETERS as P
+from dfslab.spec.expression import Max, Min, ceiling
 from dfslab.spec.operation import (
     Node,
     call,

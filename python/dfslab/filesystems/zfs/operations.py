@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Expr, Integer, Max, Min, ceiling
-
 from dfslab.filesystems.zfs.facts import PARAMETERS as P
+from dfslab.spec.expression import Expr, Max, Min, ceiling, expression
 from dfslab.spec.operation import (
     Node,
     Use,
@@ -59,7 +58,9 @@ def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node
 
 
 # A mirror reads from one of its disks, a raidz from its data disks; prefetch overlaps the checksum.
-_read_disks = _on_disks(lambda size: disk_read("pool", size, "diskRead"), Integer(1), Integer(0))
+_read_disks = _on_disks(
+    lambda size: disk_read("pool", size, "diskRead"), expression(1), expression(0)
+)
 _write_disks = _on_disks(
     lambda size: disk_write("pool", size, "diskWrite"), P.mirrors, P.parity_disks
 )

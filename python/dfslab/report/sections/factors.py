@@ -13,8 +13,7 @@ from dfslab.report.table import folded, note, number, percent, signed, table, wi
 from dfslab.result import Metric
 
 if TYPE_CHECKING:
-    from dfslab.studies.learning import Learning
-    from dfslab.studies.sensitivity import Importance
+    from dfslab.studies.lessons import Importance, Learning
 
 TITLE = "Factors"
 ORDER = 55

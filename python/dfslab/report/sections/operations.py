@@ -76,7 +76,7 @@ def _each(ones: Sequence[At], name: str) -> Markup:
     """One panel a step, the time of one file."""
     sizes = [one.size_bytes for one in ones]
     groups = [
-        (step, [trace for method in _methods(of) for trace in _curve(of, method)] + _points(of))
+        (step, [trace for method in _methods(of) for trace in _curve(of, method)] + points_of(of))
         for step, of in _grouped(ones, _step).items()
     ]
     times = [one.measured.value for one in ones]
@@ -89,7 +89,7 @@ def _methods(ones: Sequence[At]) -> list[str]:
     return [method for method in said if method not in BASELINES]
 
 
-def _lines(ones: Sequence[At]) -> list[list[At]]:
+def lines_of(ones: Sequence[At]) -> list[list[At]]:
     """By size, each size at most once a line: where most clients were first."""
     lines: dict[int, list[At]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
@@ -99,21 +99,21 @@ def _lines(ones: Sequence[At]) -> list[list[At]]:
     return [sorted(line, key=lambda one: one.size_bytes) for line in lines.values()]
 
 
-def _gapped(lines: Sequence[Sequence[At]], value: Callable[[At], float]) -> list[float | None]:
+def gapped(lines: Sequence[Sequence[At]], value: Callable[[At], float]) -> list[float | None]:
     """The value of each, with nothing between two lines, so that they are not joined."""
     return [told for line in lines for told in (*map(value, line), None)][:-1]
 
 
 def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
     """A model's line and the band of its intervals."""
-    lines = _lines([one for one in ones if method in one.predictions])
+    lines = lines_of([one for one in ones if method in one.predictions])
 
     def said(end: str) -> list[float | None]:
-        return _gapped(lines, lambda one: getattr(one.predictions[method], end))
+        return gapped(lines, lambda one: getattr(one.predictions[method], end))
 
     line = {
         "type": "scatter", "mode": "lines+markers", "name": words(method),
-        "x": _gapped(lines, lambda one: one.size_bytes), "y": said("value"),
+        "x": gapped(lines, lambda one: one.size_bytes), "y": said("value"),
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }  # fmt: skip
@@ -126,8 +126,8 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
     return [line, *edges]
 
 
-def _points(ones: Sequence[At]) -> list[dict[str, Any]]:
-    lines = _lines(ones)
+def points_of(ones: Sequence[At]) -> list[dict[str, Any]]:
+    lines = lines_of(ones)
     ordered = [one for line in lines for one in line]
     shapes = ["square" if place else "circle" for place, line in enumerate(lines) for _ in line]
     return [{
@@ -148,9 +148,9 @@ def _together(ones: Sequence[At], name: str) -> Markup:
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
     times: list[float] = []
     for index, (step, of) in enumerate(shown):
-        lines = _lines(of)
-        x = _gapped(lines, lambda one: one.size_bytes)
-        y = _gapped(lines, lambda one: one.measured.value * one.count)
+        lines = lines_of(of)
+        x = gapped(lines, lambda one: one.size_bytes)
+        y = gapped(lines, lambda one: one.measured.value * one.count)
         times += [time for time in y if time is not None]
         ink: dict[str, Any] = {"color": SEQUENCE[index % len(SEQUENCE)]}
         traces.append({"type": "scatter", "mode": "lines+markers", "name": words(step),

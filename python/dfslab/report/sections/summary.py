@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 from markupsafe import Markup
 
 from dfslab.report.page import Name, ReportInput
@@ -13,7 +13,13 @@ from dfslab.report.plot import BASELINES
 from dfslab.report.table import number, percent
 from dfslab.result import Result
 from dfslab.spec import units
+from dfslab.spec.lazily import lazily
 from dfslab.studies.compare import Comparison, Row, Score, geometric_mean
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
 
 TITLE = "Summary"
 ORDER = 10

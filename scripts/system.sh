@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Leaves system packages and a Python environment ready in .venv; safe to run again.
+# Debian packages: `demo` what compiling and the demo need, `all` what the tests need besides. Safe to run again.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+what=${1:-all}
 
 missing=()
 need() { # command, Debian packages
     command -v "$1" >/dev/null 2>&1 || missing+=("${@:2}")
 }
-need javac openjdk-17-jdk-headless
-need mvn maven
 need cc gcc libc6-dev
-need git git
-need fio fio
-need chromium chromium
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
-# Hosts and their file systems need root, so only root gets their programs.
-if [[ $(id -u) -eq 0 ]]; then
+if [[ $what == all ]]; then
+    need git git
+    need javac openjdk-17-jdk-headless
+    need mvn maven
+    need fio fio
+    need chromium chromium
+fi
+# Testbeds need root, so only root gets their programs.
+if [[ $what == all && $(id -u) -eq 0 ]]; then
     need tini tini
     need ip iproute2
     need iptables-legacy iptables
@@ -45,13 +47,3 @@ if ! command -v cargo >/dev/null; then
     echo "setup: please install Rust 1.88 or newer (cargo was not found)" >&2
     exit 1
 fi
-if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-    echo "setup: please install Python 3.11 or newer" >&2
-    exit 1
-fi
-
-[[ -x .venv/bin/python ]] || python3 -m venv .venv
-version=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' requirements.lock)
-.venv/bin/uv --version 2>/dev/null | grep -qF " $version" ||
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$version"
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock

@@ -1,0 +1,70 @@
+"""How far the load generator's response times are from the truth of a stall; ends in one JSON line.
+
+A target stalls for the last half second of every two, and 1000 requests a second come whatever it
+does, from two agents. A generator that is never late, on a machine with nothing else to do, would
+report the figures of `TRUTHS`. Every round counts and the middle of all is judged, so a busy
+machine shows as a miss: measure on a quiet one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+from typing import Any
+
+from bars import Bar, judged
+from dfslab.fleet import run
+from dfslab.fleet.places import Place
+from rich.console import Console
+from rich.table import Table
+
+ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
+CLIENTS, REQUESTS, RATE_PER_S = 8, 4000, 1000.0
+PERIOD_S, LENGTH_S = 2.0, 0.5
+# A request that comes t before the end of a stall takes t, all others nothing.
+SHARE = LENGTH_S / PERIOD_S
+QUANTILES = {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
+TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
+TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
+BARS = {"off_the_truth": Bar(0.01)}
+
+
+def response(seed: int) -> dict[str, Any]:
+    """The response times that one run reports."""
+    stream = {
+        "seed": seed, "clients": CLIENTS, "operations_per_client": REQUESTS // CLIENTS,
+        "files_per_client": 1, "mix": [{"operation": "stat"}], "file_size": {"fixed": 20_000},
+        "transfer_size_bytes": 4096, "arrival": {"open": {"rate_per_s": RATE_PER_S}},
+    }  # fmt: skip
+    plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "r",
+            "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}]}  # fmt: skip
+    report, _, _ = run.run_load(plan, (Place("left"), Place("right")))
+    assert report["complete"], report["errors"]
+    return report["operations"]["stat"]["response"]
+
+
+def off_the_truth(figures: dict[str, Any]) -> float:
+    """The largest share by which a figure differs from the truth."""
+    return max(abs(figures[name] - truth) / truth for name, truth in TRUTHS.items())
+
+
+def main() -> None:
+    """Print every round, then the middle and the bar as one JSON object."""
+    table = Table(title="Response times of a stall: what is reported over what is true")
+    for column in ("round", *TRUTHS, "off the truth"):
+        table.add_column(column)
+    rounds = []
+    for number in range(ROUNDS):
+        figures = response(seed=3 + number)
+        rounds.append(off_the_truth(figures))
+        ratios = (f"{figures[name] / truth:.4f}" for name, truth in TRUTHS.items())
+        table.add_row(str(number + 1), *ratios, f"{rounds[-1]:.2%}")
+    Console(width=120).print(table)
+    values = {"off_the_truth": statistics.median(rounds)}
+    print(json.dumps({**values, "rounds": rounds, "bars": judged(BARS, values)}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

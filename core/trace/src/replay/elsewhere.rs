@@ -1,0 +1,111 @@
+//! The calls that a span makes on other lanes, met once each while its own time is laid out.
+
+use super::steps;
+
+/// A call's start and end in nanoseconds, and its span.
+pub type Call = (u64, u64, u32);
+
+/// A span's calls on other lanes. It is asked for one stretch of time after the other.
+pub struct Elsewhere {
+    calls: Vec<Call>,
+    next: usize,
+    /// The call met so far that ends last; of equals the first.
+    last: Option<Call>,
+}
+
+impl Elsewhere {
+    /// The calls in whatever order; those that begin together stay in it.
+    pub fn of(mut calls: Vec<Call>) -> Self {
+        calls.sort_by_key(|call| call.0);
+        Self {
+            calls,
+            next: 0,
+            last: None,
+        }
+    }
+
+    /// Where calls run within a stretch that begins no earlier than the one before ended: from
+    /// when, until when without a gap, and the span that ends there.
+    pub fn within(&mut self, start_ns: u64, end_ns: u64) -> Vec<Call> {
+        while self.peek().is_some_and(|call| call.0 <= start_ns) {
+            self.meet();
+        }
+        let mut found: Vec<Call> = Vec::new();
+        if start_ns >= end_ns {
+            return found;
+        }
+        // Those that began before and still run have all run together since the stretch began.
+        let running = self.last.filter(|call| call.1 > start_ns);
+        found.extend(running.map(|(_, to_ns, span)| (start_ns, to_ns, span)));
+        while self.peek().is_some_and(|call| call.0 < end_ns) {
+            let (from_ns, to_ns, span) = self.meet();
+            match found.last_mut() {
+                Some(whole) if from_ns <= whole.1 => {
+                    if to_ns > whole.1 {
+                        (whole.1, whole.2) = (to_ns, span);
+                    }
+                }
+                _ => found.push((from_ns, to_ns, span)),
+            }
+        }
+        found
+    }
+
+    fn peek(&self) -> Option<&Call> {
+        self.calls.get(self.next)
+    }
+
+    fn meet(&mut self) -> Call {
+        steps::take(1);
+        let call = self.calls[self.next];
+        self.next += 1;
+        if self.last.is_none_or(|last| call.1 > last.1) {
+            self.last = Some(call);
+        }
+        call
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What it is defined to be: every call is looked at for every stretch.
+    fn plain(calls: &[Call], (start_ns, end_ns): (u64, u64)) -> Vec<Call> {
+        let mut found: Vec<Call> = Vec::new();
+        for &(from_ns, to_ns, span) in calls {
+            let from_ns = from_ns.max(start_ns);
+            if from_ns >= end_ns || to_ns <= start_ns {
+                continue;
+            }
+            match found.last_mut() {
+                Some(whole) if from_ns <= whole.1 => {
+                    if to_ns > whole.1 {
+                        (whole.1, whole.2) = (to_ns, span);
+                    }
+                }
+                _ => found.push((from_ns, to_ns, span)),
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn every_stretch_is_that_of_the_plain_look(
+            rows in prop::collection::vec((0..40u64, 0..25u64), 0..30),
+            mut bounds in prop::collection::vec(0..60u64, 0..20),
+        ) {
+            let call = |(span, &(at, took)): (u32, &(u64, u64))| (at, at + took, span);
+            let mut calls: Vec<Call> = (0u32..).zip(&rows).map(call).collect();
+            let mut elsewhere = Elsewhere::of(calls.clone());
+            calls.sort_by_key(|call| call.0);
+            bounds.sort_unstable();
+            for pair in bounds.chunks_exact(2) {
+                let found = elsewhere.within(pair[0], pair[1]);
+                prop_assert_eq!(found, plain(&calls, (pair[0], pair[1])));
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which lanes of a tree call which, and how many calls lie between two of them.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::steps;
+
+/// Lanes further apart than this in the tree's calls are not thought to wait for each other.
+const DISTANCE_MAX: u32 = 6;
+
+/// Each lane's neighbours, as ranges of one list.
+#[derive(Default)]
+pub struct Neighbours {
+    ranges: HashMap<u32, (u32, u32)>,
+    lanes: Vec<u32>,
+}
+
+impl Neighbours {
+    /// The neighbours by the calls between lanes. A lane with one neighbour leads nowhere, so that
+    /// only its own list remembers it, unless its distance will be `asked` for.
+    pub fn of(calls: &[(u32, u32)], asked: &HashSet<u32>) -> Self {
+        let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
+        let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        steps::take(pairs.len());
+        let of_one = |left: &(u32, u32), right: &(u32, u32)| left.0 == right.0;
+        let ends: HashSet<u32> = pairs
+            .chunk_by(of_one)
+            .filter(|pairs| pairs.len() == 1 && !asked.contains(&pairs[0].0))
+            .map(|pairs| pairs[0].0)
+            .collect();
+        let mut found = Self::default();
+        for pairs in pairs.chunk_by(of_one) {
+            let first = found.lanes.len() as u32;
+            let others = pairs.iter().map(|pair| pair.1);
+            found
+                .lanes
+                .extend(others.filter(|lane| !ends.contains(lane)));
+            let range = (first, found.lanes.len() as u32);
+            found.ranges.insert(pairs[0].0, range);
+        }
+        found
+    }
+
+    fn of_lane(&self, lane: u32) -> &[u32] {
+        let (first, end) = self.ranges.get(&lane).copied().unwrap_or_default();
+        &self.lanes[first as usize..end as usize]
+    }
+
+    /// How far the lanes that may be asked for are from one, as far as they are near enough.
+    pub fn distances(&self, from: u32) -> HashMap<u32, u32> {
+        let mut far = HashMap::from([(from, 0)]);
+        let mut open = VecDeque::from([from]);
+        while let Some(lane) = open.pop_front() {
+            let distance = far[&lane];
+            if distance == DISTANCE_MAX {
+                continue;
+            }
+            let others = self.of_lane(lane);
+            steps::take(1 + others.len());
+            for &next in others {
+                far.entry(next).or_insert_with(|| {
+                    open.push_back(next);
+                    distance + 1
+                });
+            }
+        }
+        far
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The walk as it is defined: every call is looked at from every lane.
+    fn plain(calls: &[(u32, u32)], from: u32) -> HashMap<u32, u32> {
+        let mut far = HashMap::from([(from, 0)]);
+        for distance in 1..=DISTANCE_MAX {
+            let reached: Vec<u32> = far.keys().copied().collect();
+            for &(left, right) in calls {
+                for (here, there) in [(left, right), (right, left)] {
+                    if reached.contains(&here) {
+                        far.entry(there).or_insert(distance);
+                    }
+                }
+            }
+        }
+        far
+    }
+
+    /// Lanes that call each other: mostly a tree, of which some lanes call back.
+    fn calls() -> impl Strategy<Value = Vec<(u32, u32)>> {
+        let one = (any::<prop::sample::Index>(), any::<bool>(), 0..40u32);
+        prop::collection::vec(one, 1..60).prop_map(|rows| {
+            let call =
+                |(lane, (above, back, other)): (usize, &(prop::sample::Index, bool, u32))| {
+                    let lane = lane as u32 + 1;
+                    let tree = (above.index(lane as usize) as u32, lane);
+                    [
+                        Some(tree),
+                        (*back && *other != lane).then_some((lane, *other)),
+                    ]
+                };
+            rows.iter().enumerate().flat_map(call).flatten().collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn distances_are_those_of_the_plain_walk(calls in calls(), asked in 1..9u32) {
+            let is_asked = |lane: &u32| lane % asked == 0;
+            let lanes: HashSet<u32> = (0..70).filter(is_asked).collect();
+            let neighbours = Neighbours::of(&calls, &lanes);
+            for from in 0..70 {
+                let (mut found, mut plain) = (neighbours.distances(from), plain(&calls, from));
+                found.retain(|lane, _| lanes.contains(lane));
+                plain.retain(|lane, _| lanes.contains(lane));
+                prop_assert_eq!(found, plain);
+            }
+        }
+    }
+}

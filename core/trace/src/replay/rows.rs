@@ -1,0 +1,61 @@
+//! The lanes of one kind of call whose thread the trace does not name: a call takes the first free.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::steps;
+
+/// Lanes that are free, the lowest first, and the others by when they will be.
+#[derive(Default)]
+pub struct Rows {
+    free: BinaryHeap<Reverse<u32>>,
+    busy: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Rows {
+    /// The lowest lane that is free at a time, which is no earlier than any asked for before.
+    pub fn free_at(&mut self, start_ns: u64) -> Option<u32> {
+        steps::take(1);
+        while let Some(&Reverse((until_ns, lane))) = self.busy.peek() {
+            if until_ns > start_ns {
+                break;
+            }
+            steps::take(1);
+            self.busy.pop();
+            self.free.push(Reverse(lane));
+        }
+        self.free.pop().map(|Reverse(lane)| lane)
+    }
+
+    /// A lane is taken until then.
+    pub fn take(&mut self, lane: u32, until_ns: u64) {
+        self.busy.push(Reverse((until_ns, lane)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_lane_is_the_first_of_a_list_that_is_free(
+            mut calls in prop::collection::vec((0..40u64, 0..30u64), 0..60),
+        ) {
+            calls.sort_by_key(|call| call.0);
+            let (mut rows, mut busy_until): (_, Vec<u64>) = (Rows::default(), Vec::new());
+            for (start_ns, took_ns) in calls {
+                let first = busy_until.iter().position(|&until_ns| until_ns <= start_ns);
+                let found = rows.free_at(start_ns);
+                prop_assert_eq!(found, first.map(|place| place as u32));
+                let lane = first.unwrap_or_else(|| {
+                    busy_until.push(0);
+                    busy_until.len() - 1
+                });
+                busy_until[lane] = start_ns + took_ns;
+                rows.take(lane as u32, start_ns + took_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+"""`dfslab list`: what discovery finds, by room; nothing of it is imported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dfslab import discover
+
+
+def members() -> dict[str, list[dict[str, str]]]:
+    """Everything discovery finds, by room."""
+    return {
+        "filesystems": [
+            {"name": name, "title": discover.title(path / "facts.py"),
+             "bed": "yes" if discover.has_bed(path) else "", "from": str(path)}
+            for name, path in discover.members("filesystems", folders=True).items()
+        ],
+        "workloads": _titled("workloads"),
+        "methods": [
+            {"name": name, "title": kind, "from": str(path)}
+            for name, kind, path in discover.methods()
+        ],
+        "sections": _titled("report/sections"),
+    }  # fmt: skip
+
+
+def _titled(room: str) -> list[dict[str, str]]:
+    return [
+        {"name": name, "title": discover.title(path), "from": str(path)}
+        for name, path in discover.members(room).items()
+    ]
+
+
+def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
+    """The same for people: a room after the other, in columns."""
+    cells = {room: [_cells(row) for row in rows] for room, rows in found.items()}
+    every = [row for rows in cells.values() for row in rows]
+    widths = [max(len(row[place]) for row in every) for place in range(3)]
+    shown = []
+    for room, rows in cells.items():
+        shown.append(f"{room}:")
+        for row in rows:
+            padded = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
+            shown.append("  ".join(("", *padded, row[3])).rstrip())
+    return shown
+
+
+def _cells(row: dict[str, str]) -> list[str]:
+    """A file of this package is named from there, any other in full."""
+    path = Path(row["from"])
+    own = path.is_relative_to(discover.PACKAGE)
+    place = str(path.relative_to(discover.PACKAGE)) if own else str(path)
+    return [row["name"], row["title"], "bed" if row.get("bed") else "", place]
+
+
+def show(as_json: bool) -> None:
+    """Print it."""
+    found = members()
+    print(json.dumps(found) if as_json else "\n".join(lines(found)))

@@ -1,0 +1,64 @@
+"""Predictions without a run: configurations by one method, and what a metadata server can take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dfslab import discover
+from dfslab.report.terminal import labels_text
+from dfslab.result import Result
+from dfslab.spec.check import check
+from dfslab.spec.errors import InputError
+from dfslab.spec.scenario import Point, Scenario
+
+if TYPE_CHECKING:
+    from dfslab.models import metadata_server
+
+Report = Callable[..., None]
+
+
+def _measured(folder: Path) -> list[Result]:
+    """What was measured in a run. InputError where the folder is none."""
+    from dfslab.studies.store import results_of
+
+    return [one for one in results_of(folder) if one.method == "measure"]
+
+
+def predict(
+    scenario: Scenario, method: str, fitted_on: Path | None, report: Report
+) -> list[Result]:
+    """Predictions of one method; learnt from a run folder where one is given."""
+    model: Any = discover.method(method)
+    if not hasattr(model, "fit"):
+        raise InputError("--method", method, "measures; a model predicts")
+    points = check(scenario.with_methods([method]))
+    if fitted_on is not None:
+        results = _measured(fitted_on)
+        report(0, 1, f"learning from {len(results)} results")
+        model.fit(results)
+    predicted = []
+    for index, point in enumerate(points):
+        report(index, len(points), f"{method}: {labels_text(point.labels)}")
+        predicted.append(model.run(point))
+    return predicted
+
+
+def metadata_limits(
+    scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
+) -> list[tuple[Point, metadata_server.Limits]]:
+    """What the metadata server can take, for every distinct deployment and file system."""
+    from dfslab.models import metadata_server
+    from dfslab.models.demand import calibrate
+
+    calibration = None
+    if fitted_on is not None:
+        calibration = calibrate(_measured(fitted_on))
+    lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
+    found: dict[str, tuple[Point, metadata_server.Limits]] = {}
+    for point in check(scenario):
+        answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
+        found.setdefault(json.dumps(answer.document(), sort_keys=True), (point, answer))
+    return list(found.values())

@@ -1,0 +1,116 @@
+"""The root of the commands: each is loaded when it is asked for; errors become one line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dfslab.cli.table import ABOUT, COMMANDS
+from dfslab.extras import missing
+from dfslab.spec.errors import InputError
+
+INTERRUPTED = 130
+
+
+def module(name: str) -> Any:
+    """The module of commands of that name."""
+    return importlib.import_module(f"dfslab.cli.{name}")
+
+
+def command(name: str) -> Any:
+    """The command of that name, a group among them; None where there is none."""
+    entry = COMMANDS.get(name)
+    if entry is None:
+        return None
+    found = typer.main.get_group(module(entry.module).app)
+    if not entry.group:
+        return found.commands[name]
+    found.name = name
+    return found
+
+
+class _WhenAsked(TyperGroup):
+    """The commands of the table, whose modules are imported one by one."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return command(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        # What was mistyped is compared with the names, which are known without any module.
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    help=ABOUT, cls=_WhenAsked, no_args_is_help=True, add_completion=False,
+    pretty_exceptions_enable=False,
+)  # fmt: skip
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"dfslab {version('dfslab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    shown: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+def main() -> None:
+    """Entry point: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted."""
+    try:
+        code = app(standalone_mode=False, prog_name="dfslab")
+        if code == INTERRUPTED:
+            # Typer turns Ctrl-C into an exit code of its own.
+            raise KeyboardInterrupt
+    except InputError as error:
+        _stop(f"dfslab: {error}", 2)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except ModuleNotFoundError as error:
+        if told := missing(error):
+            _stop(f"dfslab: {told}", 2)
+        raise
+    except Exception as error:
+        _stop_for_usage(error)
+        _stop_for_failure(error)
+        raise
+
+
+def _stop_for_failure(error: Exception) -> None:
+    """The run failed for a reason outside the input."""
+    from dfslab.beds.errors import BedError
+    from dfslab.discover import DiscoveryError
+    from dfslab.method import RunFailed
+
+    if isinstance(error, RunFailed | DiscoveryError | BedError):
+        _stop(f"dfslab: {error}", 1)
+
+
+def _stop_for_usage(error: Exception) -> None:
+    """The command line itself was wrong: Click says what is allowed."""
+    message = getattr(error, "format_message", None)
+    if message is not None:
+        # Without a command the help was printed, and there is nothing to add.
+        said = message()
+        _stop(f"dfslab: {said}".replace("\n", " ") if said else "", 2)
+
+
+def _stop(text: str, code: int) -> None:
+    if text:
+        print(text, file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,96 @@
+"""The commands there are, each with where it is and what the help says of it in a line.
+
+`dfslab --help` prints it, and a command's module is loaded when that command is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One command: `module` has the Typer application it is in, or all of it is `group`."""
+
+    name: str
+    help: str
+    module: str = "commands"
+    group: bool = False
+
+
+PURPOSES: dict[str, tuple[Entry, ...]] = {
+    "Measure and compare": (
+        Entry("run", "Every method the scenario names, compared, one HTML page."),
+        Entry("design", "What a scenario's design would run, in which order, and what that costs; "
+              "runs nothing."),
+        Entry("measure", "Measure every configuration; no models. A recorded stream is for the "
+              'workload "replay".'),
+        Entry("sweep", "Run the scenario's instruments over its grids; resumes what was "
+              "interrupted."),
+        Entry("search", "The highest rate of an open load that keeps to a latency objective, and "
+              "the knee."),
+        Entry("visibility", "When one client's changes are visible to another, and the stale "
+              "answers until then."),
+        Entry("compat", "Run what another benchmark's arguments ask for, and print its own kind "
+              "of summary."),
+        Entry("merge", "One report from the files that a load's agents left on their nodes (state "
+              "folder, parts)."),
+    ),
+    "Predict": (
+        Entry("predict", "Predict every configuration by one method, without measuring anything."),
+        Entry("calibrate", "Memory, system calls, disk and network, measured, as a profile with "
+              "intervals."),
+        Entry("learn", "Coefficients, importance, validation and the next runs, from runs that are "
+              "there already."),
+        Entry("next", "The one to three runs that shrink the uncertainty of a question most for "
+              "each hour."),
+    ),
+    "Finished runs": (
+        Entry("compare", "Measured beside predicted, with errors, for a finished run."),
+        Entry("advise", "What limits, what to change, what that gains, how sure we are."),
+        Entry("fit", "The time of every measured step as a function, and what was expected of the "
+              "run."),
+        Entry("report", "Write the page of a run again, or its results in another program's form."),
+        Entry("export", "A run's measurements as a table: one row a run, its settings and where it "
+              "comes from."),
+    ),
+    "What there is": (
+        Entry("list", "File systems, workloads, methods and report sections, and where each came "
+              "from."),
+        Entry("show", "Show what is described.", "show", True),
+        Entry("trace", "Record, import and report traces.", "trace", True),
+        Entry("bed", "Real file systems on this machine.", "bed", True),
+        Entry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
+    ),
+}  # fmt: skip
+COMMANDS = {entry.name: entry for entries in PURPOSES.values() for entry in entries}
+USAGE = "Usage: dfslab [OPTIONS] COMMAND [ARGS]..."
+ABOUT = "A performance laboratory for distributed file systems."
+OPTIONS = (
+    ("--version", "Show the version."),
+    ("--help", "Show this message; `dfslab COMMAND --help` shows a command's."),
+)
+WIDTH, INDENT = 80, 2
+
+
+def overview() -> str:
+    """What `dfslab --help` prints: as wide as any terminal is, so that it is the same on all."""
+    shown = [USAGE, "", ABOUT, "", "Options:", *_rows(OPTIONS)]
+    for purpose, entries in PURPOSES.items():
+        shown += ["", f"{purpose}:", *_rows(tuple((one.name, one.help) for one in entries))]
+    return "\n".join(shown)
+
+
+def _rows(rows: tuple[tuple[str, str], ...]) -> list[str]:
+    """Names and texts in two columns, texts folded between words."""
+    column = INDENT + 12
+    found = []
+    for name, text in rows:
+        line = f"{'':{INDENT}}{name}".ljust(column)
+        for word in text.split():
+            if len(line) + len(word) + (len(line) > column) > WIDTH:
+                found.append(line)
+                line = " " * column
+            line += word if len(line) == column else f" {word}"
+        found.append(line)
+    return found

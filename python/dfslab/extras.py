@@ -1,0 +1,24 @@
+"""Which extra of the installation brings which library, and what is said where one is absent."""
+
+from __future__ import annotations
+
+EXTRAS = {
+    "learn": ("scipy", "statsmodels", "sklearn", "mapie", "shap", "SALib", "threadpoolctl",
+              "pandas", "numba", "joblib", "patsy"),
+    "fleet": ("distributed", "dask"),
+    "page": ("jinja2", "markupsafe", "plotly"),
+    "tables": ("duckdb", "pyarrow"),
+    "darshan": ("darshan",),
+}  # fmt: skip
+BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in modules}
+
+
+def missing(error: ModuleNotFoundError) -> str | None:
+    """What is not installed and how to get it, in a line; None for a module of no extra."""
+    module = (error.name or "").partition(".")[0]
+    extra = BROUGHT_BY.get(module)
+    if extra is None:
+        return None
+    return (
+        f"{module} is not installed; the extra {extra!r} brings it: pip install 'dfslab[{extra}]'"
+    )

@@ -1,0 +1,33 @@
+"""Paths of calls, made short for a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_PATH = 100
+
+
+def short_path(path: str, most: int = MOST_PATH) -> str:
+    """A long path without some of its steps: where it began, in which processes it went on, and how
+    it ended say most."""
+    steps = path.split("/")
+    kept = [True] * len(steps)
+    for place in range(1, len(steps) - 2):
+        if len(_joined(steps, kept)) <= most:
+            break
+        kept[place] = ":" in steps[place]
+    return _joined(steps, kept)
+
+
+def path_end(path: str, most: int) -> str:
+    """A path in no more than so many characters: its end says most."""
+    short = short_path(path, most)
+    return short if len(short) <= most else f"…{short[1 - most :]}"
+
+
+def _joined(steps: Sequence[str], kept: Sequence[bool]) -> str:
+    shown: list[str] = []
+    for step, told in zip(steps, kept, strict=True):
+        if told or shown[-1] != "…":
+            shown.append(step if told else "…")
+    return "/".join(shown)

@@ -1,0 +1,37 @@
+"""What is said of input that is wrong: file, key, value and what is allowed, in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class InputError(ValueError):
+    """The input is wrong: one clear line, exit code 2."""
+
+    def __init__(self, key: str, value: Any, allowed: str, file: str = "") -> None:
+        self.key, self.value, self.allowed, self.file = key, value, allowed, file
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = f"{self.file}: " if self.file else ""
+        shown = "" if self.value is None else f" = {_short(self.value)}"
+        return f"{where}{self.key}{shown}: {self.allowed}".replace("\n", " ")
+
+    def of(self, file: str) -> InputError:
+        """The same error, naming the file it came from."""
+        return InputError(self.key, self.value, self.allowed, file)
+
+
+def unknown(name: str, allowed: list[str]) -> str:
+    """What to say of a name that is not among `allowed`."""
+    import difflib  # only who mistypes waits for it
+
+    close = difflib.get_close_matches(name, allowed, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"unknown; allowed: {', '.join(allowed)}{hint}"
+
+
+def _short(value: Any) -> str:
+    """The value, without its middle where it is long: a path's end is its file."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:24]} ... {text[-51:]}"

@@ -1,0 +1,261 @@
+"""Expressions over parameters: numbers by plain Python, formulas by SymPy.
+
+A description is written once, as sums, products, Max, Min and the like of symbols. What is kept is
+how it was written. For numbers it becomes a Python function at once; SymPy, which takes longer to
+load than everything else together, gets the same operations in the same order when somebody asks
+for a formula (`sympify`), and mixes with these expressions as with its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import sympy
+
+Number: TypeAlias = "int | float | Fraction"
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+_FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
+
+
+class Expr:
+    """One operation on others: `name` says which, and a symbol's or a number's is itself."""
+
+    # NumPy's numbers leave the operation to this class, too.
+    __array_ufunc__ = None
+
+    def __init__(self, name: str, *args: Any) -> None:
+        self.name, self.args = name, args
+        self._hash = hash((name, args))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The hashes of texts differ from process to process.
+        return Expr, (self.name, *self.args)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, Expr):
+            return (self._hash, self.name, self.args) == (other._hash, other.name, other.args)
+        if isinstance(other, int | float | Fraction):
+            return self.name == "number" and self.args[0] == other
+        return NotImplemented
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.is_leaf else str(sympify(self))
+
+    __repr__ = __str__
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is a symbol or a number."""
+        return self.name in ("symbol", "number")
+
+    @cached_property
+    def free_symbols(self) -> frozenset[Expr]:
+        """The symbols in it."""
+        if self.name == "symbol":
+            return frozenset({self})
+        if self.name == "number":
+            return frozenset()
+        return frozenset().union(*(one.free_symbols for one in self.args))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is the same under all parameters."""
+        return not self.free_symbols
+
+    @cached_property
+    def _sympified(self) -> Any:
+        import sympy
+
+        if self.name == "symbol":
+            return sympy.Symbol(self.args[0], nonnegative=True)
+        if self.name == "number":
+            value = self.args[0]
+            exact = isinstance(value, Fraction)
+            return sympy.Rational(value.numerator, value.denominator) if exact else (
+                sympy.sympify(value))  # fmt: skip
+        args = [one._sympified for one in self.args]
+        if self.name in _FUNCTIONS:
+            return getattr(sympy, self.name)(*args)
+        left, right = args
+        return _COMPUTED[self.name](left, right)
+
+    def _sympy_(self) -> Any:
+        """How SymPy takes it."""
+        return self._sympified
+
+    def __add__(self, other: Any) -> Any:
+        return _combined("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _combined("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _combined("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _combined("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _combined("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _combined("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _combined("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _combined("div", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _combined("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _combined("pow", other, self)
+
+    def __neg__(self) -> Any:
+        return _combined("mul", -1, self)
+
+
+_COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b, "pow": lambda a, b: a**b,
+}  # fmt: skip
+ZERO, ONE = Expr("number", 0), Expr("number", 1)
+
+
+def _combined(name: str, left: Any, right: Any) -> Any:
+    """The operation on both; SymPy's own expressions stay SymPy's."""
+    mine, theirs = _ours(left), _ours(right)
+    if mine is None or theirs is None:
+        return _COMPUTED[name](*(one._sympified if isinstance(one, Expr) else one
+                                 for one in (left, right)))  # fmt: skip
+    return _simplest(name, mine, theirs)
+
+
+def _ours(value: Any) -> Expr | None:
+    """An expression of a number or of an expression; None of SymPy's."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, int | float | Fraction):
+        return Expr("number", value)
+    # NumPy's numbers are no SymPy's: they become plain ones.
+    return Expr("number", value.item()) if type(value).__module__ == "numpy" else None
+
+
+def _simplest(name: str, left: Expr, right: Expr) -> Expr:
+    """Without what does nothing: adding 0, times 1, times 0 (parameters are finite)."""
+    if left.name == right.name == "number":
+        values = [Fraction(v) if isinstance(v, int) else v for v in (left.args[0], right.args[0])]
+        if name != "pow" and not (name == "div" and values[1] == 0):
+            found = _COMPUTED[name](*values)
+            whole = isinstance(found, Fraction) and found.denominator == 1
+            return Expr("number", int(found) if whole else found)
+    if name in ("add", "sub") and right == ZERO:
+        return left
+    if name in ("mul", "div", "pow") and right == ONE:
+        return left
+    if (name == "add" and left == ZERO) or (name == "mul" and left == ONE):
+        return right
+    if (name == "mul" and ZERO in (left, right)) or (name == "div" and left == ZERO):
+        return ZERO
+    if name == "sub" and left == right:
+        return ZERO
+    return Expr(name, left, right)
+
+
+def expression(value: Any) -> Any:
+    """What was written in a description, as an expression."""
+    found = _ours(value)
+    return value if found is None else found
+
+
+def _function(name: str) -> Callable[..., Any]:
+    def build(*values: Any) -> Any:
+        ours = [_ours(value) for value in values]
+        if any(one is None for one in ours):
+            import sympy
+
+            return getattr(sympy, name)(*values)
+        return Expr(name, *ours)
+
+    return build
+
+
+Max, Min, ceiling, floor, sqrt, log = map(_function, _FUNCTIONS)
+
+
+def Rational(numerator: int, denominator: int) -> Expr:  # noqa: N802
+    """An exact fraction."""
+    return Expr("number", Fraction(numerator, denominator))
+
+
+@lru_cache(maxsize=8192)
+def symbol(key: str) -> Expr:
+    """The one symbol that stands for `key` in every description."""
+    return Expr("symbol", key)
+
+
+def sympify(value: Any) -> sympy.Expr:
+    """The same in SymPy."""
+    import sympy
+
+    return sympy.sympify(value)
+
+
+def _space(arrays: bool) -> dict[str, Any]:
+    """What the functions of expressions are, of numbers or of arrays."""
+    if not arrays:
+        return {"Max": max, "Min": min, "ceiling": math.ceil, "floor": math.floor,
+                "sqrt": math.sqrt, "log": math.log, "inf": math.inf}  # fmt: skip
+    import numpy as np
+
+    return {"Max": _each_of(np.maximum), "Min": _each_of(np.minimum), "ceiling": np.ceil,
+            "floor": np.floor, "sqrt": np.sqrt, "log": np.log, "inf": math.inf}  # fmt: skip
+
+
+def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def of_all(first: Any, *rest: Any) -> Any:
+        for one in rest:
+            first = of_two(first, one)
+        return first
+
+    return of_all
+
+
+def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
+    """The names of the symbols, in their order, and the function of their values."""
+    names = sorted(one.args[0] for one in root.free_symbols)
+    known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
+    lines: list[str] = []
+
+    def text(one: Expr) -> str:
+        """A name or a number; every operation is a line of its own, done once."""
+        if one.name == "number":
+            value = one.args[0]
+            exact = isinstance(value, Fraction)
+            return f"({value.numerator} / {value.denominator})" if exact else f"({value!r})"
+        if one not in known:
+            args = [text(each) for each in one.args]
+            operator = _INFIX.get(one.name)
+            done = f" {operator} ".join(args) if operator else f"{one.name}({', '.join(args)})"
+            known[one] = f"t{len(lines)}"
+            lines.append(f"    {known[one]} = {done}")
+        return known[one]
+
+    answer = text(root)
+    parameters = ", ".join(f"s{place}" for place in range(len(names)))
+    source = "\n".join((f"def found({parameters}):", *lines, f"    return {answer}"))
+    space = _space(arrays)
+    exec(compile(source, "<description>", "exec"), space)
+    return tuple(names), space["found"]

@@ -1,0 +1,85 @@
+"""Findings on disk: what the studies say of a run, with a hash of all that it was computed from.
+
+Nothing heavy is imported here and no result is built: a command that only prints what is stored
+takes no longer than reading the files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+FILE = "findings.json"
+# Raised whenever a study computes something else, or its model changes.
+FORMAT = 1
+MISSING = "no findings are stored"
+OTHER_FORMAT = "the stored findings are of another version"
+CHANGED = "the results have changed since the findings were stored"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The stored findings as plain data; None where they cannot be used, and then why."""
+
+    findings: dict[str, Any] | None
+    reason: str = ""
+
+
+def inputs_hash(folder: Path) -> str:
+    """SHA-256 of the scenario, the results, the traces' sizes and the user's own descriptions."""
+    digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
+    for path in (folder / "scenario.toml", *sorted((folder / "results").glob("*.json"))):
+        _add(digest, path.name, path.read_bytes())
+    # Traces can be gigabytes; one that is recorded again has another size.
+    for path in sorted((folder / "traces").rglob("*")):
+        if path.is_file():
+            _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
+    for path in _descriptions():
+        _add(digest, str(path), path.read_bytes())
+    return digest.hexdigest()
+
+
+def _add(digest: Any, name: str, content: bytes) -> None:
+    """Lengths first, so that no two lists of files give the same bytes."""
+    digest.update(f"{len(name)} {len(content)} {name}".encode())
+    digest.update(content)
+
+
+def _descriptions() -> Iterator[Path]:
+    """File systems, workloads and models in the folders of DFSLAB_PATH."""
+    for part in os.environ.get("DFSLAB_PATH", "").split(os.pathsep):
+        if part:
+            for pattern in ("*/*.py", "*/*/*.py"):
+                yield from sorted(Path(part).glob(pattern))
+
+
+def read(folder: Path, inputs: str) -> Stored:
+    """The findings stored for these inputs."""
+    try:
+        document = json.loads((folder / FILE).read_bytes())
+        form, known, findings = (document[key] for key in ("format", "inputs", "findings"))
+    except FileNotFoundError:
+        return Stored(None, MISSING)
+    except (OSError, ValueError, KeyError, TypeError):
+        return Stored(None, OTHER_FORMAT)
+    if form != FORMAT or not isinstance(findings, dict):
+        return Stored(None, OTHER_FORMAT)
+    return Stored(findings) if known == inputs else Stored(None, CHANGED)
+
+
+def write(folder: Path, inputs: str, findings: dict[str, Any]) -> None:
+    """Keep the findings; a folder that is not writable stays as it is."""
+    from dfslab.studies.store import write_atomically
+
+    document = {"format": FORMAT, "inputs": inputs, "findings": findings}
+    try:
+        write_atomically(folder / FILE, json.dumps(document))
+    except OSError:
+        # They are computed again next time: slower, and just as right.
+        return

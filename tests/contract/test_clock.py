@@ -1,0 +1,125 @@
+"""Logic never reads the machine's clock: it is given one, and the list of exceptions is short."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "python" / "dfslab"
+# Where the machine's own time is the subject, and why. A folder ends in a stroke.
+REAL_TIME = {
+    "spec/clock.py": "is the clock",
+    "beds/": "starts, watches and ends real processes and devices, and measures hardware",
+    "filesystems/glusterfs/bed.py": "waits for the daemons of a testbed",
+    "filesystems/juicefs/bed.py": "waits for the mount of a testbed",
+    "fleet/": "is the load generator's controller: agrees on starts with other processes",
+}
+# Reading the time, waiting, and dates of now; conversions such as `datetime.fromisoformat` are not.
+READINGS = {
+    "time": None,  # every function
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+    "asyncio": {"sleep"},
+    "threading": {"Timer"},
+}
+# Only a module that imports one of these can read it; the others need not be parsed.
+IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\b", re.MULTILINE)
+
+
+@cache
+def of_package() -> dict[str, list[tuple[int, str]]]:
+    """The readings of every module, by its path in the package."""
+    sources = {module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
+               for module in sorted(ROOT.rglob("*.py"))}  # fmt: skip
+    return {path: readings(text) for path, text in sources.items() if IMPORTS.search(text)}
+
+
+def readings(source: str) -> list[tuple[int, str]]:
+    """(line, words) of every place that reads the machine's clock or sleeps by it."""
+    tree = ast.parse(source)
+    modules: dict[str, str] = {}
+    found = []
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules |= {one.asname or one.name: one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for one in node.names:
+                modules[one.asname or one.name] = one.name
+                forbidden = READINGS.get(node.module or "", set())
+                if node.module != "datetime" and (forbidden is None or one.name in forbidden):
+                    found.append((node.lineno, f"from {node.module} import {one.name}"))
+    for node in nodes:
+        # As a default value the machine's clock is no reading: a test passes its own.
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and _owner(called.value, modules) == "REAL":
+            found.append((called.lineno, f"REAL.{called.attr}"))
+        if isinstance(node, ast.Attribute):
+            owner = _owner(node.value, modules)
+            if owner in READINGS:
+                forbidden = READINGS[owner]
+                if forbidden is None or node.attr in forbidden:
+                    found.append((node.lineno, f"{owner}.{node.attr}"))
+    return sorted(found)
+
+
+def _owner(value: ast.expr, modules: dict[str, str]) -> str | None:
+    """The module or class whose attribute is taken, if it was imported."""
+    if isinstance(value, ast.Name):
+        return modules.get(value.id)
+    if isinstance(value, ast.Attribute) and _owner(value.value, modules) is not None:
+        return value.attr
+    return None
+
+
+def excepted(path: str) -> str | None:
+    """The entry of the list that lets a module read the machine's clock."""
+    for name in REAL_TIME:
+        if path == name or (name.endswith("/") and path.startswith(name)):
+            return name
+    return None
+
+
+def test_logic_is_given_its_clock():
+    wrong = [
+        f"dfslab/{path}:{line}: {words}"
+        for path, found in of_package().items()
+        if excepted(path) is None
+        for line, words in found
+    ]
+    assert not wrong, "take a `Clock` of dfslab.spec.clock as a parameter:\n" + "\n".join(wrong)
+
+
+def test_every_exception_is_needed():
+    used = {excepted(path) for path, found in of_package().items() if found}
+    assert set(REAL_TIME) <= used
+
+
+@pytest.mark.parametrize(
+    ("source", "number"),
+    [
+        ("import time\ntime.sleep(1)", 1),
+        ("import time as t\nx = t.monotonic", 1),
+        ("from time import time", 1),
+        ("from time import monotonic as now", 1),
+        ("from datetime import UTC, datetime\ndatetime.now(UTC)", 1),
+        ("import datetime\ndatetime.datetime.now()\ndatetime.date.today()", 2),
+        ("import asyncio\nasync def f():\n    await asyncio.sleep(1)", 1),
+        ("import threading\nthreading.Timer(1, print)", 1),
+        ("from threading import Timer", 1),
+        ("from dfslab.spec.clock import REAL\nREAL.sleep(1)", 1),
+        ("from dfslab.spec import clock\nclock.REAL.sleep(1)", 1),
+        ("from dfslab.spec.clock import REAL\ndef f(clock=REAL): return clock.unix_ns()", 0),
+        ("from dfslab.spec.clock import REAL\ndef f(now=REAL.monotonic_s): return now()", 0),
+        ("from datetime import datetime\ndatetime.fromisoformat('2026-01-01')", 0),
+        ("time = 3\nphase.time.now()", 0),
+        ("def f(clock): return clock.monotonic_s()", 0),
+    ],
+)
+def test_a_reading_is_found(source, number):
+    assert IMPORTS.search(source) or not number
+    assert len(readings(source)) == number

@@ -1,0 +1,245 @@
+"""A finished run is only read: what its studies found is stored, and nothing is fitted again."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import synthetic
+from dfslab.cli import finished, laboratory
+from dfslab.cli.root import app
+from dfslab.models import regression, sequence, step_functions
+from dfslab.studies import findings, operations, store, stored, table
+from dfslab.studies.compare import Comparison
+from dfslab.studies.findings import Findings
+from typer.testing import CliRunner
+
+# One of each workload is held out; four others are the fewest that a function is fitted on.
+GRID = {"sizes": synthetic.SIZES, "clients": (1,)}
+COMMANDS = {
+    "compare": ("compare",), "compare --json": ("compare", "--json"),
+    "advise": ("advise",), "advise --json": ("advise", "--json"),
+    "fit": ("fit",), "fit --json": ("fit", "--json"),
+}  # fmt: skip
+# What no command needs that prints stored advice.
+HEAVY = {
+    "sympy", "scipy", "sklearn", "statsmodels", "plotly", "pyarrow", "duckdb", "pandas", "jinja2",
+    "numpy", "pint", "dask", "distributed", "SALib", "mapie", "shap",
+}  # fmt: skip
+
+
+def scenario(*methods: str):
+    return synthetic.scenario(**GRID, methods=["measure", *methods])
+
+
+def results():
+    return synthetic.planted(noise=0.05, **GRID)
+
+
+def run(folder: Path, *methods: str) -> Path:
+    """The folder of a run whose measurements come from a table."""
+    folder.mkdir(exist_ok=True)
+    table.write(results(), folder / "runs.csv")
+    done = laboratory.run(
+        scenario(*methods), folder, True, lambda *_: None, True, recorded=folder / "runs.csv"
+    )
+    return done.folder
+
+
+@pytest.fixture(scope="module")
+def weighed(tmp_path_factory) -> Path:
+    return run(tmp_path_factory.mktemp("weighed"), "regression", "mean")
+
+
+@pytest.fixture
+def folder(weighed, tmp_path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(weighed, tmp_path / "run"))
+
+
+def printed(folder: Path, *words: str) -> tuple[str, str]:
+    """Standard output, without where the run is, and standard error."""
+    said = CliRunner().invoke(app, [words[0], str(folder), *words[1:]], catch_exceptions=False)
+    assert said.exit_code == 0, said.output
+    return said.stdout.replace(str(folder), "RUN"), said.stderr
+
+
+def everything(folder: Path) -> dict[str, str]:
+    shown = {name: printed(folder, *words)[0] for name, words in COMMANDS.items()}
+    printed(folder, "report", "-o", str(folder.parent / "page.html"))
+    page = (folder.parent / "page.html").read_text()
+    (folder.parent / "page.html").unlink()
+    return {**shown, "page": page}
+
+
+def forbid(monkeypatch):
+    """Whatever fits raises."""
+
+    def never(*_, **__):
+        raise AssertionError("fitted again")
+
+    for module, name in (
+        (finished, "weigh"), (finished, "calibrate"), (finished, "advise"), (finished, "compare"),
+        (finished.crossval, "crossval"), (finished.expectations, "expectations"),
+        (step_functions, "fit"), (regression.Regression, "fit"),
+        (sequence.SequenceModel, "fit"), (sequence.SequenceModel, "run"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, never)
+
+
+def test_nothing_is_fitted_again(folder, monkeypatch):
+    forbid(monkeypatch)
+    for words in (*COMMANDS.values(), ("report",)):
+        shown, errors = printed(folder, *words)
+        assert shown
+        assert errors == ""
+
+
+def test_the_check_can_fail(folder, monkeypatch):
+    (folder / stored.FILE).unlink()
+    forbid(monkeypatch)
+    for words in COMMANDS.values():
+        with pytest.raises(AssertionError, match="fitted again"):
+            printed(folder, *words)
+
+
+def test_what_is_printed_from_stored_findings_is_what_is_computed(folder):
+    at_the_end_of_the_run = everything(folder)
+    assert '"gain"' in at_the_end_of_the_run["advise --json"]
+    (folder / stored.FILE).unlink()
+    shown, errors = printed(folder, "compare")
+    assert errors == f"dfslab: {folder}: {stored.MISSING}; computing them once\n"
+    assert shown == at_the_end_of_the_run["compare"]
+    assert everything(folder) == at_the_end_of_the_run
+
+
+def test_a_changed_result_is_computed_once(folder):
+    before = json.loads(printed(folder, "compare", "--json")[0])
+    path = next((folder / "results").glob("measure-*.json"))
+    result = json.loads(path.read_text())
+    result["metrics"]["rate_per_s"]["value"] *= 10
+    path.write_text(json.dumps(result))
+    shown, errors = printed(folder, "compare", "--json")
+    assert errors == f"dfslab: {folder}: {stored.CHANGED}; computing them once\n"
+    rates = [{row["point_id"]: row["measured"]["value"] for row in one["points"]}
+             for one in (before, json.loads(shown))]  # fmt: skip
+    changed = [point for point in rates[0] if rates[0][point] != rates[1][point]]
+    assert changed == [result["point_id"]]
+    assert printed(folder, "compare", "--json") == (shown, "")
+
+
+@pytest.mark.parametrize("change", ["add", "remove", "scenario", "trace", "description"])
+def test_whatever_was_read_counts(folder, change, tmp_path, monkeypatch):
+    before = stored.inputs_hash(folder)
+    assert stored.inputs_hash(folder) == before
+    first = next((folder / "results").glob("*.json"))
+    if change == "add":
+        shutil.copy(first, folder / "results" / "measure-other-0.json")
+    elif change == "remove":
+        first.unlink()
+    elif change == "scenario":
+        with (folder / "scenario.toml").open("a") as file:
+            file.write("# other\n")
+    elif change == "trace":
+        (folder / "traces" / "one.otlp").write_text("{}")
+    else:
+        (tmp_path / "own" / "workloads").mkdir(parents=True)
+        (tmp_path / "own" / "workloads" / "one.py").write_text("TITLE = 'one'\n")
+        monkeypatch.setenv("DFSLAB_PATH", str(tmp_path / "own"))
+    assert stored.inputs_hash(folder) != before
+    assert stored.read(folder, stored.inputs_hash(folder)).reason == stored.CHANGED
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 0, "inputs": "", "findings": {}}'])
+def test_findings_of_another_version_are_computed_again(folder, content):
+    inputs = stored.inputs_hash(folder)
+    (folder / stored.FILE).write_text(content)
+    assert findings.load(folder, inputs) == (None, stored.OTHER_FORMAT)
+    stored.write(folder, inputs, {"crossval": "of a model that was another"})
+    assert findings.load(folder, inputs) == (None, stored.OTHER_FORMAT)
+
+
+def test_numbers_without_end_are_kept(tmp_path):
+    endless = Comparison(metric="rate_per_s", rows=[], held_out={}, fitted={}, noise=math.inf)
+    findings.save(tmp_path, "0", Findings(comparison=endless))
+    assert findings.load(tmp_path, "0") == (Findings(comparison=endless), "")
+
+
+def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatch):
+    wanted = printed(folder, "advise")[0]
+    known = findings.load(folder, stored.inputs_hash(folder))[0]
+    (folder / stored.FILE).unlink()
+
+    def refuse(*_):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(store, "write_atomically", refuse)
+    monkeypatch.setattr(finished, "weigh", lambda *_: known)
+    for _ in range(2):
+        shown, errors = printed(folder, "advise")
+        assert shown == wanted
+        assert stored.MISSING in errors
+    assert not (folder / stored.FILE).exists()
+
+
+def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
+    """Its end needs no statistics; the first who asks has them computed for all."""
+    folder = run(tmp_path / "measured")
+    known = findings.load(folder, stored.inputs_hash(folder))[0]
+    assert known is not None
+    assert known.advice is known.functions is known.verdicts is None
+    for command, parts in (("advise", "advice"), ("fit", "functions and verdicts")):
+        shown, errors = printed(folder, command, "--json")
+        assert errors == f"dfslab: {folder}: {parts} not stored; computing once\n"
+        assert printed(folder, command, "--json") == (shown, "")
+
+
+def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
+    """One configuration gives no function of anything, and no result gives no advice."""
+    folder = run(tmp_path / "measured")
+    for path in sorted((folder / "results").glob("*.json"))[1:]:
+        path.unlink()
+
+    def refused(command):
+        said = CliRunner().invoke(app, [command, str(folder)])
+        return type(said.exception).__name__, str(said.exception)
+
+    first = refused("fit")
+    assert first[0] == "RunFailed"
+    assert "no step was measured at 4 configurations" in first[1]
+    forbid(monkeypatch)
+    assert refused("fit") == first
+    monkeypatch.undo()
+    for path in (folder / "results").glob("*.json"):
+        path.unlink()
+    assert refused("advise") == (
+        "InputError", f"RUN = {str(folder)!r}: {finished.NOTHING_MEASURED}"
+    )  # fmt: skip
+
+
+def test_functions_of_the_comparison_are_those_of_the_run_alone():
+    ours = [result.model_copy(update={"detail": {}}) for result in results()]
+    found = operations.operations(ours)
+    assert found is not None
+    assert found.functions == operations.functions(ours)
+    assert {f.step for f in found.functions} == {"read", "write"}
+
+
+def test_stored_advice_is_printed_without_libraries(folder):
+    program = f"""
+import sys
+from dfslab.cli import main
+sys.argv = ["dfslab", "advise", {str(folder)!r}]
+main()
+print("heavy:", *sorted(set({sorted(HEAVY)}) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.rstrip().endswith("heavy:")
+    assert "gain" in done.stdout

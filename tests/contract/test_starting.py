@@ -1,0 +1,210 @@
+"""Commands load what they need: heavy libraries where they are used, extras only if installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from dfslab import quantiles
+from dfslab.cli import listing, root, table
+from dfslab.extras import BROUGHT_BY, missing
+from dfslab.spec import units
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
+# What even the parser and the tables of a terminal cost is too much for an overview.
+PARSING = {"numpy", "pydantic", "typer", "rich", "tomlkit", "psutil"}
+PROGRAM = """
+import json, sys
+from dfslab.cli import main
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ABSENT:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+ABSENT = set(json.loads(sys.argv[1]))
+sys.meta_path.insert(0, Absent())
+codes = []
+for words in json.loads(sys.argv[2]):
+    sys.argv = ["dfslab", *words]
+    try:
+        main()
+        codes.append(0)
+    except SystemExit as end:
+        codes.append(end.code)
+    sys.stdout.flush()
+print()
+print(json.dumps([codes, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+SCENARIO = """
+schema = 1
+name = "small"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+[workload]
+name = "metadata"
+operation = "create"
+operations_per_client = 50
+[run]
+repetitions = 2
+methods = ["measure"]
+"""
+
+
+def dfslab(*commands: list[str], absent: set[str] = frozenset(), where: Path = ROOT):  # type: ignore[assignment]
+    """(exit codes, modules loaded, standard output, standard error) of commands in one process."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, json.dumps(sorted(absent)), json.dumps(commands)],
+        cwd=where, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown, _, last = done.stdout.rstrip("\n").rpartition("\n")
+    codes, modules = json.loads(last)
+    return codes, set(modules), shown, done.stderr
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("starting") / "small.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def test_the_overview_and_the_list_load_no_parser():
+    codes, modules, shown, errors = dfslab(["--help"], ["--version"], ["list"], ["list", "--json"])
+    assert (codes, errors) == ([0, 0, 0, 0], "")
+    assert not modules & (HEAVY | PARSING)
+    assert "hdfs" in shown
+    assert "predict" in shown
+
+
+def commands() -> list[list[str]]:
+    """Every command there is, those of groups with their group."""
+    found = []
+    for name, entry in table.COMMANDS.items():
+        found.append([name])
+        if entry.group:
+            group = root.command(name)
+            found += [[name, inner] for inner in group.commands]
+    return found
+
+
+def test_no_help_and_no_error_in_a_scenario_loads_anything_heavy(tmp_path):
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(SCENARIO.replace('"metadata"', '"metadta"'))
+    ours = [[*words, "--help"] for words in commands()]
+    assert len(ours) > 30
+    refused = [["run", "nowhere.toml"], ["predict", str(wrong), "--method", "sequence"]]
+    codes, modules, shown, errors = dfslab(*ours, *refused)
+    assert codes == [0] * len(ours) + [2] * len(refused), errors
+    assert not modules & HEAVY
+    assert "did you mean metadata?" in errors
+
+
+def test_a_prediction_by_sequence_loads_no_library_beside_numpy(scenario):
+    codes, modules, shown, _ = dfslab(["predict", str(scenario), "--method", "sequence"])
+    assert codes == [0]
+    assert "sequence" in shown
+    assert not modules & HEAVY
+    assert "numpy" in modules
+
+
+def test_the_table_of_commands_is_that_of_the_modules():
+    asked = {entry.module for entry in table.COMMANDS.values()}
+    there = set()
+    for module in asked:
+        group = typer.main.get_group(root.module(module).app)
+        if any(one.module == module and one.group for one in table.COMMANDS.values()):
+            there.add(module)
+            assert group.help == table.COMMANDS[module].help
+            continue
+        for name, command in group.commands.items():
+            there.add(name)
+            first = " ".join((command.help or "").partition("\n\n")[0].split())
+            assert first == table.COMMANDS[name].help, name
+    assert there == set(table.COMMANDS)
+
+
+def test_the_overview_fits_any_terminal():
+    lines = table.overview().splitlines()
+    assert max(map(len, lines)) <= table.WIDTH
+    assert [one for one in lines if one != one.rstrip()] == []
+
+
+def test_with_nothing_but_the_base_what_is_promised_of_it_works(scenario, tmp_path):
+    trace = str(tmp_path / "trace.otlp")
+    out = ["--out", str(tmp_path / "runs")]
+    promised = [
+        ["--help"],
+        ["list"],
+        ["show", "filesystem", "hdfs", "--as", "formula"],
+        ["show", "scenario", str(scenario)],
+        ["predict", str(scenario), "--method", "sequence"],
+        ["measure", str(scenario), *out],
+        ["trace", "record", str(scenario), "-o", trace],
+        ["trace", "report", trace],
+    ]
+    codes, modules, shown, errors = dfslab(*promised, absent=set(BROUGHT_BY))
+    assert codes == [0] * len(promised), errors
+    assert not modules & set(BROUGHT_BY)
+    assert "results.parquet was not written: " in shown
+    folder = str(tmp_path / "runs" / "small" / "latest")
+    assert (Path(folder) / "complete").exists()
+
+    refused = [["report", folder], ["report", folder, "--as", "parquet"]]
+    codes, _, _, errors = dfslab(*refused, absent=set(BROUGHT_BY))
+    assert codes == [2, 2]
+    lines = errors.splitlines()
+    assert len(lines) == 2, errors
+    for line, extra in zip(lines, ("page", "tables"), strict=True):
+        assert line.startswith("dfslab: ")
+        assert line.endswith(f"is not installed; the extra {extra!r} brings it: "
+                             f"pip install 'dfslab[{extra}]'")  # fmt: skip
+
+
+def test_what_no_extra_brings_is_no_matter_of_extras():
+    assert missing(ModuleNotFoundError("No module named 'nonsense'", name="nonsense")) is None
+    assert "dfslab[fleet]" in (missing(ModuleNotFoundError(name="distributed.client")) or "")
+
+
+def test_titles_are_those_of_the_modules():
+    from dfslab import discover
+
+    found = listing.members()
+    for row in found["filesystems"]:
+        system = discover.file_system(row["name"])
+        assert (row["title"], row["bed"]) == (system.title, "yes" if system.has_bed else "")
+    for row in found["workloads"]:
+        assert row["title"] == discover.workload(row["name"]).title
+    for row in found["sections"]:
+        assert row["title"] == discover.load(Path(row["from"])).TITLE
+
+
+@pytest.mark.parametrize("probability", [0.01, 0.2, 0.5, 0.9, 0.95, 0.99, 0.999])
+def test_quantiles_are_scipys(probability):
+    from scipy import stats
+
+    assert quantiles.normal(probability) == pytest.approx(stats.norm.ppf(probability), rel=1e-12)
+    for freedom in (1, 2, 3, 5, 9, 10, 29.5, 100, 999, 1001, 1e5):
+        expected = stats.t.ppf(probability, freedom)
+        assert quantiles.student(probability, freedom) == pytest.approx(expected, rel=1e-11)
+    for shape in (0.03, 0.3, 0.9, 1, 1.5, 2.7, 8, 33.3, 500, 5000):
+        expected = stats.gamma.ppf(probability, shape, scale=0.25)
+        found = quantiles.gamma(probability, shape, 0.25)
+        assert found == pytest.approx(expected, rel=1e-10, abs=1e-290)
+
+
+@pytest.mark.parametrize("unit", units.FACTORS)
+def test_plain_quantities_are_what_pint_reads(unit):
+    for name in units.FACTORS[unit]:
+        for number in ("0", "3", "0.7", "64", "2.5e3", "1e-05", ".125", "17.", "999999.9"):
+            text = f"{number} {name}"
+            assert units.plainly(text, unit) == units.by_pint(text, unit), text

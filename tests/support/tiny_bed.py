@@ -1,0 +1,77 @@
+"""A testbed of two tiny Python servers, which starts in no time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dfslab.beds.base import BaseBed
+from dfslab.beds.daemon import Daemon
+from dfslab.beds.errors import BedError
+from dfslab.beds.ports import LOOPBACK, can_listen
+from dfslab.beds.state import BedFolder
+from dfslab.spec.model import Model
+
+SERVER = """
+import http.server, sys
+print("listening on", sys.argv[1], flush=True)
+handler = http.server.SimpleHTTPRequestHandler
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
+"""
+
+
+class Parameters(Model):
+    """One made-up switch and a folder elsewhere."""
+
+    fail: bool = False
+    elsewhere: str = ""
+
+
+class Bed(BaseBed):
+    """Two servers, the second one stopped first; what it holds is shown to tests."""
+
+    SYSTEM = "tiny"
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, Any]) -> Parameters:
+        return Parameters(**parameters)
+
+    @classmethod
+    def prepare(cls, parameters, notify):
+        notify("prepared")
+
+    @classmethod
+    def port_count(cls, parameters):
+        return 2
+
+    def start(self):
+        if self.parameters.elsewhere:
+            self.make_folder(Path(self.parameters.elsewhere) / self.folder.name)
+        for stage, port in enumerate(self.ports):
+            self.launch(self.server(f"server-{stage}", port), stage)
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+        self.record(uri=f"http://{LOOPBACK}:{self.ports[0]}")
+        if self.parameters.fail:
+            raise BedError("not_ready", "starting tiny", "was told to fail")
+
+    def server(self, name: str, port: int) -> Daemon:
+        """A server that is neither launched nor recorded."""
+        return Daemon(name, [sys.executable, "-c", SERVER, str(port)], self.folder / f"{name}.log",
+                      lambda: not can_listen(port), self.environment(), self.folder,
+                      owned=not self.outlive)  # fmt: skip
+
+    @property
+    def held(self) -> BedFolder:
+        """The folder by which it is taken down."""
+        return self._folder
+
+    def record(self, **changes: Any) -> None:
+        """Write down that it holds something else."""
+        self._now(**changes)
+
+    def memory(self) -> Path:
+        """Its folder in memory, made."""
+        return self._memory_folder()

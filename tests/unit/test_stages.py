@@ -1,0 +1,109 @@
+"""Processor seconds by stage, by a clock that the test moves."""
+
+from __future__ import annotations
+
+import pytest
+import synthetic
+from dfslab.cli import laboratory
+from dfslab.method import RunFailed
+from dfslab.studies import store, table
+from dfslab.studies.stages import Stages
+from dfslab.studies.sweep import sweep
+
+
+class Clock:
+    """Seconds that pass when a stage says so."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+def test_seconds_add_up_by_stage_and_what_did_not_happen_is_left_out():
+    clock = Clock()
+    stages = Stages(clock)
+    for spent_s in (1.5, 2.0):
+        with stages.of("loading"):
+            clock.now_s += spent_s
+    clock.now_s += 100.0
+
+    def fail():
+        with stages.of("cross_validating"):
+            clock.now_s += 0.25
+            raise RunFailed("too few")
+
+    with pytest.raises(RunFailed):
+        fail()
+    assert stages.spent.model_dump(exclude_none=True) == {
+        "loading_s": 3.5,
+        "cross_validating_s": 0.25,
+    }
+    assert stages.spent.text == "processor seconds: loading 3.5, cross-validating 0.2"
+    assert Stages(clock).spent.text == ""
+
+
+def test_a_study_that_finds_nothing_is_no_stage():
+    clock = Clock()
+    stages = Stages(clock)
+
+    def study(found):
+        clock.now_s += 1.0
+        return found
+
+    assert stages.timed("fitting", lambda: study(None)) is None
+    assert stages.spent.fitting_s is None
+    assert stages.timed("fitting", lambda: study(7)) == 7
+    assert stages.spent.fitting_s == 1.0
+
+
+class Works:
+    """A method that takes a second of the clock for each configuration."""
+
+    def __init__(self, name, clock):
+        self.name, self._clock = name, clock
+
+    def run(self, point, repetition=0):
+        self._clock.now_s += 1.0
+        return synthetic.measured(point, synthetic.planted_rate(point), repetition, self.name)
+
+
+class Learns(Works):
+    """The same as a model: it takes ten seconds more to be fitted."""
+
+    def fit(self, results):
+        self._clock.now_s += 10.0
+        return self
+
+
+def test_a_sweep_loads_and_fits(tmp_path):
+    clock = Clock()
+    stages = Stages(clock)
+    scenario = synthetic.scenario()
+    opened = store.open_run(scenario, tmp_path)
+    methods = [Works("measure", clock), Learns("model", clock)]
+    sweep(scenario, methods, opened, lambda *_: None, stages)
+    points = len(scenario.points())
+    assert stages.spent.model_dump(exclude_none=True) == {
+        "loading_s": 2.0 * points,
+        "fitting_s": 10.0 + points,
+    }
+
+
+def test_a_run_says_its_seconds_by_stage(tmp_path):
+    """By a clock that counts how often it is looked at, so that every stage took a whole number."""
+    looked = iter(range(1000))
+    scenario = synthetic.scenario(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2),
+                                  methods=["measure", "mean"])  # fmt: skip
+    table.write(synthetic.planted(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2)),
+                tmp_path / "runs.csv")  # fmt: skip
+    done = laboratory.run(
+        scenario, tmp_path, True, lambda *_: None, True,
+        recorded=tmp_path / "runs.csv", clock=lambda: float(next(looked)),
+    )  # fmt: skip
+    found = done.document()["processor_time"]
+    assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
+    # One for each time that a stage began: a sweep and its end, a model and the studies, …
+    assert found == {"loading_s": 2.0, "fitting_s": 2.0, "cross_validating_s": 1.0, "page_s": 1.0}
+    assert "learning_s" not in found
