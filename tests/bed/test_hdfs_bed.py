@@ -69,7 +69,7 @@ def bed(own_state):
 
 
 def test_a_running_hdfs_says_what_it_is(bed):
-    found = existing(bed.uri, bed._namenode.at("http"))
+    found = existing(bed.uri, bed.namenode.at("http"))
     assert found["file_system"] == "hdfs"
     assert len(found["servers"]) == 3
     assert found["version"] == bed.parameters.version
@@ -209,8 +209,8 @@ def test_a_second_bed_stands_beside_the_first_and_goes_without_a_trace(bed, tmp_
     (fast / "theirs").write_text("kept")
     with Bed.up({**SMALL, "data_directory": str(fast)}, notify=print) as second:
         assert (bed.name, second.name) == ("hdfs", "hdfs-2")
-        ports, folder = second._record.ports, second.folder
-        assert not set(ports) & set(bed._record.ports)
+        ports, folder = second.ports, second.folder
+        assert not set(ports) & set(bed.ports)
         assert [can_listen(port) for port in ports] == [False] * len(ports)
         shell(second, "-mkdir", "/only-here")
         assert "/only-here" not in shell(bed, "-ls", "/")

@@ -43,7 +43,7 @@ def served(bed: Bed) -> dict[str, int]:
     bean = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
     for _ in range(6):
-        seen = bed._namenode.ask(bean) or {}
+        seen = bed.namenode.ask(bean) or {}
         calls = {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
         if "Rename" in calls and calls == before:
             break

@@ -181,8 +181,8 @@ def test_requests_a_second_are_limited(nothing_left):
 
 
 def test_hardware_that_is_not_as_declared_is_refused(nothing_left, monkeypatch):
-    real = hardware._links
-    monkeypatch.setattr(hardware, "_links", lambda cluster: [
+    real = hardware.check_links
+    monkeypatch.setattr(hardware, "check_links", lambda cluster: [
         replace(check, measured=check.measured * 0.5) for check in real(cluster)])  # fmt: skip
     with pytest.raises(BedError, match="checking the link rate of server-1: declared 1.25e"):
         Bare.up(deployment=declared(), name="refused")
