@@ -171,6 +171,17 @@ def test_two_beds_do_not_meet(bed):
         assert not mine.tries("ls", f"{host.disk}/mine")
 
 
+def test_what_another_state_folder_holds_is_not_listed(bed, tmp_path, monkeypatch):
+    """Two who test at the same time each look for what they have left themselves."""
+    known = holdings()
+    monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
+    anothers = holdings()
+    for kind in ("namespaces", "loops", "processes", "control groups", "disk limits", "beds"):
+        assert len(known[kind] - anothers[kind]) >= (1 if kind == "beds" else 3), kind
+    assert not any(str(bed.folder) in line for line in anothers["loops"])
+    assert not any(bed.hosts.groups in path for path in anothers["control groups"])
+
+
 def test_requests_a_second_are_limited(nothing_left):
     """50 requests of 4 KiB a second, whatever the rate in bytes would allow."""
     with Bare.up(deployment=declared(iops=50, tolerance=0.5)) as bed:
