@@ -210,7 +210,7 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
     known, _ = case
     if known.name != "glusterfs":
         pytest.skip("its servers count no calls")
-    result = measured(known, name="mdtest_easy", items=60, file_size="4 KiB", read=True,
+    result = measured(known, name="mdtest_easy", items=20, file_size="4 KiB", read=True,
                       cache="cold", run={"count_calls": True})  # fmt: skip
     create, stat, read, remove = (one["server_calls"] for one in result.detail["calls"]["phases"])
     assert {name: round(create[name]) for name in ("CREATE", "WRITE", "FLUSH")} == {
