@@ -174,6 +174,15 @@ def title(path: Path) -> str:
     return str(found)
 
 
+def checked(path: Path, *names: str) -> bool:
+    """Whether a member's file gives all these names at its top level, by its text."""
+    text = path.read_text(encoding="utf-8")
+    return all(
+        re.search(rf"^(?:def |class )?{name}\b|^from \S+ import .*\b{name}\b", text, re.MULTILINE)
+        for name in names
+    )
+
+
 def has_bed(folder: Path) -> bool:
     """Whether real daemons can be started for the file system of that folder."""
     return (folder / "bed.py").exists()

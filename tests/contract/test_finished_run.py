@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-import synthetic
 from dfslab.cli import finished, laboratory
 from dfslab.cli.root import app
 from dfslab.models import regression, sequence, step_functions
+from dfslab.spec.errors import InputError
 from dfslab.studies import findings, operations, store, stored, table
 from dfslab.studies.compare import Comparison
 from dfslab.studies.findings import Findings
+from support import synthetic
 from typer.testing import CliRunner
 
 # One of each workload is held out; four others are the fewest that a function is fitted on.
@@ -217,9 +218,8 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.undo()
     for path in (folder / "results").glob("*.json"):
         path.unlink()
-    assert refused("advise") == (
-        "InputError", f"RUN = {str(folder)!r}: {finished.NOTHING_MEASURED}"
-    )  # fmt: skip
+    wanted = InputError("RUN", str(folder), finished.NOTHING_MEASURED)
+    assert refused("advise") == ("InputError", str(wanted))
 
 
 def test_functions_of_the_comparison_are_those_of_the_run_alone():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,9 @@ methods = ["measure"]
 """
 
 
-def dfslab(*commands: list[str], absent: set[str] = frozenset(), where: Path = ROOT):  # type: ignore[assignment]
+def dfslab(
+    *commands: list[str], absent: Collection[str] = (), where: Path = ROOT
+) -> tuple[list[int], set[str], str, str]:
     """(exit codes, modules loaded, standard output, standard error) of commands in one process."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM, json.dumps(sorted(absent)), json.dumps(commands)],

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import synthetic
 from dfslab import discover
 from dfslab.cli import laboratory
 from dfslab.method import RunFailed
@@ -19,6 +18,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies import design, expectations, legal, store, table
 from dfslab.studies.compare import compare
 from dfslab.studies.sweep import sweep
+from support import synthetic
 
 # Twice as many, and what sorting and a fixed share of the work may change.
 MOST = 2.2
@@ -212,6 +212,6 @@ def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
 
 def test_a_square_is_found():
     def pairs(count):
-        return lambda: [str(one) for one in range(count) for _ in range(count)]
+        return lambda: [one.bit_length() for one in range(count) for _ in range(count)]
 
     assert steps(pairs(100)) / steps(pairs(50)) > MOST

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import synthetic
 from dfslab.cli import laboratory
 from dfslab.method import RunFailed
 from dfslab.studies import store, table
 from dfslab.studies.stages import Stages
 from dfslab.studies.sweep import sweep
+from support import synthetic
 
 
 class Clock:

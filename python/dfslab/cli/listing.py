@@ -16,13 +16,21 @@ def members() -> dict[str, list[dict[str, str]]]:
              "bed": "yes" if discover.has_bed(path) else "", "from": str(path)}
             for name, path in discover.members("filesystems", folders=True).items()
         ],
-        "workloads": _titled("workloads"),
+        "workloads": _workloads(),
         "methods": [
             {"name": name, "title": kind, "from": str(path)}
             for name, kind, path in discover.methods()
         ],
         "sections": _titled("report/sections"),
     }  # fmt: skip
+
+
+def _workloads() -> list[dict[str, str]]:
+    for name, path in discover.members("workloads").items():
+        if not any(discover.checked(path, "Parameters", does) for does in ("stream", "argv")):
+            # Its text does not show all that a workload needs: loading it says what it lacks.
+            discover.workload(name)
+    return _titled("workloads")
 
 
 def _titled(room: str) -> list[dict[str, str]]:

@@ -82,8 +82,8 @@ def main() -> None:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except ModuleNotFoundError as error:
-        if told := missing(error):
-            _stop(f"dfslab: {told}", 2)
+        if reason := missing(error):
+            _stop(f"dfslab: {reason}", 2)
         raise
     except Exception as error:
         _stop_for_usage(error)

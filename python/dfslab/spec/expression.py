@@ -73,7 +73,8 @@ class Expr:
         return not self.free_symbols
 
     @cached_property
-    def _sympified(self) -> Any:
+    def symbolic(self) -> Any:
+        """The same operations, done by SymPy."""
         import sympy
 
         if self.name == "symbol":
@@ -83,7 +84,7 @@ class Expr:
             exact = isinstance(value, Fraction)
             return sympy.Rational(value.numerator, value.denominator) if exact else (
                 sympy.sympify(value))  # fmt: skip
-        args = [one._sympified for one in self.args]
+        args = [one.symbolic for one in self.args]
         if self.name in _FUNCTIONS:
             return getattr(sympy, self.name)(*args)
         left, right = args
@@ -91,7 +92,7 @@ class Expr:
 
     def _sympy_(self) -> Any:
         """How SymPy takes it."""
-        return self._sympified
+        return self.symbolic
 
     def __add__(self, other: Any) -> Any:
         return _combined("add", self, other)
@@ -138,7 +139,7 @@ def _combined(name: str, left: Any, right: Any) -> Any:
     """The operation on both; SymPy's own expressions stay SymPy's."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
-        return _COMPUTED[name](*(one._sympified if isinstance(one, Expr) else one
+        return _COMPUTED[name](*(one.symbolic if isinstance(one, Expr) else one
                                  for one in (left, right)))  # fmt: skip
     return _simplest(name, mine, theirs)
 

@@ -266,7 +266,7 @@ class Scenario(Model):
             table = found.design.model_dump(mode="json")
             left = {"factor": [one.model_dump(mode="json") for one in factors]}
             changed["design"] = build(Design, {**table, **left}, "design")
-        return found.model_copy(update=changed)._with_sweep([
+        return found.model_copy(update=changed).with_sweep([
             {key: [values[key]] if key in values else options for key, options in grid.items()}
             for grid in self.sweep
         ])  # fmt: skip
@@ -283,9 +283,9 @@ class Scenario(Model):
     def with_rows(self, rows: Sequence[Mapping[str, Value]]) -> Scenario:
         """The scenario that runs just these configurations, in this order."""
         sweep = [{key: [value] for key, value in row.items()} for row in rows]
-        return self._with_sweep(sweep)
+        return self.with_sweep(sweep)
 
-    def _with_sweep(self, sweep: Sequence[Mapping[str, Sequence[Value]]]) -> Scenario:
+    def with_sweep(self, sweep: Sequence[Mapping[str, Sequence[Value]]]) -> Scenario:
         checked = build(_Sweep, {"sweep": sweep}).sweep
         return self.model_copy(update={"sweep": checked})
 

@@ -85,16 +85,16 @@ class Store:
             yield
 
     def finish(self, document: dict[str, Any]) -> list[str]:
-        """Write the summary and the table, and mark the folder complete; what is to be told."""
+        """Write the summary and the table, and mark the folder complete; returns notes."""
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
         notes = []
         try:
             write_parquet(load_results(self.folder), self.folder / "results.parquet")
         except ModuleNotFoundError as error:
-            told = missing(error)
-            if told is None:
+            reason = missing(error)
+            if reason is None:
                 raise
-            notes.append(f"results.parquet was not written: {told}")
+            notes.append(f"results.parquet was not written: {reason}")
         write_atomically(self.folder / "complete", "")
         return notes
 

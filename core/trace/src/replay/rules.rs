@@ -258,7 +258,7 @@ impl Tree<'_> {
         }
     }
 
-    /// For each of the outermost calls the one that ended last before it on another lane, or `NONE`.
+    /// For each outermost call the one that ended last before it on another lane, or `NONE`.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
