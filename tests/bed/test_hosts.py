@@ -129,7 +129,7 @@ def test_memory_limits_the_page_cache(bed, tmp_path):
     """Of a file that is larger than the host's memory, only so much is in its cache."""
     large = tmp_path / "large"
     with large.open("wb") as file:
-        file.truncate(600 * MIB)
+        file.truncate(320 * MIB)
     bed.hosts.host("server-2").run("cat", str(large))
     group = Path(f"/sys/fs/cgroup/memory/{bed.hosts.groups}/server-2")
     # The most there was: another testbed may empty the machine's caches meanwhile.
