@@ -61,7 +61,7 @@ test: setup ## everything, real file systems included
 	$(STAGE) "tests: Rust" env DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) \
 		cargo test --workspace --profile ci --locked --quiet
 	$(STAGE) "tests: Python" $(PY) -m pytest -n 2 --dist worksteal -m "not bed"
-	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 --dist loadgroup -m bed
+	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m bed tests/bed
 
 shake: setup ## the suite, testbeds apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
 	bash scripts/shake.sh
@@ -83,6 +83,9 @@ verify: setup ## every recording of the papers' experiments against its bar, eve
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/beds.py
+
+bench-description: release ## uncalibrated descriptions beside a real HDFS, each error under its bar (Java)
+	$(PY) benches/description.py
 
 bench-layouts: release ## uncalibrated predictions beside runs of every layout of every real file system (root)
 	$(PY) benches/layouts.py
@@ -142,4 +145,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup release demo test verify shake check format beds bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup release demo test verify shake check format beds bench-description bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

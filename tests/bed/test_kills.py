@@ -49,7 +49,7 @@ def phases() -> list[str]:
     return [record.phase for record in records if record]
 
 
-def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 60) -> None:
+def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 240) -> None:
     deadline = time.monotonic() + limit_s
     while not true():
         assert child.poll() is None, "it ended before it was killed"
@@ -85,7 +85,7 @@ def killed_run(folder: Path, rng: random.Random) -> bool:
 def killed_end(folder: Path, rng: random.Random) -> bool:
     """A take-down, killed when it has begun to end the daemons."""
     child = started(UP, folder)
-    assert child.wait(60) == 0
+    assert child.wait(240) == 0
     name = max(registry.list_beds(), key=lambda bed: (bed["state"] == "up", bed["created"]))["name"]
     child = started(["bed", "down", name], folder)
     once(lambda: ("up", name) not in {(b["state"], b["name"]) for b in registry.list_beds()}, child)

@@ -20,8 +20,8 @@ from dfslab.beds.machine import check_machine, cores_of, disk_limits, link_of
 from dfslab.beds.process import Process
 from dfslab.spec.deployment import Deployment, NodeGroup
 
-SCRIPT_LIMIT_S = 60.0
-START_LIMIT_S = 20.0
+SCRIPT_LIMIT_S = 300.0
+START_LIMIT_S = 120.0
 SEED = 1
 
 

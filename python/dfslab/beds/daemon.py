@@ -14,7 +14,7 @@ from dfslab.beds.process import Process, end
 from dfslab.spec.clock import REAL, Clock
 
 POLL_S = 0.1
-READY_DEADLINE_S = 90.0
+READY_DEADLINE_S = 300.0
 STOP_GRACE_S = 5.0
 
 

@@ -13,8 +13,8 @@ from dfslab.beds.errors import BedError
 from dfslab.beds.limits import Limits
 
 BLOCK = Path("/sys/block")
-FREE_WAIT_S = 20.0
-COMMAND_LIMIT_S = 60.0
+FREE_WAIT_S = 60.0
+COMMAND_LIMIT_S = 300.0
 # The image is a fresh sparse file, so nothing needs to be written or discarded to make it empty.
 _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],

@@ -1,9 +1,13 @@
-"""What beds hold of this machine, listed kind by kind, so that nothing of one is ever left over."""
+"""What beds hold of this machine, listed kind by kind, so that nothing of one is ever left over.
+
+What belongs to testbeds of another state folder is not listed: those may come and go meanwhile.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,30 +21,38 @@ _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = ("gluster", "ceph", "mfs", "moosefs", "ganesha", "nfs", "redis", "juicefs", "alluxio",
             "hadoop", "hsperfdata")  # fmt: skip
 _SHARED_PLACES = ("/tmp/dfslab*", "/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
+# What folders in memory and control groups are called, before the testbed's identifier.
+_NAMED = "dfslab-"
 Holdings = dict[str, frozenset[str]]
 
 
 def holdings() -> Holdings:
     """Namespaces, mounts, loops, processes, limits, folders and files of daemons, as they are."""
+    marks = _marks()
     return {
-        "namespaces": _namespaces(),
-        "mounts": _lines(_PROC / "self/mounts"),
+        "namespaces": _namespaces(marks),
+        "mounts": frozenset(
+            line for line in _lines(_PROC / "self/mounts")
+            if not _in_anothers_folder(Path(line.split()[1]))
+        ),
         "loops": frozenset(
             f"{entry.name} {image}"
             for entry in Path("/sys/block").glob("loop*")
-            if (image := _text(entry / "loop/backing_file"))
+            if (image := _image(entry)) and not _in_anothers_folder(Path(image))
         ),
-        "processes": _processes(),
-        "control groups": frozenset(map(str, limits.everybody())),
+        "processes": _processes(marks),
+        "control groups": frozenset(
+            str(path) for path in limits.everybody() if not _anothers_name(path.name)
+        ),
         "disk limits": frozenset(
             f"{path.name} {line}"
             for path in sorted(limits.ROOT.glob("blkio/blkio.throttle.*_device"))
-            for line in _lines(path)
+            for line in _lines(path) if not _anothers_device(line.split()[0])
         ),
         "network adapters": frozenset(os.listdir("/sys/class/net")),
         "beds": frozenset(str(folder.path) for folder in state.folders()),
         "files": _files(),
-    }
+    }  # fmt: skip
 
 
 def left_over(before: Holdings, after: Holdings) -> list[str]:
@@ -56,20 +68,60 @@ def settled(before: Holdings, limit_s: float = SETTLE_S) -> list[str]:
     return left
 
 
-def _namespaces() -> frozenset[str]:
-    """Every network, mount and process namespace that some process is in."""
-    found = set()
+def _marks() -> dict[int, str]:
+    """Process -> the identifier of its testbed; "" where it has none.
+
+    Some daemons write over the environment they were started with: theirs is their parent's.
+    """
+    parents: dict[int, int] = {}
+    marks: dict[int, str] = {}
     for entry in _PROC.glob("[0-9]*"):
+        # A process may end while it is looked at.
+        with suppress(OSError, IndexError, ValueError):
+            pid = int(entry.name)
+            # The name before it may hold blanks and parentheses itself.
+            parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            marks[pid] = _mark((entry / "environ").read_bytes())
+    return {pid: _inherited(pid, marks, parents) for pid in parents}
+
+
+def _mark(environment: bytes) -> str:
+    wanted = f"{MARK}=".encode()
+    found = [word for word in environment.split(b"\0") if word.startswith(wanted)]
+    return found[-1].removeprefix(wanted).decode(errors="replace") if found else ""
+
+
+def _inherited(pid: int, marks: Mapping[int, str], parents: Mapping[int, int]) -> str:
+    seen: set[int] = set()
+    while pid in parents and pid not in seen:
+        if mark := marks.get(pid):
+            return mark
+        seen.add(pid)
+        pid = parents[pid]
+    return ""
+
+
+def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
+    """Every network, mount and process namespace that some process is in."""
+    everybodys, anothers = set(), set()
+    for pid, mark in marks.items():
         for kind in ("net", "mnt", "pid"):
-            # A process may end while it is looked at.
             with suppress(OSError):
-                found.add(os.readlink(entry / "ns" / kind))
-    return frozenset(found)
+                name = os.readlink(_PROC / str(pid) / "ns" / kind)
+                everybodys.add(name)
+                if _anothers(mark):
+                    anothers.add(name)
+    # Daemons without hosts are in the namespaces that this process is in, too: no testbed's own.
+    shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
+    return frozenset(everybodys - (anothers - shared))
 
 
 def _files() -> frozenset[str]:
     """Every file in the places of this machine that file systems' daemons use by themselves."""
-    found = {str(path) for pattern in _SHARED_PLACES for path in Path("/").glob(pattern[1:])}
+    found = {
+        str(path) for pattern in _SHARED_PLACES for path in Path("/").glob(pattern[1:])
+        if not (path.parent == state.MEMORY and _anothers_name(path.name))
+    }  # fmt: skip
     for place in map(Path, _SYSTEM_PLACES):
         for top in place.glob("*"):
             if top.name.startswith(_SYSTEMS):
@@ -77,15 +129,38 @@ def _files() -> frozenset[str]:
     return frozenset(found)
 
 
-def _processes() -> frozenset[str]:
+def _processes(marks: Mapping[int, str]) -> frozenset[str]:
     """Processes that carry the mark of some bed."""
-    found = set()
-    for entry in _PROC.glob("[0-9]*"):
-        with suppress(OSError):
-            for word in (entry / "environ").read_bytes().split(b"\0"):
-                if word.startswith(f"{MARK}=".encode()):
-                    found.add(f"{entry.name} {(entry / 'comm').read_text().strip()}")
-    return frozenset(found)
+    return frozenset(
+        f"{pid} {_text(_PROC / str(pid) / 'comm')}"
+        for pid, mark in marks.items() if mark and not _anothers(mark)
+    )  # fmt: skip
+
+
+def _anothers(identifier: str) -> bool:
+    """Whether that is a testbed of another state folder."""
+    return bool(identifier) and not identifier.startswith(state.own_prefix())
+
+
+def _anothers_name(name: str) -> bool:
+    """Whether a control group or a folder in memory is named after a testbed of another folder."""
+    return name.startswith(_NAMED) and _anothers(name.removeprefix(_NAMED))
+
+
+def _in_anothers_folder(path: Path) -> bool:
+    """Whether a path lies in a folder with the marker of a testbed of another state folder."""
+    return any(_anothers(_text(folder / state.MARKER)) for folder in path.parents)
+
+
+def _anothers_device(device: str) -> bool:
+    """Whether a loop device ("major:minor") now holds the disk of another folder's testbed."""
+    image = _image(Path("/sys/dev/block") / device)
+    return bool(image) and _in_anothers_folder(Path(image))
+
+
+def _image(device: Path) -> str:
+    """The file behind a loop device, by the device's folder; "" for none."""
+    return _text(device / "loop/backing_file")
 
 
 def _lines(path: Path) -> frozenset[str]:

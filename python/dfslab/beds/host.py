@@ -23,8 +23,8 @@ from dfslab.beds.namespaces import in_network, prefix, seen_by
 from dfslab.beds.process import Process
 
 INIT = ["tini", "-s", "--", "sleep", "infinity"]
-FORK_WAIT_S = 10.0
-COMMAND_LIMIT_S = 60.0
+FORK_WAIT_S = 60.0
+COMMAND_LIMIT_S = 300.0
 DATA_ADAPTER = "eth0"
 Answer = TypeVar("Answer")
 

@@ -13,7 +13,7 @@ from dfslab.beds.errors import BedError, last_lines
 from dfslab.beds.host import Host
 from dfslab.beds.hosted import HostedBed
 
-FIRST_WRITE_LIMIT_S = 60.0
+FIRST_WRITE_LIMIT_S = 300.0
 CLIENT_STAGE = 9
 POLL_S = 0.05
 

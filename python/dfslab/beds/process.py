@@ -21,7 +21,7 @@ from dfslab.beds.errors import BedError
 
 # Every process of a bed inherits this variable, so that none is forgotten, recorded or not.
 MARK = "DFSLAB_BED"
-KILL_WAIT_S = 10.0
+KILL_WAIT_S = 60.0
 _PROC = Path("/proc")
 
 

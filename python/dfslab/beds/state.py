@@ -8,6 +8,7 @@ and whatever the daemons write. <state> is DFSLAB_STATE, else $XDG_STATE_HOME/df
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import uuid
@@ -28,6 +29,8 @@ from dfslab.spec import clock
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
+# What a testbed's identifier begins with, and how long the whole is.
+PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 
 class DaemonRecord(BaseModel):
@@ -129,6 +132,15 @@ def state_folder() -> Path:
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "beds"
 
 
+def own_prefix() -> str:
+    """What the identifiers of this state folder's testbeds begin with.
+
+    Control groups, folders in memory and processes carry a testbed's identifier, so that those of
+    one state folder are known from another's by name alone.
+    """
+    return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
+
+
 def folders() -> list[BedFolder]:
     """Every bed's folder, by name."""
     found = []
@@ -154,7 +166,7 @@ def create(
             taken = {port for record in others for port in record.ports}
             record = BedRecord(
                 name=_unique(name, {other.name for other in others}),
-                id=uuid.uuid4().hex[:12],
+                id=(own_prefix() + uuid.uuid4().hex)[:ID_DIGITS],
                 system=system,
                 parameters=parameters,
                 owner=owner,

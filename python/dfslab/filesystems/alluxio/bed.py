@@ -38,10 +38,10 @@ LIBFUSE = "libfuse.so.2"
 MOUNT_OPTIONS = "sync_read,big_writes"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
-JAVA_LIMIT_S = 120.0
+JAVA_LIMIT_S = 300.0
 # The Java machines of all client hosts start together, on the processors that they share.
 MOUNT_LIMIT_S = 300.0
-ANSWER_LIMIT_S = 5.0
+ANSWER_LIMIT_S = 20.0
 MIB = 2**20
 # What a worker sets aside for a block that is being written. By default that is a whole block,
 # however short its file: four writers would drive out of its memory what has no other copy.

@@ -15,7 +15,7 @@ from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 from dfslab.spec import clock
 
 DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
-OSD_LIMIT_S = 90.0
+OSD_LIMIT_S = 300.0
 MOST_OPERATIONS = 20_000
 LEAST_BLOCK_BYTES = 3 << 30
 MEMORY_TARGET_BYTES = 939524096

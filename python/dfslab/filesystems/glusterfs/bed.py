@@ -22,7 +22,7 @@ SOCKET = "/run/glusterd.socket"
 # A new glusterd asks geo-replication to write its defaults: twenty runs of Python, seconds a host.
 # Nothing here replicates to afar, so in a host that program only tells its name.
 GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
-CONNECT_LIMIT_S = 15.0
+CONNECT_LIMIT_S = 120.0
 # Parameters that are volume options say so by their source: "performance.quick-read".
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
 

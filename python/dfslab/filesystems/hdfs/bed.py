@@ -30,7 +30,7 @@ POM = Path(__file__).with_name("pom.xml")
 POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
-FORMAT_LIMIT_S = 60.0
+FORMAT_LIMIT_S = 300.0
 # Three heartbeats of 3 s: what the NameNode calls dead it has missed for minutes.
 HEARD_WITHIN_S = 9
 # What Hadoop's own script is used for: the shell, a program in a jar, or a main class.

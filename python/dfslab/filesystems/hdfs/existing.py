@@ -12,7 +12,7 @@ from dfslab.spec.model import InputError
 
 SCHEMES = ("hdfs",)
 WEB_PORT = 9870
-ANSWER_LIMIT_S = 10.0
+ANSWER_LIMIT_S = 60.0
 # Files of the directory whose replication and block size are looked at.
 LOOKED_AT = 100
 # A proxy is for the world outside.

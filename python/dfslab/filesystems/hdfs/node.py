@@ -15,7 +15,7 @@ from dfslab.beds.host import Host
 # Names of the ports, and the usual numbers, which hosts of their own can use.
 NAMENODE_PORTS = {"rpc": 8020, "http": 9870}
 DATANODE_PORTS = {"data": 9866, "http": 9864, "ipc": 9867}
-ANSWER_LIMIT_S = 5.0
+ANSWER_LIMIT_S = 20.0
 # A local daemon is never asked by way of a proxy, whatever the environment says.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

@@ -21,7 +21,7 @@ from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 VOLUME = "dfslab"
 PORT = 6379
 HAND_OVER = "/tmp/fuse_fd_comm."
-MARK_LIMIT_S = 30.0
+MARK_LIMIT_S = 300.0
 
 
 class Bed(MountedBed):

@@ -1,0 +1,33 @@
+"""Layouts of real file systems: started as declared, written, read back cold, gone entirely."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
+import beds
+
+pytestmark = pytest.mark.bed
+# Their usual layout is what all tests of `test_real_systems` share.
+SHARED = {"glusterfs", "moosefs", "cephfs", "juicefs", "hdfs"}
+CASES = [case for case in beds.cases() if case.layout or case.system not in SHARED]
+
+
+def test_every_system_that_is_shared_has_a_testbed():
+    assert {case.system for case in beds.cases()} >= SHARED
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case):
+    seen = beds.one(case, beds.BUSY, print)
+    assert seen.left_over == []
+    assert (seen.complete, seen.errors) == (True, [])
+    assert seen.verified_bytes > 0
+    kinds = {check.quantity for check in seen.hardware}
+    assert kinds >= {"link rate", "round trip"}
+    for check in seen.hardware:
+        assert check.holds, check
+    assert all(seen.versions.values())
