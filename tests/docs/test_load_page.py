@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
+import pytest
+from support.command import dfslab
+
 TEXT = (Path(__file__).parents[2] / "docs" / "load.md").read_text()
-DFSLAB = Path(sys.executable).with_name("dfslab")
 
 
+@pytest.mark.heavy
 def test_every_command_of_the_page_on_loads_does_its_job(tmp_path):
     (tmp_path / "small.toml").write_text(re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)[0])
     blocks = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
@@ -20,9 +21,6 @@ def test_every_command_of_the_page_on_loads_does_its_job(tmp_path):
     for command in commands:
         words = shlex.split(command)
         assert words[0] == ".venv/bin/dfslab"
-        answer = subprocess.run(
-            [DFSLAB, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=300,
-            check=False,
-        )  # fmt: skip
+        answer = dfslab(*words[1:], cwd=tmp_path)
         assert answer.returncode == 0, f"{command}\n{answer.stdout[-2000:]}\n{answer.stderr}"
         assert answer.stdout.strip(), command

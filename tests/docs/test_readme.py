@@ -6,15 +6,13 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.command import dfslab
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-DFSLAB = Path(sys.executable).with_name("dfslab")
 
 
 def blocks(language):
@@ -34,18 +32,16 @@ def place(tmp_path_factory):
     return folder
 
 
+@pytest.mark.heavy
 def test_every_command_does_its_job(place):
     assert len(commands()) >= 10
     # `bed down --all` must not take down what others of this machine have up.
-    own = {**os.environ, "DFSLAB_STATE": str(place / "state")}
+    own = {"DFSLAB_STATE": str(place / "state")}
     for command in commands():
         arguments = shlex.split(command)[1:]
         if arguments[:2] == ["bed", "up"] and os.geteuid():
             continue  # hosts need root
-        answer = subprocess.run(
-            [DFSLAB, *arguments], cwd=place, capture_output=True, text=True, timeout=300,
-            check=False, env=own,
-        )  # fmt: skip
+        answer = dfslab(*arguments, cwd=place, env=own)
         assert answer.returncode == 0, f"{command}\n{answer.stdout[-2000:]}\n{answer.stderr}"
         assert answer.stdout.strip(), command
         if "--json" in arguments:

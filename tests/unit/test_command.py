@@ -63,7 +63,7 @@ def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
     """No study takes it for a load."""
     done = laboratory.run(build(Scenario, table("true")), tmp_path, True, lambda *_: None, True)
     assert [result.complete for result in done.results] == [True]
-    assert done.server_law is None
+    assert done.findings.server_law is None
     assert "1 configuration" in done.page.read_text()
 
 

@@ -15,6 +15,7 @@ from dfslab.report import export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.stream import stream_spec
+from dfslab.studies import store
 from support.command import dfslab
 from support.synthetic import scenario
 
@@ -226,11 +227,11 @@ def test_massive_is_over_when_its_time_is(tmp_path):
 @pytest.fixture(scope="module")
 def finished(kept_run):
     """The measurements of a run of eight configurations, two repetitions each."""
-    return [one for one in laboratory.reopen_results(kept_run) if one.method == "measure"]
+    return [one for one in store.results_of(kept_run) if one.method == "measure"]
 
 
 def test_csv_and_parquet_hold_every_metric(kept_run, tmp_path):
-    results = laboratory.reopen_results(kept_run)
+    results = store.results_of(kept_run)
     assert {one.method for one in results} == {"measure", "trace", "sequence", "regression", "mean"}
     told = list(csv.DictReader(io.StringIO(export.as_csv(results).decode())))
     assert len(told) == sum(len(result.metrics) for result in results)

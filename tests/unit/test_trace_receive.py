@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 from dfslab import _core
-from dfslab.cli.commands import app
+from dfslab.cli.root import app
 from dfslab.instruments import receive, trace
 from support.clock import ManualClock
 from support.command import DFSLAB, dfslab
