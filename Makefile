@@ -93,11 +93,15 @@ bench-layouts: release ## uncalibrated predictions beside runs of every layout o
 bench: release ## our speed beside real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
+bench-start: setup ## processor time of starting, as ratios to python itself; the last line is one JSON object
+	$(PY) benches/start.py
+
 bench-load: release ## the load generator beside raw calls in C and fio
 	$(PY) benches/load.py
 
 bench-stall: release ## how far response times of a stalling target are from the truth
 	$(PY) benches/stall.py
+	cargo run --release --locked --quiet -p dfslab-load --example stall
 
 bench-hadoop: release ## our figures beside those of TestDFSIO and NNThroughputBenchmark, same client
 	$(PY) benches/hadoop_agreement.py
@@ -145,4 +149,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup release demo test verify shake check format beds bench-description bench-layouts bench bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup release demo test verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

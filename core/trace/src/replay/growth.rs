@@ -82,7 +82,9 @@ fn mixed(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-const SHAPES: [(&str, fn(u64) -> Vec<Row>); 6] = [
+/// A name, and the rows of so many calls.
+type Shape = (&'static str, fn(u64) -> Vec<Row>);
+const SHAPES: [Shape; 6] = [
     ("deep", deep),
     ("wide", wide),
     ("in a row", in_a_row),

@@ -110,7 +110,7 @@ mod tests {
     proptest! {
         #[test]
         fn distances_are_those_of_the_plain_walk(calls in calls(), asked in 1..9u32) {
-            let is_asked = |lane: &u32| lane % asked == 0;
+            let is_asked = |lane: &u32| lane.is_multiple_of(asked);
             let lanes: HashSet<u32> = (0..70).filter(is_asked).collect();
             let neighbours = Neighbours::of(&calls, &lanes);
             for from in 0..70 {
