@@ -101,7 +101,7 @@ def _root(rising: Callable[[float], float]) -> float:
             break
         between = (low * f_high - high * f_low) / (f_high - f_low)
         if step % 3 == 2 or not low < between < high:
-            between = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
+            between = math.sqrt(low) * math.sqrt(high) if high > 2 * low else (low + high) / 2
         value = rising(between)
         if value == 0:
             return between
@@ -114,6 +114,8 @@ def _root(rising: Callable[[float], float]) -> float:
 
 def _gamma(shape: float, x: float) -> tuple[float, float]:
     """(lower, upper) regularised incomplete gamma function; the smaller one is exact."""
+    if x == 0:
+        return 0.0, 1.0
     front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
     if x < shape + 1:
         term = total = 1 / shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from pathlib import PurePosixPath
 
 import pytest
@@ -33,6 +34,18 @@ def nothing_left(tmp_path_factory):
         yield folder
         assert registry.take_down("--all") == [], "a test left a bed"
         assert settled(before) == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_temporary_files():
+    """Each worker's commands leave temporary files apart, so that none is taken for another's."""
+    with (
+        tempfile.TemporaryDirectory(prefix="testbeds-") as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        yield
 
 
 def pytest_configure():

@@ -46,6 +46,7 @@ def test_wu_the_metadata_server(recording):
 
 @pytest.mark.grid
 @pytest.mark.parametrize("recording", EXPERIMENTS["kumar"].subjects())
+@pytest.mark.heavy
 def test_kumar(recording):
     again("kumar", recording)
 

@@ -6,6 +6,8 @@ What belongs to testbeds of another state folder is not listed: those may come a
 from __future__ import annotations
 
 import os
+import re
+import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,12 +17,13 @@ from dfslab.beds import limits, state
 from dfslab.beds.process import MARK
 
 _PROC = Path("/proc")
-SETTLE_S = 5.0
+# Only what stays is waited for as long; a busy machine takes seconds to clear a testbed away.
+SETTLE_S = 60.0
 # Where daemons write when they are not told otherwise, and what such places are called there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = ("gluster", "ceph", "mfs", "moosefs", "ganesha", "nfs", "redis", "juicefs", "alluxio",
             "hadoop", "hsperfdata")  # fmt: skip
-_SHARED_PLACES = ("/tmp/dfslab*", "/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
+_SHARED_PLACES = ("/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
 # What folders in memory and control groups are called, before the testbed's identifier.
 _NAMED = "dfslab-"
 Holdings = dict[str, frozenset[str]]
@@ -51,7 +54,7 @@ def holdings() -> Holdings:
         ),
         "network adapters": frozenset(os.listdir("/sys/class/net")),
         "beds": frozenset(str(folder.path) for folder in state.folders()),
-        "files": _files(),
+        "files": _files(marks),
     }  # fmt: skip
 
 
@@ -116,12 +119,14 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
     return frozenset(everybodys - (anothers - shared))
 
 
-def _files() -> frozenset[str]:
+def _files(marks: Mapping[int, str]) -> frozenset[str]:
     """Every file in the places of this machine that file systems' daemons use by themselves."""
     found = {
         str(path) for pattern in _SHARED_PLACES for path in Path("/").glob(pattern[1:])
         if not (path.parent == state.MEMORY and _anothers_name(path.name))
+        and not _anothers_running(path.name, marks)
     }  # fmt: skip
+    found |= {str(path) for path in Path(tempfile.gettempdir()).glob("dfslab*")}
     for place in map(Path, _SYSTEM_PLACES):
         for top in place.glob("*"):
             if top.name.startswith(_SYSTEMS):
@@ -145,6 +150,13 @@ def _anothers(identifier: str) -> bool:
 def _anothers_name(name: str) -> bool:
     """Whether a control group or a folder in memory is named after a testbed of another folder."""
     return name.startswith(_NAMED) and _anothers(name.removeprefix(_NAMED))
+
+
+def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
+    """Whether a file is named after a running process that is of no testbed of this folder."""
+    digits = re.search(r"\d+$", name)
+    pid = int(digits[0]) if digits else -1
+    return pid in marks and (not marks[pid] or _anothers(marks[pid]))
 
 
 def _in_anothers_folder(path: Path) -> bool:
