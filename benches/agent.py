@@ -133,8 +133,9 @@ def loop_figures(folder: Path) -> Loop:
             paused = [float(runs.stdout.readline().split()[0]) for _ in range(2 + LOOPS)][2:]
         finally:
             runs.terminate()
-    return Loop(statistics.median(over), statistics.median(paused),
-                once("allocated")[0] / 1_000_000)  # fmt: skip
+    return Loop(
+        statistics.median(over), statistics.median(paused), once("allocated")[0] / 1_000_000
+    )
 
 
 def ran_ns(thread: Path) -> int:
@@ -173,8 +174,9 @@ class Contender:
         command = bed.java_command("HdfsLoad")
         at = command.index("-cp") + 1
         command[at] += os.pathsep + str(classes)
-        self.client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       text=True)  # fmt: skip
+        self.client = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.pids = [*(one["pid"] for one in bed.daemon_states()), self.client.pid]
         self._own_time = OwnTime(self.pids)
         self.profiles = bed.profiles
@@ -223,8 +225,9 @@ class Switch:
 
     def __init__(self, classes: Path) -> None:
         command = ["java", "-cp", str(classes), "Switch", str(agent_jar())]
-        self._program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         text=True)  # fmt: skip
+        self._program = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
@@ -255,8 +258,9 @@ class Team:
     recording: bool = False
 
 
-def raise_bed(stack: ExitStack, kind: type[Bed], told: Mapping[str, object],
-              classes: Path) -> Contender:  # fmt: skip
+def raise_bed(
+    stack: ExitStack, kind: type[Bed], told: Mapping[str, object], classes: Path
+) -> Contender:
     """A bed and its client, until the stack unwinds."""
     bed = stack.enter_context(kind.up(dict(told), notify=print))
     contender = Contender(bed, classes)
@@ -283,13 +287,16 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 
     with ThreadPoolExecutor(len(beds)) as pool:
         for name, took in zip(beds.values(), pool.map(rounds, beds.values()), strict=True):
-            print(f"{load.name}, warm-up, {name}: {len(took)} rounds, "
-                  f"first {took[0] * 1e3:.2f} ms, last {took[-1] * 1e3:.2f} ms a file",
-                  flush=True)  # fmt: skip
+            print(
+                f"{load.name}, warm-up, {name}: {len(took)} rounds, "
+                f"first {took[0] * 1e3:.2f} ms, last {took[-1] * 1e3:.2f} ms a file",
+                flush=True,
+            )
 
 
-def turns(teams: Mapping[str, Team], switch: Switch, load: Load,
-          rounds: int) -> list[dict[str, Took]]:  # fmt: skip
+def turns(
+    teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
+) -> list[dict[str, Took]]:
     """The counted rounds. One more goes before them: all have just worked at the same time."""
     told = []
     beds: dict[int, list[str]] = defaultdict(list)
@@ -301,15 +308,20 @@ def turns(teams: Mapping[str, Team], switch: Switch, load: Load,
             switch.turn(teams[name].contender, teams[name].recording)
             took[name] = teams[name].contender.round(load)
         told.append(took)
-        print(f"{load.name}, ms a file: " + ", ".join(
-            f"{name} {took[name].wall_s * 1e3:.2f}, cpu {took[name].cpu_s * 1e3:.2f}"
-            for name in teams
-        ), flush=True)  # fmt: skip
+        print(
+            f"{load.name}, ms a file: "
+            + ", ".join(
+                f"{name} {took[name].wall_s * 1e3:.2f}, cpu {took[name].cpu_s * 1e3:.2f}"
+                for name in teams
+            ),
+            flush=True,
+        )
     return told[1:]
 
 
-def compared(told: list[dict[str, Took]], ours: Sequence[str],
-             theirs: Sequence[str]) -> tuple[Ratio, Ratio]:  # fmt: skip
+def compared(
+    told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
+) -> tuple[Ratio, Ratio]:
     """The ratio of times, and of processor times."""
     wall = [{name: took.wall_s for name, took in one.items()} for one in told]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
@@ -322,13 +334,17 @@ PAUSED = ("paused 1", "paused 2")
 
 def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
     """Both ratios of a comparison, with what holds them in nine of ten."""
-    return {f"{name}_slowdown": wall.value, f"{name}_slowdown_90": [wall.low, wall.high],
-            f"{name}_cpu_ratio": spent.value, f"{name}_cpu_90": [spent.low, spent.high],
-            }  # fmt: skip
+    return {
+        f"{name}_slowdown": wall.value,
+        f"{name}_slowdown_90": [wall.low, wall.high],
+        f"{name}_cpu_ratio": spent.value,
+        f"{name}_cpu_90": [spent.low, spent.high],
+    }
 
 
-def own_figures(load: Load, teams: Mapping[str, Team], switch: Switch,
-                loop: Loop) -> dict[str, object]:  # fmt: skip
+def own_figures(
+    load: Load, teams: Mapping[str, Team], switch: Switch, loop: Loop
+) -> dict[str, object]:
     """Recording beside paused, traced beside untraced beds, and each kind beside itself."""
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
@@ -398,9 +414,10 @@ def main() -> None:
         folder = Path(name)
         loop = loop_figures(folder)
         figures: dict[str, object] = {
-            "ns_per_call_over_floor": loop.over_ns, "ns_per_paused_call": loop.paused_ns,
+            "ns_per_call_over_floor": loop.over_ns,
+            "ns_per_paused_call": loop.paused_ns,
             "bytes_per_call": loop.allocated,
-        }  # fmt: skip
+        }
         figures.update(hdfs_figures(folder, loop))
     table = Table(title="Cost of tracing every call (ratios of the time of a file)")
     table.add_column("figure")

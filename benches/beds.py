@@ -51,12 +51,17 @@ BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)
 
 # Layouts beside each system's usual one.
 LAYOUTS: dict[str, list[dict[str, Any]]] = {
-    "glusterfs": [{"copies": 3}, {"copies": 3, "data_fragments": 2},
-                  {"shard": 1, "shard_block_size": "4 MiB"}],
-    "cephfs": [{"copies": 3, "data_fragments": 2},
-               {"copies": 2, "stripe_unit": "64 KiB", "stripe_count": 2, "object_size": "1 MiB"}],
+    "glusterfs": [
+        {"copies": 3},
+        {"copies": 3, "data_fragments": 2},
+        {"shard": 1, "shard_block_size": "4 MiB"},
+    ],
+    "cephfs": [
+        {"copies": 3, "data_fragments": 2},
+        {"copies": 2, "stripe_unit": "64 KiB", "stripe_count": 2, "object_size": "1 MiB"},
+    ],
     "moosefs": [{"goal": 2}],
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -94,10 +99,12 @@ class Seen:
 
 def cases(names: Sequence[str] = ()) -> list[Case]:
     """All layouts of all file systems that have a testbed, or of those named."""
-    have = [name for name in discover.members("filesystems", folders=True)
-            if discover.file_system(name).has_bed]  # fmt: skip
-    return [Case(name, layout) for name in names or have
-            for layout in ({}, *LAYOUTS.get(name, ()))]  # fmt: skip
+    have = [
+        name
+        for name in discover.members("filesystems", folders=True)
+        if discover.file_system(name).has_bed
+    ]
+    return [Case(name, layout) for name in names or have for layout in ({}, *LAYOUTS.get(name, ()))]
 
 
 def scenario(case: Case, declared: Hardware) -> Scenario:
@@ -109,15 +116,27 @@ def scenario(case: Case, declared: Hardware) -> Scenario:
         for kind in counts
         if (roles := {role.name: 1 for role in system.roles if role.kind == kind})
     ]
-    return build(Scenario, {
-        "name": case.system,
-        "deployment": {"node": nodes, "network": {"latency": declared.delay},
-                       "tolerance": declared.tolerance},
-        "file_system": {"name": case.system, "access": {"bed": True}, **case.layout},
-        "workload": {"name": "mixture", "read_share": 0.5, "file_size": "8 MiB", "clients": 2,
-                     "operations_per_client": 6, "cache": "cold"},
-        "run": {"methods": ["measure"], "verify": "inline"},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": case.system,
+            "deployment": {
+                "node": nodes,
+                "network": {"latency": declared.delay},
+                "tolerance": declared.tolerance,
+            },
+            "file_system": {"name": case.system, "access": {"bed": True}, **case.layout},
+            "workload": {
+                "name": "mixture",
+                "read_share": 0.5,
+                "file_size": "8 MiB",
+                "clients": 2,
+                "operations_per_client": 6,
+                "cache": "cold",
+            },
+            "run": {"methods": ["measure"], "verify": "inline"},
+        },
+    )
 
 
 def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
@@ -160,10 +179,21 @@ def main(names: list[str]) -> int:
         except (BedError, RunFailed) as error:
             failed[str(case)] = str(error)
             console.print(f"  failed: {error}")
-    table = Table(title=f"{SERVERS} servers, 2 clients, {FREE.link}, {FREE.delay} each way, "
-                        f"disks {FREE.disk}")  # fmt: skip
-    for column in ("file system", "start s", "check s", "link", "round trip", "disk write",
-                   "disk read", "verified MiB", "down s", "left"):  # fmt: skip
+    table = Table(
+        title=f"{SERVERS} servers, 2 clients, {FREE.link}, {FREE.delay} each way, disks {FREE.disk}"
+    )
+    for column in (
+        "file system",
+        "start s",
+        "check s",
+        "link",
+        "round trip",
+        "disk write",
+        "disk read",
+        "verified MiB",
+        "down s",
+        "left",
+    ):
         table.add_column(column, justify="right")
     for name, given in seen.items():
         table.add_row(name, *_cells(given))
@@ -185,9 +215,14 @@ def _cells(seen: Seen) -> list[str]:
             found.append(f"{check.measured * 1e3:.2f} ms")
         else:
             found.append(f"{check.measured / check.declared - 1:+.1%}")
-    return [f"{seen.start_s:.1f}", f"{seen.hardware_check_s:.1f}", *found,
-            f"{seen.verified_bytes / 2**20:.0f}", f"{seen.down_s:.1f}",
-            str(len(seen.left_over))]  # fmt: skip
+    return [
+        f"{seen.start_s:.1f}",
+        f"{seen.hardware_check_s:.1f}",
+        *found,
+        f"{seen.verified_bytes / 2**20:.0f}",
+        f"{seen.down_s:.1f}",
+        str(len(seen.left_over)),
+    ]
 
 
 if __name__ == "__main__":

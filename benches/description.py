@@ -50,8 +50,10 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
     rows = {}
     for method in METHODS:
         for key, bar in (("held_out_large_files", LARGE_FILES), ("fitted", FITTED)):
-            rows[f"{key}.{method}"] = {"error": document[key][method]["median_abs_error"],
-                                       "bar": bar}  # fmt: skip
+            rows[f"{key}.{method}"] = {
+                "error": document[key][method]["median_abs_error"],
+                "bar": bar,
+            }
     rows["cross_validated.sequence"] = {
         "error": left_out["sequence"]["median_abs_error"],
         "bar": left_out["mean"]["median_abs_error"],
@@ -64,9 +66,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "scenario.toml").write_text(tomlkit.dumps(shorter()))
         answer = subprocess.run(
-            [DFSLAB, "run", "scenario.toml", "--json"], cwd=folder, stdout=subprocess.PIPE,
-            text=True, timeout=LIMIT_S, check=False,
-        )  # fmt: skip
+            [DFSLAB, "run", "scenario.toml", "--json"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
     if answer.returncode:
         return answer.returncode
     rows = judged(json.loads(answer.stdout))

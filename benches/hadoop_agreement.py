@@ -70,9 +70,16 @@ WHY = {
     "nn_open_plain": "beside the same opens by the Java client from a plain program",
 }
 # Where both do the same, but for TestDFSIO's texts; what keeps others apart stands in `WHY`.
-SAME_WORK = ("dfsio_write", "dfsio_write_plain", "dfsio_write_waiting", "dfsio_read",
-             "dfsio_read_plain", "dfsio_read_waiting", "nn_create_plain", "nn_open_plain"
-             )  # fmt: skip
+SAME_WORK = (
+    "dfsio_write",
+    "dfsio_write_plain",
+    "dfsio_write_waiting",
+    "dfsio_read",
+    "dfsio_read_plain",
+    "dfsio_read_waiting",
+    "nn_create_plain",
+    "nn_open_plain",
+)
 BAR = 0.10
 # From best to worst; unsure where the interval reaches over the bar.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
@@ -91,8 +98,14 @@ class Peer:
         command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", class_path, "HadoopRounds"]
         self._results, self._complaints = folder / "TestDFSIO.log", folder / f"complaints-{name}"
         with self._complaints.open("wb") as complaints:
-            self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                          stderr=complaints, text=True, cwd=folder)  # fmt: skip
+            self._java = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+                cwd=folder,
+            )
 
     def __enter__(self) -> Peer:
         return self
@@ -200,8 +213,13 @@ def our_dfsio(
 
 def border_s_per_mib(target: dict[str, Any], kind: str) -> float:
     """What a MiB takes on its way into Java or out of it: median over rounds after as many."""
-    nothing = {**target, "uri": "nothing:///", "root": "/", "configuration": [],
-               "properties": {"fs.nothing.impl": "NothingFileSystem"}}  # fmt: skip
+    nothing = {
+        **target,
+        "uri": "nothing:///",
+        "root": "/",
+        "configuration": [],
+        "properties": {"fs.nothing.impl": "NothingFileSystem"},
+    }
     seen = [
         1 / our_dfsio(nothing, kind, file_mib=BORDER_FILE_MIB) for _ in range(2 * BORDER_ROUNDS)
     ]
@@ -222,21 +240,28 @@ def measured(bed: Bed, folder: Path) -> tuple[dict[str, list[tuple[float, float]
     class_path = compiled(bed, folder)
     known = java.client(bed.java_access)
     target = {
-        **bed.access, **known, "kind": "hadoop", "shared_client": True,
-        "class_path": f"{folder}:{known['class_path']}", "heap_bytes": HEAP_MIB * MIB,
-    }  # fmt: skip
+        **bed.access,
+        **known,
+        "kind": "hadoop",
+        "shared_client": True,
+        "class_path": f"{folder}:{known['class_path']}",
+        "heap_bytes": HEAP_MIB * MIB,
+    }
     with Peer(class_path, folder, "hadoop") as hadoop, Peer(class_path, folder, "plain") as plain:
         pairs: dict[str, tuple[Work, Work]] = {}
         for kind in ("write", "read"):
             ours, waiting = (partial(our_dfsio, target, kind, pause_s) for pause_s in (0, PAUSE_S))
-            pairs |= {f"dfsio_{kind}": (waiting, partial(hadoop.dfsio, kind)),
-                      f"dfsio_{kind}_plain": (ours, partial(plain.plain, kind, 0)),
-                      f"dfsio_{kind}_waiting": (waiting, partial(plain.plain, kind, PAUSE_S)),
-                      }  # fmt: skip
+            pairs |= {
+                f"dfsio_{kind}": (waiting, partial(hadoop.dfsio, kind)),
+                f"dfsio_{kind}_plain": (ours, partial(plain.plain, kind, 0)),
+                f"dfsio_{kind}_waiting": (waiting, partial(plain.plain, kind, PAUSE_S)),
+            }
         for kind in ("create", "open"):
             ours = partial(our_namenode, target, kind)
-            pairs |= {f"nn_{kind}": (ours, partial(hadoop.namenode, kind)),
-                      f"nn_{kind}_plain": (ours, partial(plain.plain_names, kind))}  # fmt: skip
+            pairs |= {
+                f"nn_{kind}": (ours, partial(hadoop.namenode, kind)),
+                f"nn_{kind}_plain": (ours, partial(plain.plain_names, kind)),
+            }
         pairs["nn_open_calls"] = (ours, partial(plain.plain_names, "calls"))
         seen = in_turns(pairs)
         return seen, {kind: border_s_per_mib(target, kind) for kind in ("write", "read")}
@@ -293,13 +318,15 @@ def agreement(
     seen: dict[str, list[tuple[float, float]]], border: Border
 ) -> tuple[Table, dict[str, Any]]:
     """What differs and why, as a table; the figures."""
-    table = Table(title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
-                        f" {THREADS} threads of {EACH['create']} creates, {EACH['open']} opens"
-                        )  # fmt: skip
+    table = Table(
+        title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
+        f" {THREADS} threads of {EACH['create']} creates, {EACH['open']} opens"
+    )
     for column in ("figure", "ours", "theirs", "ratio", "95 % interval", "what both count"):
         table.add_column(column)
-    figures: dict[str, Any] = {f"border_ms_per_mib_{k}": round(v * 1e3, 4)
-                               for k, v in border.items()}  # fmt: skip
+    figures: dict[str, Any] = {
+        f"border_ms_per_mib_{k}": round(v * 1e3, 4) for k, v in border.items()
+    }
     for name, pairs in seen.items():
         figures[f"{name}_ratio"] = add_row(table, name, pairs, WHY[name])
         figures[f"{name}_within"] = within(pairs)

@@ -26,21 +26,28 @@ from rich.console import Console
 from rich.table import Table
 from traced import Mix, between, snapshot
 
-NODE = {"adapter": {"bandwidth": "400 Mbit/s"},
-        "disk": {"read_rate": "40 MiB/s", "write_rate": "40 MiB/s", "latency": "0 s"}}  # fmt: skip
+NODE = {
+    "adapter": {"bandwidth": "400 Mbit/s"},
+    "disk": {"read_rate": "40 MiB/s", "write_rate": "40 MiB/s", "latency": "0 s"},
+}
 DEPLOYMENT = {
     "node": [
         {"name": "server", "count": 3, "roles": {"datanode": 1}, **NODE},
         {"name": "master", "roles": {"namenode": 1}, "cores": 1, **NODE},
         {"name": "client", "roles": {"client": 1}, **NODE},
     ],
-    "network": {"latency": "0 s"}, "tolerance": 0.3,
-}  # fmt: skip
+    "network": {"latency": "0 s"},
+    "tolerance": 0.3,
+}
 BED = {
-    "replication": 2, "block_size": "8 MiB", "complete_retry_delay": "10 ms", "trace": True,
-    "trace_processes": True, "trace_interval_s": 1,
+    "replication": 2,
+    "block_size": "8 MiB",
+    "complete_retry_delay": "10 ms",
+    "trace": True,
+    "trace_processes": True,
+    "trace_interval_s": 1,
     "properties": {"dfs.datanode.transferTo.allowed": "false"},
-}  # fmt: skip
+}
 FILES, FILE_BYTES = int(os.environ.get("DFSLAB_BENCH_FILES", "12")), 8 << 20
 NAMES = FILES * 12
 WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
@@ -72,12 +79,17 @@ class Intervention:
 
 
 INTERVENTIONS = (
-    Intervention("server-1", "disk", 6), Intervention("server-2", "link", 6),
-    Intervention("master", "processor", 10), Intervention("server-3", "disk", 5),
-    Intervention("server-1", "link", 5), Intervention("master", "processor", 20),
-    Intervention("server-2", "disk", 8), Intervention("server-3", "link", 8),
-    Intervention("master", "processor", 15), Intervention("server-1", "disk", 4),
-)  # fmt: skip
+    Intervention("server-1", "disk", 6),
+    Intervention("server-2", "link", 6),
+    Intervention("master", "processor", 10),
+    Intervention("server-3", "disk", 5),
+    Intervention("server-1", "link", 5),
+    Intervention("master", "processor", 20),
+    Intervention("server-2", "disk", 8),
+    Intervention("server-3", "link", 8),
+    Intervention("master", "processor", 15),
+    Intervention("server-1", "disk", 4),
+)
 
 
 class Lab:
@@ -120,8 +132,9 @@ def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> dict[
     return parts.ranking(top, parts.processors(files), factor)
 
 
-def judged(one: Intervention, slow_s: float, healthy_s: float,
-           files: list[callprofile.File]) -> dict[str, Any]:  # fmt: skip
+def judged(
+    one: Intervention, slow_s: float, healthy_s: float, files: list[callprofile.File]
+) -> dict[str, Any]:
     """What the ranking said of an intervention, beside what was seen."""
     found, undone = ranked(files), ranked(files, one.factor)
     (row,) = [row for row in undone["parts"] if row["part"] == one.part] or [
@@ -130,14 +143,21 @@ def judged(one: Intervention, slow_s: float, healthy_s: float,
     measured = 1 - healthy_s / slow_s
     names = [part["part"] for part in found["parts"]]
     return {
-        "part": one.part, "factor": one.factor, "slow_s": slow_s, "healthy_s": healthy_s,
-        "named": names[0], "second": names[1],
+        "part": one.part,
+        "factor": one.factor,
+        "slow_s": slow_s,
+        "healthy_s": healthy_s,
+        "named": names[0],
+        "second": names[1],
         "rank": names.index(one.part) + 1 if one.part in names else None,
-        "predicted": row["saving"], "low": row["low"], "high": row["high"], "measured": measured,
+        "predicted": row["saving"],
+        "low": row["low"],
+        "high": row["high"],
+        "measured": measured,
         "error": abs(row["saving"] - measured) / abs(measured),
         "by_sum": found["by_sum"][0]["part"],
         "by_last_finisher": found["by_last_finisher"][0]["part"],
-    }  # fmt: skip
+    }
 
 
 def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[str, Any]]:
@@ -156,8 +176,11 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
             for one in wanted:
                 seen.append(lab.traced(one))
                 healthy_s.append(lab.round())
-                print(f"{one.part} / {one.factor:g}: {seen[-1][0]:.2f} s, "
-                      f"healthy again {healthy_s[-1]:.2f} s", flush=True)  # fmt: skip
+                print(
+                    f"{one.part} / {one.factor:g}: {seen[-1][0]:.2f} s, "
+                    f"healthy again {healthy_s[-1]:.2f} s",
+                    flush=True,
+                )
             if keep:
                 _keep(Path(keep), wanted, healthy_s, seen)
             return [
@@ -182,11 +205,16 @@ def _keep(
 ) -> None:
     """All rounds and their profiles, to be ranked again."""
     rows = [
-        {**asdict(one), "slow_s": slow_s, "healthy_s": _around(healthy_s, number),
-         "files": [{**profile.model_dump(exclude_defaults=True), "points": []}
-                   for profile in files]}
+        {
+            **asdict(one),
+            "slow_s": slow_s,
+            "healthy_s": _around(healthy_s, number),
+            "files": [
+                {**profile.model_dump(exclude_defaults=True), "points": []} for profile in files
+            ],
+        }
         for number, (one, (slow_s, files)) in enumerate(zip(wanted, seen, strict=True))
-    ]  # fmt: skip
+    ]
     with lzma.open(file, "wt", preset=9) as stream:
         json.dump(rows, stream, separators=(",", ":"))
 
@@ -200,11 +228,15 @@ def table(rows: list[dict[str, Any]]) -> Table:
         drawn.add_column(column, justify="right")
     for row in rows:
         drawn.add_row(
-            f"{row['part']} / {row['factor']:g}", row["named"], row["by_sum"],
-            row["by_last_finisher"], f"{row['slow_s']:.1f}", f"{row['healthy_s']:.1f}",
+            f"{row['part']} / {row['factor']:g}",
+            row["named"],
+            row["by_sum"],
+            row["by_last_finisher"],
+            f"{row['slow_s']:.1f}",
+            f"{row['healthy_s']:.1f}",
             f"{row['predicted']:.0%} ({row['low']:.0%} to {row['high']:.0%})",
             f"{row['measured']:.0%}",
-        )  # fmt: skip
+        )
     return drawn
 
 
@@ -218,14 +250,19 @@ def main() -> None:
     def first(key: str) -> int:
         return sum(row[key] == row["part"] for row in rows)
 
-    print(json.dumps({
-        "named_first": first("named"), "of": len(rows),
-        "median_abs_saving_error": statistics.median(row["error"] for row in rows),
-        "within_20_percent": sum(row["error"] <= 0.2 for row in rows),
-        "in_interval": sum(row["low"] <= row["measured"] <= row["high"] for row in rows),
-        "named_first_by_sum": first("by_sum"),
-        "named_first_by_last_finisher": first("by_last_finisher"),
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "named_first": first("named"),
+                "of": len(rows),
+                "median_abs_saving_error": statistics.median(row["error"] for row in rows),
+                "within_20_percent": sum(row["error"] <= 0.2 for row in rows),
+                "in_interval": sum(row["low"] <= row["measured"] <= row["high"] for row in rows),
+                "named_first_by_sum": first("by_sum"),
+                "named_first_by_last_finisher": first("by_last_finisher"),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ EXPLAINED = {
         0.7,
         "ceph-fuse has a few objects under way, which may lie on one "
         "store; the tree lets all stores work all the time",
-    ),
+    )
 }
 
 
@@ -44,11 +44,14 @@ def one(name: str, point: Point) -> dict[str, Any]:
     seen = measured.value("rate_per_s")
     workload = point.scenario.workload
     return {
-        "scenario": name, "workload": workload.name,
+        "scenario": name,
+        "workload": workload.name,
         "labels": {key.rsplit(".", 1)[-1]: value for key, value in point.labels.items()},
-        "measured_per_s": seen, "predicted_per_s": predicted, "error": predicted / seen - 1,
+        "measured_per_s": seen,
+        "predicted_per_s": predicted,
+        "error": predicted / seen - 1,
         "measured_bytes_per_s": measured.value("throughput_bytes_per_s"),
-    }  # fmt: skip
+    }
 
 
 def explanation(row: dict[str, Any]) -> str:
@@ -92,19 +95,28 @@ def main(names: list[str]) -> int:
     for row in rows:
         scale = row["measured_bytes_per_s"] / 2**20 / row["measured_per_s"]
         table.add_row(
-            row["scenario"], _labels(row),
-            f"{row['measured_per_s'] * scale:.1f}", f"{row['predicted_per_s'] * scale:.1f}",
-            f"{row['error']:+.0%}", explanation(row),
-        )  # fmt: skip
+            row["scenario"],
+            _labels(row),
+            f"{row['measured_per_s'] * scale:.1f}",
+            f"{row['predicted_per_s'] * scale:.1f}",
+            f"{row['error']:+.0%}",
+            explanation(row),
+        )
     console.print(table)
     errors = [abs(row["error"]) for row in rows]
     unexplained = [row["labels"] for row in rows if explanation(row) == "not explained"]
-    print(json.dumps({
-        "n": len(rows), "median_abs_error": statistics.median(errors),
-        "max_abs_error": max(errors), "unexplained": unexplained,
-        "failures": failures,
-        "rows": rows,
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "n": len(rows),
+                "median_abs_error": statistics.median(errors),
+                "max_abs_error": max(errors),
+                "unexplained": unexplained,
+                "failures": failures,
+                "rows": rows,
+            }
+        )
+    )
     holds = statistics.median(errors) <= 0.15 and not unexplained and not failures
     return 0 if holds else 1
 

@@ -61,9 +61,14 @@ def run(
 ) -> dict[str, Any]:
     """One run of the load generator in this process; its report."""
     spec = {
-        "seed": 1, "clients": clients, "operations_per_client": operations, "files_per_client": 1,
-        "file_size": {"fixed": FILE_BYTES}, "transfer_size_bytes": 4096, **stream,
-    }  # fmt: skip
+        "seed": 1,
+        "clients": clients,
+        "operations_per_client": operations,
+        "files_per_client": 1,
+        "file_size": {"fixed": FILE_BYTES},
+        "transfer_size_bytes": 4096,
+        **stream,
+    }
     plan = {"stream": spec, "target": target, "run_directory": DIRECTORY, "keep": keep}
     report = json.loads(_core.run_load(json.dumps(plan))[0])
     assert report["complete"], report["errors"]
@@ -97,8 +102,7 @@ FIO_READ = ("--ioengine=psync", "--rw=randread")
 def null_s(count: int) -> float:
     """A mix of random reads and writes on an open schedule that is always due, on nothing."""
     mix = [{"operation": "pread", "weight": 4}, {"operation": "pwrite", "weight": 1}]
-    stream = {"mix": mix, "access": {"order": "random"},
-              "arrival": {"open": {"rate_per_s": 1e9}}}  # fmt: skip
+    stream = {"mix": mix, "access": {"order": "random"}, "arrival": {"open": {"rate_per_s": 1e9}}}
     return cpu_s(run({"kind": "null"}, count, **stream))
 
 
@@ -112,8 +116,9 @@ def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
     """The C loop's own processor time for so many operations."""
 
     def spent(count: int) -> float:
-        answer = subprocess.run([program, what, path, str(count)], capture_output=True, text=True,
-                                check=True)  # fmt: skip
+        answer = subprocess.run(
+            [program, what, path, str(count)], capture_output=True, text=True, check=True
+        )
         return float(answer.stdout)
 
     return spent
@@ -122,9 +127,15 @@ def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
 def fio_job(count: int, *options: str) -> dict[str, Any]:
     """So many transfers of 4 KiB by fio, else with its defaults; what it reports of them."""
     command = [
-        "fio", "--name=peer", "--bs=4k", f"--number_ios={count}", "--io_size=1t",
-        "--output-format=json", "--thread", *options,
-    ]  # fmt: skip
+        "fio",
+        "--name=peer",
+        "--bs=4k",
+        f"--number_ios={count}",
+        "--io_size=1t",
+        "--output-format=json",
+        "--thread",
+        *options,
+    ]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     text = answer.stdout[answer.stdout.index("{") :]
     job = json.loads(text)["jobs"][0]
@@ -215,8 +226,13 @@ def names_ratios(program: Path, folder: Path) -> list[float]:
     (folder / "c0").mkdir()
     target = {"kind": "posix", "root": str(folder)}
     mix = [{"operation": name} for name in ("create", "stat", "delete")]
-    stream = {"mix": mix, "mix_order": "cycle", "file_choice": "newest", "files_per_client": 0,
-              "file_size": {"fixed": 0}}  # fmt: skip
+    stream = {
+        "mix": mix,
+        "mix_order": "cycle",
+        "file_choice": "newest",
+        "files_per_client": 0,
+        "file_size": {"fixed": 0},
+    }
     peer = peer_s(program, "names", folder)
     ratios = []
     for _ in range(2 * SHORT_ROUNDS):

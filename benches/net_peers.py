@@ -83,16 +83,29 @@ def in_simpn(requests: int) -> int:
         return [SimToken((w[0], w[1]))]
 
     same = lambda c, s: c[1] == s  # noqa: E731
-    problem.add_event([ready], [net_queue] * CHUNKS + [waiting], issue, name="issue",
-                      guard=lambda r: r[1] > 0)  # fmt: skip
-    problem.add_event([net_queue, net_idle], [disk_queue, net_idle], station(NET_S),
-                      name="net", guard=same)  # fmt: skip
-    problem.add_event([disk_queue, disk_idle], [done, disk_idle], station(DISK_S),
-                      name="disk", guard=same)  # fmt: skip
-    problem.add_event([done, waiting], [waiting], collect, name="collect",
-                      guard=lambda d, w: d[0] == w[0] and w[2] > 1)  # fmt: skip
-    problem.add_event([done, waiting], [ready], finish, name="finish",
-                      guard=lambda d, w: d[0] == w[0] and w[2] == 1)  # fmt: skip
+    problem.add_event(
+        [ready], [net_queue] * CHUNKS + [waiting], issue, name="issue", guard=lambda r: r[1] > 0
+    )
+    problem.add_event(
+        [net_queue, net_idle], [disk_queue, net_idle], station(NET_S), name="net", guard=same
+    )
+    problem.add_event(
+        [disk_queue, disk_idle], [done, disk_idle], station(DISK_S), name="disk", guard=same
+    )
+    problem.add_event(
+        [done, waiting],
+        [waiting],
+        collect,
+        name="collect",
+        guard=lambda d, w: d[0] == w[0] and w[2] > 1,
+    )
+    problem.add_event(
+        [done, waiting],
+        [ready],
+        finish,
+        name="finish",
+        guard=lambda d, w: d[0] == w[0] and w[2] == 1,
+    )
     while problem.step():
         pass
     return fired[0]
@@ -117,8 +130,9 @@ def snakes_net(requests: int) -> PetriNet:
     chunks = [Expression(f"(t, c, {at % SERVERS})") for at in range(CHUNKS)]
     net.add_output("net_queue", "issue", MultiArc(chunks))
     for name, queue, after, mean_s in (
-        ("net", "net_queue", "disk_queue", NET_S), ("disk", "disk_queue", "done", DISK_S)
-    ):  # fmt: skip
+        ("net", "net_queue", "disk_queue", NET_S),
+        ("disk", "disk_queue", "done", DISK_S),
+    ):
         net.add_transition(Transition(name))
         net.add_input(queue, name, token("t", "c", "s"))
         net.add_input(f"{name}_idle", name, token("u", "s"))
@@ -170,5 +184,8 @@ def rate(run: Callable[[int], int], requests: int) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"simpy": rate(in_simpy, 64), "simpn": rate(in_simpn, 2),
-                      "snakes": rate(in_snakes, 1)}))  # fmt: skip
+    print(
+        json.dumps(
+            {"simpy": rate(in_simpy, 64), "simpn": rate(in_simpn, 2), "snakes": rate(in_snakes, 1)}
+        )
+    )

@@ -36,10 +36,13 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
     """
     lots = random.Random(SEED)
     return [
-        [team for group in lots.sample(list(groups), len(groups))
-         for team in lots.sample(list(group), len(group))]
+        [
+            team
+            for group in lots.sample(list(groups), len(groups))
+            for team in lots.sample(list(group), len(group))
+        ]
         for _ in range(rounds)
-    ]  # fmt: skip
+    ]
 
 
 def middle(values: Sequence[float], quantile: float) -> tuple[float, float, float]:
@@ -66,5 +69,5 @@ def ratio(
         np.mean([np.log(times[team]) for team in ours])
         - np.mean([np.log(times[team]) for team in theirs])
         for times in rounds
-    ]  # fmt: skip
+    ]
     return Ratio(*(float(np.exp(value)) for value in middle(told, NINE_OF_TEN)))

@@ -21,8 +21,14 @@ from rich.table import Table
 BLOCKS = (64 * KIB, 256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 100 * MIB)
 CLIENTS = (1, 4, 8)
 COLOURS = ("#1f5fa8", "#c0562f", "#5a8a3a")
-FIGURES = {("read", 1): 10, ("write", 1): 11, ("read", 4): 12, ("write", 4): 13,
-           ("read", 8): 14, ("write", 8): 15}  # fmt: skip
+FIGURES = {
+    ("read", 1): 10,
+    ("write", 1): 11,
+    ("read", 4): 12,
+    ("write", 4): 13,
+    ("read", 8): 14,
+    ("write", 8): 15,
+}
 
 
 def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
@@ -31,12 +37,14 @@ def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
     for block in blocks:
         start = time.process_time()
         point = simulate(replace(setup, block_size=block))
-        rows.append({
-            "block_bytes": block,
-            "throughput_bytes_per_s": point.throughput_bytes_per_s,
-            "firings": point.firings,
-            "cpu_s": time.process_time() - start,
-        })  # fmt: skip
+        rows.append(
+            {
+                "block_bytes": block,
+                "throughput_bytes_per_s": point.throughput_bytes_per_s,
+                "firings": point.firings,
+                "cpu_s": time.process_time() - start,
+            }
+        )
     return rows
 
 
@@ -55,8 +63,10 @@ def page(levels: dict[str, Rows], path: Path) -> None:
                 y=[row["throughput_bytes_per_s"] / 1e6 for row in rows],
                 error_y={"type": "percent", "value": 20, "visible": number == 0},
                 line={"dash": ("solid", "dash", "dot")[number], "color": COLOURS[number]},
-                name=grain, legendgroup=grain, showlegend=at == 0,
-            )  # fmt: skip
+                name=grain,
+                legendgroup=grain,
+                showlegend=at == 0,
+            )
             figure.add_trace(line, row=at // 2 + 1, col=at % 2 + 1)
     figure.update_xaxes(type="log", title="block size, KiB")
     figure.update_yaxes(rangemode="tozero", title="MB/s")
@@ -71,8 +81,9 @@ def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
     for grain, found in levels.items():
         apart = [
             row["throughput_bytes_per_s"] / exact["throughput_bytes_per_s"] - 1
-            for name, rows in found.items() for row, exact in zip(rows, finest[name], strict=True)
-        ]  # fmt: skip
+            for name, rows in found.items()
+            for row, exact in zip(rows, finest[name], strict=True)
+        ]
         rows = [row for rows in found.values() for row in rows]
         answer[grain] = {
             "slowest_point_cpu_s": max(row["cpu_s"] for row in rows),
@@ -111,14 +122,27 @@ def main() -> None:
         "level", "slowest point, CPU s", "all, CPU s", "firings", "mean error", "worst"
     )
     for grain, cost in costs.items():
-        compared.add_row(grain, f"{cost['slowest_point_cpu_s']:.2f}", f"{cost['cpu_s']:.1f}",
-                         f"{cost['firings']:,.0f}", f"{cost['mean_error']:+.1%}",
-                         f"{cost['worst_error']:+.1%}")  # fmt: skip
+        compared.add_row(
+            grain,
+            f"{cost['slowest_point_cpu_s']:.2f}",
+            f"{cost['cpu_s']:.1f}",
+            f"{cost['firings']:,.0f}",
+            f"{cost['mean_error']:+.1%}",
+            f"{cost['worst_error']:+.1%}",
+        )
     Console().print(table, compared)
     page(levels, given.out)
     slowest = costs[finest]["slowest_point_cpu_s"]
-    print(json.dumps({"slowest_point_cpu_s": slowest, "levels": costs, "page": str(given.out),
-                      "points": found}))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "slowest_point_cpu_s": slowest,
+                "levels": costs,
+                "page": str(given.out),
+                "points": found,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -38,10 +38,14 @@ def load_ns(target: dict, operation: str, count: int, size: int) -> float:
         spent = []
         for operations in (count, 4 * count):
             stream = {
-                "seed": 1, "clients": 1, "operations_per_client": operations,
-                "files_per_client": 16, "mix": [{"operation": operation, "weight": 1.0}],
-                "file_size": {"fixed": size}, "transfer_size_bytes": max(size, 4096),
-            }  # fmt: skip
+                "seed": 1,
+                "clients": 1,
+                "operations_per_client": operations,
+                "files_per_client": 16,
+                "mix": [{"operation": operation, "weight": 1.0}],
+                "file_size": {"fixed": size},
+                "transfer_size_bytes": max(size, 4096),
+            }
             plan = {"stream": stream, "target": target, "run_directory": f"dfslab-{os.getpid()}"}
             report = json.loads(_core.run_load(json.dumps(plan))[0])
             assert report["complete"]
@@ -85,8 +89,11 @@ def net_figures() -> dict[str, float]:
     """The engine's own bench: its last line is a JSON object."""
     answer = subprocess.run(
         ["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net", "--bench", "firings"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     print(answer.stdout)
     return json.loads(answer.stdout.strip().splitlines()[-1])
 

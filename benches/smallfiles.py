@@ -25,8 +25,13 @@ FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1
 # Hadoop's own defaults, where the bed's are kinder.
-BED = {"datanodes": 3, "replication": 3, "close_committed_allowed": 0, "trace": True,
-       "trace_interval_s": 1}  # fmt: skip
+BED = {
+    "datanodes": 3,
+    "replication": 3,
+    "close_committed_allowed": 0,
+    "trace": True,
+    "trace_interval_s": 1,
+}
 
 
 def main() -> None:
@@ -51,24 +56,34 @@ def main() -> None:
             top = callprofile.merge((file.instance, file) for file in files)
             found = gain.savings(top, DEFAULT_MS / CURED_MS)
             named = found["steps"][0]
-            rows.append({
-                "named": named["step"], "verdict": named["verdict"],
-                "default_s": slow_s, "cured_s": cured_s,
-                "predicted_s": named["saving"] * found["end_to_end_s"],
-                "low_s": named["low"] * found["end_to_end_s"],
-                "high_s": named["high"] * found["end_to_end_s"], "seen_s": slow_s - cured_s,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "named": named["step"],
+                    "verdict": named["verdict"],
+                    "default_s": slow_s,
+                    "cured_s": cured_s,
+                    "predicted_s": named["saving"] * found["end_to_end_s"],
+                    "low_s": named["low"] * found["end_to_end_s"],
+                    "high_s": named["high"] * found["end_to_end_s"],
+                    "seen_s": slow_s - cured_s,
+                }
+            )
             print(json.dumps(rows[-1]), flush=True)
     predicted_s, seen_s = (
         statistics.median(row[key] for row in rows) for key in ("predicted_s", "seen_s")
     )
-    print(json.dumps({
-        "named": statistics.mode(row["named"] for row in rows),
-        "files_per_s": FILES / statistics.median(row["default_s"] for row in rows),
-        "cured_files_per_s": FILES / statistics.median(row["cured_s"] for row in rows),
-        "predicted_s": predicted_s, "seen_s": seen_s,
-        "saving_error": abs(predicted_s - seen_s) / seen_s,
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "named": statistics.mode(row["named"] for row in rows),
+                "files_per_s": FILES / statistics.median(row["default_s"] for row in rows),
+                "cured_files_per_s": FILES / statistics.median(row["cured_s"] for row in rows),
+                "predicted_s": predicted_s,
+                "seen_s": seen_s,
+                "saving_error": abs(predicted_s - seen_s) / seen_s,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -34,12 +34,21 @@ BARS = {"off_the_truth": Bar(0.01)}
 def response(seed: int) -> dict[str, Any]:
     """The response times that one run reports."""
     stream = {
-        "seed": seed, "clients": CLIENTS, "operations_per_client": REQUESTS // CLIENTS,
-        "files_per_client": 1, "mix": [{"operation": "stat"}], "file_size": {"fixed": 20_000},
-        "transfer_size_bytes": 4096, "arrival": {"open": {"rate_per_s": RATE_PER_S}},
-    }  # fmt: skip
-    plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "r",
-            "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}]}  # fmt: skip
+        "seed": seed,
+        "clients": CLIENTS,
+        "operations_per_client": REQUESTS // CLIENTS,
+        "files_per_client": 1,
+        "mix": [{"operation": "stat"}],
+        "file_size": {"fixed": 20_000},
+        "transfer_size_bytes": 4096,
+        "arrival": {"open": {"rate_per_s": RATE_PER_S}},
+    }
+    plan = {
+        "stream": stream,
+        "target": {"kind": "null"},
+        "run_directory": "r",
+        "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}],
+    }
     report, _, _ = run.run_load(plan, (Place("left"), Place("right")))
     assert report["complete"], report["errors"]
     return report["operations"]["stat"]["response"]

@@ -79,8 +79,9 @@ def measured(folder: Path) -> dict[str, float]:
     predicted.write_text(PREDICTED, encoding="utf-8")
     finished.write_text(FINISHED, encoding="utf-8")
     runs = folder / "runs"
-    subprocess.run([DFSLAB, "run", str(finished), "--out", str(runs)], check=True,
-                   stdout=subprocess.DEVNULL)  # fmt: skip
+    subprocess.run(
+        [DFSLAB, "run", str(finished), "--out", str(runs)], check=True, stdout=subprocess.DEVNULL
+    )
     commands = {
         "python": [sys.executable, "-c", "pass"],
         "help": [DFSLAB, "--help"],

@@ -33,10 +33,16 @@ START_NS = 1_700_000_000 * 10**9
 # The bars, and what plain Python read of OTLP's JSON where they were set.
 PYTHON_MSPANS_PER_S = 0.27
 PAIRS = tuple(
-    Pair(f"{form}_mspans_per_s", f"{form}_vs_python", Bar(least, "at least"), "Mspan/s",
-         "plain Python's with JSON", PYTHON_MSPANS_PER_S)
+    Pair(
+        f"{form}_mspans_per_s",
+        f"{form}_vs_python",
+        Bar(least, "at least"),
+        "Mspan/s",
+        "plain Python's with JSON",
+        PYTHON_MSPANS_PER_S,
+    )
     for form, least in (("protobuf", 8.0), ("json", 2.0))
-)  # fmt: skip
+)
 BARS = of_pairs(PAIRS)
 WORK = {
     "ours": "from dfslab import _core; _core.trace_folded([path])",
@@ -60,7 +66,7 @@ WORK = {
         "took = 'sum(span.endTimeUnixNano::bigint - span.startTimeUnixNano::bigint)'\n"
         "duckdb.sql(f'select span.name, count(*), {took} from ({spans}) group by 1').fetchall()"
     ),
-}  # fmt: skip
+}
 AROUND = """
 import json, resource, sys, time
 path, found = sys.argv[1], {{}}
@@ -130,8 +136,9 @@ def run(work: str, path: Path) -> Run:
     return Run(
         statistics.median(one.wall_s for one in runs),
         statistics.median(one.processor_s for one in runs),
-        max(one.peak_mb for one in runs), runs[0].reduction,
-    )  # fmt: skip
+        max(one.peak_mb for one in runs),
+        runs[0].reduction,
+    )
 
 
 def show(runs: dict[str, Run], spans: int, json_mb: float, console: Console) -> dict[str, float]:
@@ -181,12 +188,18 @@ def main() -> None:
     figures = show(runs, spans, sizes["json"], Console(stderr=False))
     assert report.reduction is not None
     peaks = (report, runs["dfslab, protobuf"], runs["dfslab, JSON"])
-    print(json.dumps({
-        "spans": spans, "json_mb": sizes["json"],
-        "trees_reduction": report.reduction["trees_removed"],
-        **figures, "peak_rss_mb": max(one.peak_mb for one in peaks),
-        "bars": judged(BARS, figures),
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "spans": spans,
+                "json_mb": sizes["json"],
+                "trees_reduction": report.reduction["trees_removed"],
+                **figures,
+                "peak_rss_mb": max(one.peak_mb for one in peaks),
+                "bars": judged(BARS, figures),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

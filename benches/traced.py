@@ -30,10 +30,13 @@ class Mix:
         words[words.index("-cp") + 1] += os.pathsep + self._classes.name
         host = next(iter(self._bed.clients), None)
         self._client = subprocess.Popen(
-            words if host is None else host.command(words), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            words if host is None else host.command(words),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
             env=None if host is None else dict(host.env),
-        )  # fmt: skip
+        )
         return self
 
     def __exit__(self, *reason: object) -> None:
@@ -63,5 +66,7 @@ def between(
     before: dict[str, callprofile.File], after: dict[str, callprofile.File]
 ) -> list[callprofile.File]:
     """What each process did between two snapshots."""
-    return [callprofile.since(before[name], file) if name in before else file
-            for name, file in after.items()]  # fmt: skip
+    return [
+        callprofile.since(before[name], file) if name in before else file
+        for name, file in after.items()
+    ]

@@ -21,12 +21,13 @@ class Experiment:
 EXPERIMENTS = {
     "wu": Experiment("Wu 2013: reads and writes", wu.subjects, wu.figures),
     "wu-repetition": Experiment("Wu 2013: one recording and the next", wu.pairs, wu.repetition),
-    "wu-namenode": Experiment("Wu 2013: the metadata server", wu_namenode.subjects,
-                              wu_namenode.figures),
+    "wu-namenode": Experiment(
+        "Wu 2013: the metadata server", wu_namenode.subjects, wu_namenode.figures
+    ),
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
-}  # fmt: skip
+}
 
 
 def computed(task: tuple[str, str]) -> list[Figure]:

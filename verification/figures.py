@@ -46,8 +46,9 @@ class Bar:
     @property
     def allowed(self) -> str:
         """The bar in words."""
-        least, most = (None if limit is None else shown(limit, self.unit)
-                       for limit in (self.least, self.most))  # fmt: skip
+        least, most = (
+            None if limit is None else shown(limit, self.unit) for limit in (self.least, self.most)
+        )
         if least and most:
             return f"{least} to {most}"
         return f"at least {least}" if least else f"at most {most}"
@@ -126,8 +127,10 @@ def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
         if old is None:
             wrong.append(f"{' / '.join(one.key)}: not in the committed figures")
         elif not one.agrees(old):
-            wrong.append(f"{' / '.join(one.key)}: {one.value} of {one.points} points; "
-                         f"committed: {old.value} of {old.points}")  # fmt: skip
+            wrong.append(
+                f"{' / '.join(one.key)}: {one.value} of {one.points} points; "
+                f"committed: {old.value} of {old.points}"
+            )
     return wrong
 
 

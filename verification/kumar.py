@@ -48,8 +48,12 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
     alone = np.exp(Priors(None).matrix(rows.points)[:, 0]) / rows.rates - 1
     off, held = np.zeros(count), np.zeros(count)
     for known, asked in GroupKFold(FOLDS).split(alone, groups=rows.layouts):
-        part = Rows([rows.points[i] for i in known], rows.rates[known], rows.groups[known],
-                    rows.layouts[known])  # fmt: skip
+        part = Rows(
+            [rows.points[i] for i in known],
+            rows.rates[known],
+            rows.groups[known],
+            rows.layouts[known],
+        )
         model = Learnt("greybox").fit_rows(part, None)
         points = [rows.points[i] for i in asked]
         off[asked] = model.predict(points) / rows.rates[asked] - 1
@@ -74,9 +78,11 @@ def _of_splits(subject: str, results: Sequence[Result]) -> list[Figure]:
     for split, scores in found.scores.items():
         grey, linear = scores["greybox"], scores["linear"]
         ratio = grey.median_abs_error / linear.median_abs_error
-        made += [_figure(subject, "greybox-error", split, grey.median_abs_error, grey.n),
-                 _figure(subject, "greybox-coverage", split, grey.coverage_90, grey.n),
-                 _figure(subject, "greybox-ratio", split, ratio, grey.n)]  # fmt: skip
+        made += [
+            _figure(subject, "greybox-error", split, grey.median_abs_error, grey.n),
+            _figure(subject, "greybox-coverage", split, grey.coverage_90, grey.n),
+            _figure(subject, "greybox-ratio", split, ratio, grey.n),
+        ]
     return made
 
 

@@ -37,9 +37,12 @@ def rounds(subject: str) -> list[dict[str, Any]]:
         for one in json.load(stream):
             files = [callprofile.File.model_validate(file) for file in one["files"]]
             # Kept with the beginning of each process; what they hold began with the round.
-            files = [file.model_copy(update={
-                "started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9),
-            }) for file in files]  # fmt: skip
+            files = [
+                file.model_copy(
+                    update={"started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9)}
+                )
+                for file in files
+            ]
             slowed = bench.Intervention(one["host"], one["resource"], one["factor"])
             found.append(bench.judged(slowed, one["slow_s"], one["healthy_s"], files))
     return found

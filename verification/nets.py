@@ -45,8 +45,17 @@ def figures(subject: str) -> list[Figure]:
         return Figure("nets", subject, f"nets.{bar}", part, value, points)
 
     return [
-        *(figure("one-client" if count == 1 else "many-clients", f"{count} clients",
-                 median(errors), len(errors)) for count, errors in sorted(clients.items())),
-        *(figure("worst", kind, max(errors), len(errors))
-          for kind, errors in sorted(loads.items())),
-    ]  # fmt: skip
+        *(
+            figure(
+                "one-client" if count == 1 else "many-clients",
+                f"{count} clients",
+                median(errors),
+                len(errors),
+            )
+            for count, errors in sorted(clients.items())
+        ),
+        *(
+            figure("worst", kind, max(errors), len(errors))
+            for kind, errors in sorted(loads.items())
+        ),
+    ]

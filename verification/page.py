@@ -46,8 +46,11 @@ def closing(figures: Sequence[Figure]) -> str:
 
 def _summary(figures: Sequence[Figure]) -> str:
     """Hits and misses of each recording."""
-    lines = [f"{closing(figures)}.\n", "| recording | met | missed | too few points |",
-             "|---|---|---|---|"]  # fmt: skip
+    lines = [
+        f"{closing(figures)}.\n",
+        "| recording | met | missed | too few points |",
+        "|---|---|---|---|",
+    ]
     for row in dict.fromkeys((one.experiment, one.recording) for one in figures):
         verdicts = [one.verdict for one in figures if (one.experiment, one.recording) == row]
         counts = " | ".join(str(verdicts.count(kind)) for kind in ("hit", "MISS", "few"))
@@ -63,13 +66,19 @@ def _section(bar: Bar, figures: Sequence[Figure]) -> str:
     named = {row: row + (MARK if _began_before(bar, row) else "") for row in rows}
     if len(rows) == 1 or len(parts) > COLUMNS_MAX:
         table = [f"| | {' | '.join(named.values())} |", "|---" * (len(rows) + 1) + "|"]
-        table += [f"| {part or 'all'} | " + " | ".join(cells.get((row, part), "") for row in rows)
-                  + " |" for part in parts]  # fmt: skip
+        table += [
+            f"| {part or 'all'} | " + " | ".join(cells.get((row, part), "") for row in rows) + " |"
+            for part in parts
+        ]
     else:
-        table = ["| | " + " | ".join(part or "all" for part in parts) + " |",
-                 "|---" * (len(parts) + 1) + "|"]  # fmt: skip
-        table += [f"| {named[row]} | " + " | ".join(cells.get((row, part), "") for part in parts)
-                  + " |" for row in rows]  # fmt: skip
+        table = [
+            "| | " + " | ".join(part or "all" for part in parts) + " |",
+            "|---" * (len(parts) + 1) + "|",
+        ]
+        table += [
+            f"| {named[row]} | " + " | ".join(cells.get((row, part), "") for part in parts) + " |"
+            for row in rows
+        ]
     least = f", by {bar.points_min} points or more" if bar.points_min > 1 else ""
     about = f"Bar `{bar.id}`: {bar.allowed}{least}. Set {bar.set:%Y-%m-%d %H:%M} UTC. {bar.source}."
     return "\n".join([f"### {bar.judges}", "", about, "", *table, ""])

@@ -57,8 +57,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="share of each experiment")
     parser.add_argument("--seed", default=commit(), help="which recordings (default: the commit)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--no-grids", dest="grids", action="store_false",
-                        help="the recordings alone")  # fmt: skip
+    parser.add_argument(
+        "--no-grids", dest="grids", action="store_false", help="the recordings alone"
+    )
     return parser.parse_args(arguments)
 
 
@@ -68,9 +69,7 @@ def chosen(share: float, seed: str) -> list[tuple[str, str]]:
     return [(name, subject) for name, subject in tasks() if subject in kept[name]]
 
 
-def compute(
-    wanted: Sequence[tuple[str, str]], workers: int
-) -> tuple[list[Figure], list[str]]:  # fmt: skip
+def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figure], list[str]]:
     """All figures, in the order of the tasks and printed as they come, and which gave none."""
     figures: list[Figure] = []
     failed = []
@@ -91,17 +90,34 @@ def line(one: Figure) -> str:
     """A figure as it is printed."""
     bar = bars()[one.bar]
     value = "-" if one.value is None else shown(one.value, bar.unit)
-    return (f"{one.verdict:4}  {one.bar:22} {value:>9} {one.points:5}  "
-            f"{one.recording}{': ' if one.part else ''}{one.part}")  # fmt: skip
+    return (
+        f"{one.verdict:4}  {one.bar:22} {value:>9} {one.points:5}  "
+        f"{one.recording}{': ' if one.part else ''}{one.part}"
+    )
 
 
 def grids(share: float, seed: str, workers: int) -> int:
     """Run the marked cases under pytest."""
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "tests", "--ignore", "tests/bed", "-m", "grid",
-         f"--grid-share={share}", f"--grid-seed={seed}", "-n", str(workers), "--dist", "worksteal"],
-        cwd=ROOT, check=False,
-    ).returncode  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "tests",
+            "--ignore",
+            "tests/bed",
+            "-m",
+            "grid",
+            f"--grid-share={share}",
+            f"--grid-seed={seed}",
+            "-n",
+            str(workers),
+            "--dist",
+            "worksteal",
+        ],
+        cwd=ROOT,
+        check=False,
+    ).returncode
 
 
 if __name__ == "__main__":

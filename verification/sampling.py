@@ -28,8 +28,11 @@ def commit() -> str:
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
-            cwd=Path(__file__).parent, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except OSError:
         return "0"
     return answer.stdout.strip() or "0"
@@ -51,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:  # fmt: skip
+) -> None:
     """What to say to get the same cases again; the header is not printed by quiet runs."""
     asked = config.option
     terminalreporter.write_line(

@@ -19,10 +19,19 @@ from verification.figures import Figure, bars
 SCENARIOS = ("wu-write", "wu-read")
 # The paper's classes of steps, and its writeRequest: what writing takes beside its calls.
 CLASSES = {
-    "write": ("whole", "create", "write", "close", "create/create", "write/addBlock",
-              "close/complete", "write/rest", "close/rest"),
+    "write": (
+        "whole",
+        "create",
+        "write",
+        "close",
+        "create/create",
+        "write/addBlock",
+        "close/complete",
+        "write/rest",
+        "close/rest",
+    ),
     "read": ("whole", "open", "read", "open/getBlockLocations"),
-}  # fmt: skip
+}
 BASELINES = ("serial", "mean")
 
 
@@ -80,8 +89,10 @@ def _of_functions(found: Operations, operation: str, figure: Make) -> list[Figur
         judged += score.n >= least
         pooled["coverage"].append(score)
         ratio = max(score.median_abs_error / above[one].median_abs_error for one in BASELINES)
-        made += [figure("function-error", step, score.median_abs_error, score.n),
-                 figure("function-ratio", step, ratio, score.n)]  # fmt: skip
+        made += [
+            figure("function-error", step, score.median_abs_error, score.n),
+            figure("function-ratio", step, ratio, score.n),
+        ]
     made.append(figure("classes", "", judged / len(classes), len(classes)))
     for bar, scores in pooled.items():
         count = sum(one.n for one in scores)
@@ -91,9 +102,12 @@ def _of_functions(found: Operations, operation: str, figure: Make) -> list[Figur
 
 
 def _of_sequence(
-    found: Operations, results: Sequence[Result], predicted: dict[str, Result],
-    operation: str, figure: Make,
-) -> list[Figure]:  # fmt: skip
+    found: Operations,
+    results: Sequence[Result],
+    predicted: dict[str, Result],
+    operation: str,
+    figure: Make,
+) -> list[Figure]:
     """The method `sequence`: rates and responses of all that was held out, with its intervals."""
     rates: dict[str, list[float]] = {}
     sizes = {}
@@ -117,9 +131,10 @@ def _of_sequence(
         figure("sequence-error", "responses", whole.median_abs_error, whole.n),
         figure("sequence-coverage", "rates", statistics.mean(inside), len(errors)),
         figure("sequence-coverage", "responses", whole.coverage_90, whole.n),
-        figure("sequence-bias", "rates of 1 MiB and more", abs(statistics.median(large)),
-               len(large)),
-    ]  # fmt: skip
+        figure(
+            "sequence-bias", "rates of 1 MiB and more", abs(statistics.median(large)), len(large)
+        ),
+    ]
 
 
 def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
@@ -156,7 +171,8 @@ def repetition(subject: str) -> list[Figure]:
         means.append({point: geometric_mean(found).value for point, found in times.items()})
     apart = [abs(math.log(means[0][point] / means[1][point])) for point in means[0]]
     return [
-        Figure("wu-repetition", subject, "wu.apart-median", "", statistics.median(apart),
-               len(apart)),
+        Figure(
+            "wu-repetition", subject, "wu.apart-median", "", statistics.median(apart), len(apart)
+        ),
         Figure("wu-repetition", subject, "wu.apart-most", "", max(apart), len(apart)),
-    ]  # fmt: skip
+    ]

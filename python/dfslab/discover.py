@@ -119,13 +119,24 @@ def _file_system(name: str, folder: Path) -> FileSystem:
     )
     (trees,) = _required(operations, folder / "operations.py", ("OPERATIONS",))
     try:
-        return FileSystem(name, title, source, roles, parameters, trees, target, check, keys,
-                          folder, tuple(getattr(facts, "MEMORY", ())),
-                           getattr(facts, "address", host_and_port),
-                           functions=dict(getattr(facts, "FUNCTIONS", {})),
-                           traced=dict(getattr(facts, "TRACED", {})),
-                           advice=getattr(facts, "advice", no_advice),
-                           has_servers=getattr(facts, "HAS_SERVERS", True))  # fmt: skip
+        return FileSystem(
+            name,
+            title,
+            source,
+            roles,
+            parameters,
+            trees,
+            target,
+            check,
+            keys,
+            folder,
+            tuple(getattr(facts, "MEMORY", ())),
+            getattr(facts, "address", host_and_port),
+            functions=dict(getattr(facts, "FUNCTIONS", {})),
+            traced=dict(getattr(facts, "TRACED", {})),
+            advice=getattr(facts, "advice", no_advice),
+            has_servers=getattr(facts, "HAS_SERVERS", True),
+        )
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 EXTRAS = {
-    "learn": ("scipy", "statsmodels", "sklearn", "mapie", "shap", "SALib", "threadpoolctl",
-              "pandas", "numba", "joblib", "patsy"),
+    "learn": (
+        "scipy",
+        "statsmodels",
+        "sklearn",
+        "mapie",
+        "shap",
+        "SALib",
+        "threadpoolctl",
+        "pandas",
+        "numba",
+        "joblib",
+        "patsy",
+    ),
     "fleet": ("distributed", "dask"),
     "page": ("jinja2", "markupsafe", "plotly"),
     "tables": ("duckdb", "pyarrow"),
     "darshan": ("darshan",),
-}  # fmt: skip
+}
 BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in modules}
 
 

@@ -125,8 +125,7 @@ def _gamma(shape: float, x: float) -> tuple[float, float]:
             if term < total * _SETTLED:
                 break
         return front * total, 1 - front * total
-    upper = front / (x + 1 - shape + _fraction(
-        lambda n: (-n * (n - shape), x + 2 * n + 1 - shape)))  # fmt: skip
+    upper = front / (x + 1 - shape + _fraction(lambda n: (-n * (n - shape), x + 2 * n + 1 - shape)))
     return 1 - upper, upper
 
 
@@ -137,9 +136,8 @@ def _beta(a: float, b: float, x: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - _beta(b, a, 1 - x)
     front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-        + a * math.log(x) + b * math.log1p(-x)
-    )  # fmt: skip
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
 
     def term(n: int) -> tuple[float, float]:
         m = n // 2

@@ -156,10 +156,12 @@ def main() -> None:
     from pyspark.sql import SparkSession
 
     told = {
-        "spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1", "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": str(PARTS),
-    }  # fmt: skip
+    }
     builder = SparkSession.builder.master("local[2]").appName(f"{jobs}-{size}")
     for key, value in told.items():
         builder = builder.config(key, value)

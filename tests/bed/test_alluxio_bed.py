@@ -114,9 +114,12 @@ def test_the_under_store_holds_what_was_written_through(bed, written):
 
 def memory_bytes(bed) -> int:
     """What the workers hold in memory."""
-    return sum(path.stat().st_size for number, host in enumerate(bed.hosts.of("worker"), 1)
-               for path in host.path(host.folder / f"worker-{number}-memory").rglob("*")
-               if path.is_file())  # fmt: skip
+    return sum(
+        path.stat().st_size
+        for number, host in enumerate(bed.hosts.of("worker"), 1)
+        for path in host.path(host.folder / f"worker-{number}-memory").rglob("*")
+        if path.is_file()
+    )
 
 
 def test_blocks_are_in_the_memory_of_workers(bed, written):

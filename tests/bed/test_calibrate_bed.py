@@ -46,8 +46,9 @@ repetitions = 1
 def scenario(limits: str, network: str, bed: str, head: str = "") -> str:
     """A brick and a client, with limits of their own or those of a profile."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
-    return ('schema = 1\nname = "calibrated"\n' + head + "".join(nodes) + network
-            + REST.format(bed=bed))  # fmt: skip
+    return (
+        'schema = 1\nname = "calibrated"\n' + head + "".join(nodes) + network + REST.format(bed=bed)
+    )
 
 
 def test_a_beds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkeypatch):
@@ -58,8 +59,9 @@ def test_a_beds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkeypatc
     # How well the bed keeps to what is declared is another test's question.
     loose = "[deployment]\ntolerance = 1\n"
     given.write_text(scenario(LIMITS, "", "true", loose))
-    said = CliRunner().invoke(app, ["calibrate", str(given), "-o", str(profile), "--repeats", "2",
-                                    "--json"])  # fmt: skip
+    said = CliRunner().invoke(
+        app, ["calibrate", str(given), "-o", str(profile), "--repeats", "2", "--json"]
+    )
     assert said.exit_code == 0, said.output
     groups = json.loads(said.stdout)["groups"]
     assert set(groups) == {"brick", "client"}

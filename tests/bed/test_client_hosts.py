@@ -16,17 +16,28 @@ pytestmark = pytest.mark.bed
 def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
     disk = {"capacity": "1 GiB", "write_rate": "40 MiB/s", "read_rate": "40 MiB/s"}
     machine = {"memory": "512 MiB", "adapter": {"bandwidth": "200 Mbit/s"}, "disk": disk}
-    scenario = build(Scenario, {
-        "name": "two-clients",
-        "deployment": {"node": [
-            {"name": "server", "count": 2, "roles": {"brick": 1}, **machine},
-            {"name": "client", "count": 2, "roles": {"client": 1}, **machine},
-        ], "tolerance": 0.5},
-        "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": True}},
-        "workload": {"name": "sequential_write", "file_size": "4 MiB", "clients": 3,
-                     "operations_per_client": 4, "fsync": True},
-        "run": {"verify": "after"},
-    })  # fmt: skip
+    scenario = build(
+        Scenario,
+        {
+            "name": "two-clients",
+            "deployment": {
+                "node": [
+                    {"name": "server", "count": 2, "roles": {"brick": 1}, **machine},
+                    {"name": "client", "count": 2, "roles": {"client": 1}, **machine},
+                ],
+                "tolerance": 0.5,
+            },
+            "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": True}},
+            "workload": {
+                "name": "sequential_write",
+                "file_size": "4 MiB",
+                "clients": 3,
+                "operations_per_client": 4,
+                "fsync": True,
+            },
+            "run": {"verify": "after"},
+        },
+    )
     point = scenario.points()[0]
     with access.session(print) as session:
         session.reach(scenario)

@@ -37,19 +37,45 @@ def asked(system: str, **workload) -> Scenario:
     """
     told, servers = SYSTEMS[system]
     disk = {"capacity": "2 GiB", "write_rate": "60 MiB/s", "read_rate": "60 MiB/s"}
-    return build(Scenario, {
-        "name": "dask-hosts",
-        "deployment": {"tolerance": 0.5, "node": [
-            *({"name": name, "count": count, "roles": {role: 1}, "memory": "1 GiB", "disk": disk,
-               "adapter": {"bandwidth": bandwidth}} for name, count, role, bandwidth in servers),
-            {"name": "client", "count": 4, "roles": {"client": 1}, "memory": "2 GiB", "disk": disk,
-             "adapter": {"bandwidth": "40 Mbit/s"}},
-        ]},
-        "file_system": {"name": system, **told, "access": {"bed": True}},
-        "workload": {"name": "sequential_write", "file_size": "1 MiB", "fsync": True,
-                     "operations_per_client": OPERATIONS, **workload},
-        "run": {"verify": "after", "fleet": "dask", "time_limit": "300 s"},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "dask-hosts",
+            "deployment": {
+                "tolerance": 0.5,
+                "node": [
+                    *(
+                        {
+                            "name": name,
+                            "count": count,
+                            "roles": {role: 1},
+                            "memory": "1 GiB",
+                            "disk": disk,
+                            "adapter": {"bandwidth": bandwidth},
+                        }
+                        for name, count, role, bandwidth in servers
+                    ),
+                    {
+                        "name": "client",
+                        "count": 4,
+                        "roles": {"client": 1},
+                        "memory": "2 GiB",
+                        "disk": disk,
+                        "adapter": {"bandwidth": "40 Mbit/s"},
+                    },
+                ],
+            },
+            "file_system": {"name": system, **told, "access": {"bed": True}},
+            "workload": {
+                "name": "sequential_write",
+                "file_size": "1 MiB",
+                "fsync": True,
+                "operations_per_client": OPERATIONS,
+                **workload,
+            },
+            "run": {"verify": "after", "fleet": "dask", "time_limit": "300 s"},
+        },
+    )
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -70,8 +96,14 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
             assert [c["count"] for c in result.detail["per_client"]] == [OPERATIONS] * clients
             # The hosts are one machine: no offset beyond what the probes can tell.
             assert all(abs(p["clock_offset_s"]) <= p["clock_error_s"] + 1e-5 for p in places)
-            rows.append((nodes, clients, result.value("throughput_bytes_per_s") / 1e6,
-                         max(place["clock_error_s"] for place in places)))  # fmt: skip
+            rows.append(
+                (
+                    nodes,
+                    clients,
+                    result.value("throughput_bytes_per_s") / 1e6,
+                    max(place["clock_error_s"] for place in places),
+                )
+            )
         print(f"\n{system}\nnodes clients   MB/s  speed-up  clock error")
         for nodes, clients, rate, error_s in rows:
             told = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
@@ -98,8 +130,10 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
 
     plan = {
         "stream": {**stream_spec(scenario), "operations_per_client": 10},
-        "target": session.target(scenario), "run_directory": "dfslab-lost", "time_limit_s": 300.0,
-    }  # fmt: skip
+        "target": session.target(scenario),
+        "run_directory": "dfslab-lost",
+        "time_limit_s": 300.0,
+    }
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_one)
     assert killed
     assert not report["complete"]
@@ -130,8 +164,10 @@ def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
 
     plan = {
         "stream": {**stream_spec(scenario), "operations_per_client": 8},
-        "target": session.target(scenario), "run_directory": "dfslab-alone", "time_limit_s": 300.0,
-    }  # fmt: skip
+        "target": session.target(scenario),
+        "run_directory": "dfslab-alone",
+        "time_limit_s": 300.0,
+    }
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_it)
     assert killed
     assert report["complete"], report["errors"]

@@ -19,11 +19,7 @@ from dfslab.beds.errors import BedError
 from dfslab.beds.ports import can_listen
 from dfslab.filesystems.hdfs.bed import Bed
 from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node
-from dfslab.filesystems.hdfs.parameters import (
-    BedParameters,
-    decided_properties,
-    parse_parameters,
-)
+from dfslab.filesystems.hdfs.parameters import BedParameters, decided_properties, parse_parameters
 from dfslab.instruments.access import bed_parameters
 from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError
@@ -109,8 +105,9 @@ def wait_for(condition) -> None:
 
 
 def shell(bed: Bed, *words: str) -> str:
-    answer = subprocess.run(bed.java_command(SHELL, *words), capture_output=True, text=True,
-                            timeout=HANG_S, check=False)  # fmt: skip
+    answer = subprocess.run(
+        bed.java_command(SHELL, *words), capture_output=True, text=True, timeout=HANG_S, check=False
+    )
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
 
@@ -124,8 +121,12 @@ def daemon_state(bed: Bed, name: str) -> str:
 
 
 def start_elsewhere(how: str) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-c", STARTER, how], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", STARTER, how],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_what_it_says_of_itself(bed):
@@ -139,8 +140,13 @@ def test_what_it_says_of_itself(bed):
     assert all(5e7 < daemon["resident_bytes"] < 1e9 for daemon in status["daemons"])
     assert bed.versions["hadoop"] == "3.4.3"
     assert bed.versions["java"].startswith(("11.", "17.", "21."))
-    assert bed.access == {"kind": "hdfs", "uri": bed.uri, "root": "/", "replication": 2,
-                          "block_size_bytes": 2**20}  # fmt: skip
+    assert bed.access == {
+        "kind": "hdfs",
+        "uri": bed.uri,
+        "root": "/",
+        "replication": 2,
+        "block_size_bytes": 2**20,
+    }
     print(f"start to ready: {bed.start_s:.1f} s")
 
 
@@ -161,11 +167,19 @@ def test_what_was_closed_before_it_was_reported_is_read_whole(bed, order):
         for name, how in (("write", {}), ("read", {"access": {"order": order}}))
     ]
     stream = {
-        "seed": 5, "clients": 2, "files_per_client": 0, "phases": phases,
-        "file_size": {"fixed": 3 * 2**18}, "transfer_size_bytes": 2**16,
-    }  # fmt: skip
-    plan = {"stream": stream, "target": bed.access, "run_directory": f"dfslab-{order}",
-            "verify": "inline"}  # fmt: skip
+        "seed": 5,
+        "clients": 2,
+        "files_per_client": 0,
+        "phases": phases,
+        "file_size": {"fixed": 3 * 2**18},
+        "transfer_size_bytes": 2**16,
+    }
+    plan = {
+        "stream": stream,
+        "target": bed.access,
+        "run_directory": f"dfslab-{order}",
+        "verify": "inline",
+    }
     report = json.loads(_core.run_load(json.dumps(plan))[0])
     assert report["errors"] == []
     assert report["verified_bytes"] == 2 * 4 * 3 * 2**18

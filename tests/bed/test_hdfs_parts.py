@@ -16,10 +16,18 @@ BENCH = Path(__file__).parents[2] / "benches" / "interventions.py"
 
 def test_a_slowed_disk_is_named_first(nothing_left):
     answer = subprocess.run(
-        [sys.executable, str(BENCH)], capture_output=True, text=True, timeout=400, check=False,
-        env={**os.environ, "DFSLAB_BENCH_ROUNDS": "1", "DFSLAB_BENCH_FILES": "4",
-             "DFSLAB_BENCH_WARM_UP": "1"},
-    )  # fmt: skip
+        [sys.executable, str(BENCH)],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+        env={
+            **os.environ,
+            "DFSLAB_BENCH_ROUNDS": "1",
+            "DFSLAB_BENCH_FILES": "4",
+            "DFSLAB_BENCH_WARM_UP": "1",
+        },
+    )
     assert answer.returncode == 0, answer.stderr
     row = json.loads(next(line for line in answer.stdout.splitlines() if line.startswith("{")))
     assert row["named"] == row["part"] == "datanode-1: disk"

@@ -31,9 +31,14 @@ def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hdfs")
     (folder / "scenario.toml").write_text(tomlkit.dumps(description.shorter()))
     answer = subprocess.run(
-        [DFSLAB, "run", "scenario.toml", "--json"], cwd=folder, capture_output=True, text=True,
-        timeout=1800, check=False, env={**os.environ, "DFSLAB_STATE": str(folder / "state")},
-    )  # fmt: skip
+        [DFSLAB, "run", "scenario.toml", "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+        env={**os.environ, "DFSLAB_STATE": str(folder / "state")},
+    )
     assert answer.returncode == 0, answer.stderr
     assert not daemons_of(folder)
     assert not list((folder / "state").glob("beds/hdfs*"))
@@ -43,9 +48,10 @@ def outcome(tmp_path_factory):
 def daemons_of(folder):
     """Java processes whose command line names a place below `folder`."""
     return [
-        process.pid for process in psutil.process_iter(["name", "cmdline"])
+        process.pid
+        for process in psutil.process_iter(["name", "cmdline"])
         if process.info["name"] == "java" and str(folder) in " ".join(process.info["cmdline"] or [])
-    ]  # fmt: skip
+    ]
 
 
 def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
@@ -105,9 +111,13 @@ def test_ctrl_c_leaves_no_daemon(tmp_path):
     state, runs = tmp_path / "state" / "beds", tmp_path / "runs" / "hdfs"
     for place, pattern in ((state, "hdfs*/logs/*"), (runs, "2*/results/*")):
         child = subprocess.Popen(
-            [DFSLAB, "measure", "scenario.toml"], cwd=tmp_path, env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [DFSLAB, "measure", "scenario.toml"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         deadline = time.monotonic() + HANG_S
         while not list(place.glob(pattern)):
             assert child.poll() is None, "it ended before it was interrupted"

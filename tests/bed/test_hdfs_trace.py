@@ -31,8 +31,9 @@ REPORTED_LATE = "dfs.blockreport.incremental.intervalMsec=1000"
 
 
 def shell(bed: Bed, *words: str) -> None:
-    answer = subprocess.run(bed.java_command(SHELL, *words), capture_output=True, text=True,
-                            timeout=800, check=False)  # fmt: skip
+    answer = subprocess.run(
+        bed.java_command(SHELL, *words), capture_output=True, text=True, timeout=800, check=False
+    )
     assert answer.returncode == 0, answer.stderr
     assert "dfslab-agent" not in answer.stderr
 
@@ -71,8 +72,13 @@ def traced(tmp_path_factory) -> dict[str, Any]:
     source.write_bytes(random.Random(6).randbytes(BLOCKS * MIB))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
-        told = {"datanodes": 2, "replication": 2, "block_size": "1 MiB", "trace": True,
-                "trace_directory": str(folder)}  # fmt: skip
+        told = {
+            "datanodes": 2,
+            "replication": 2,
+            "block_size": "1 MiB",
+            "trace": True,
+            "trace_directory": str(folder),
+        }
         with Bed.up(told, notify=print) as bed:
             shell(bed, "-put", str(source), "/file")
             shell(bed, "-get", "/file", str(files / "back"))
@@ -81,8 +87,13 @@ def traced(tmp_path_factory) -> dict[str, Any]:
     assert filecmp.cmp(source, files / "back", shallow=False)
     top = callprofile.merge((str(p), callprofile.read(p)) for p in callprofile.expand([folder]))
     places = dict(callprofile.walk(top))
-    return {"folder": folder, "spans": whole_calls(folder), "places": places, "counted": counted,
-            "logs": logs}  # fmt: skip
+    return {
+        "folder": folder,
+        "spans": whole_calls(folder),
+        "places": places,
+        "counted": counted,
+        "logs": logs,
+    }
 
 
 def ending(traced: dict[str, Any], *ends: str) -> list[tuple[str, callprofile.Node]]:
@@ -107,9 +118,14 @@ def test_the_namenode_s_calls_are_counted_as_it_counts_them(traced):
 
 
 def test_a_call_is_served_once_and_inside_the_caller_s_wait(traced):
-    calls = [(p, n) for p, n in traced["places"].items() if n.name.startswith("rpc_")
-             and p.startswith("client:") and "rpc_" not in p.rpartition("/")[0]
-             and n.kind == "blocked"]  # fmt: skip
+    calls = [
+        (p, n)
+        for p, n in traced["places"].items()
+        if n.name.startswith("rpc_")
+        and p.startswith("client:")
+        and "rpc_" not in p.rpartition("/")[0]
+        and n.kind == "blocked"
+    ]
     assert len(calls) > 5
     late = []
     for path, node in calls:
@@ -148,8 +164,11 @@ def test_the_first_replica_passes_on_what_the_last_one_verifies(traced):
     verified = ending(traced, "receive_packet/verify_checksum")
     assert {path.count("datanode:write_block") for path, _ in mirrored} == {1}
     assert {path.count("datanode:write_block") for path, _ in verified} == {2}
-    stored = [n for p, n in ending(traced, "receive_packet/write_disk")
-              if p.count("datanode:write_block") == 2]  # fmt: skip
+    stored = [
+        n
+        for p, n in ending(traced, "receive_packet/write_disk")
+        if p.count("datanode:write_block") == 2
+    ]
     packets = sum(node.count for node in stored)
     assert sum(node.count for _, node in verified) == packets >= BLOCKS
     # The empty packet that ends a block is passed on too.
@@ -183,8 +202,11 @@ def test_the_read_s_bytes_are_the_file_s(traced):
 
 def test_lock_waits_are_those_that_hadoop_measures(traced):
     told = sum(n.total_ns for _, n in ending(traced, "/rpc_lock_wait"))
-    ours = sum(n.total_ns for p, n in traced["places"].items()
-               if n.kind == "lock" and "namenode:" in p and p.count("/") > 1)  # fmt: skip
+    ours = sum(
+        n.total_ns
+        for p, n in traced["places"].items()
+        if n.kind == "lock" and "namenode:" in p and p.count("/") > 1
+    )
     assert 0 < told <= ours
     processed = ending(traced, "/rpc_processing")
     for path, node in processed:
@@ -200,8 +222,11 @@ def test_whole_calls_name_their_file_or_block_and_their_cause(traced):
     assert named["start_file"] == {"/file._COPYING_"}
     assert named["locate_blocks"] == {"/file"}
     assert all("blk_" in text for step in ("write_block", "receive_block") for text in named[step])
-    causes = {s["attributes"].get("dfslab.cause") for s in traced["spans"] if s["name"] == "create"
-              and "parentSpanId" not in s}  # fmt: skip
+    causes = {
+        s["attributes"].get("dfslab.cause")
+        for s in traced["spans"]
+        if s["name"] == "create" and "parentSpanId" not in s
+    }
     assert causes == {"client:put/create/rpc_create"}
     profile = tracing.profile(sorted(traced["folder"].glob("*.otlp.json")))
     assert profile["spans"] == len(traced["spans"])
@@ -229,26 +254,45 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     for number in range(SMALL_FILES):
         (files / f"{number:02}").write_bytes(bytes(4096))
     back, page = tmp_path / "back", tmp_path / "page.html"
-    command = (f"hadoop fs -mkdir /small && hadoop fs -put {files}/* /small && "
-               f"hadoop fs -ls /small && hadoop fs -get /small/07 {back}")  # fmt: skip
+    command = (
+        f"hadoop fs -mkdir /small && hadoop fs -put {files}/* /small && "
+        f"hadoop fs -ls /small && hadoop fs -get /small/07 {back}"
+    )
+    settings = ("datanodes=1", "replication=1", REPORTED_LATE)
+    sets = [word for setting in settings for word in ("--set", setting)]
+    record = ["trace", "record", "--on", "hdfs", "--json", *sets, "-o", str(profiles)]
     answer = subprocess.run(
-        [sys.executable, "-m", "dfslab.cli", "trace", "record", "--on", "hdfs", "--json",
-         "--set", "datanodes=1", "--set", "replication=1", "--set", REPORTED_LATE,
-         "-o", str(profiles),
-         "--", "sh", "-c", command],
-        capture_output=True, text=True, timeout=800, check=False,
+        [sys.executable, "-m", "dfslab.cli", *record, "--", "sh", "-c", command],
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
         env={**os.environ, "DFSLAB_STATE": str(tmp_path / "state")},
-    )  # fmt: skip
+    )
     assert answer.returncode == 0, answer.stderr
     assert back.read_bytes() == bytes(4096)
     report = json.loads(answer.stdout)
     roots = {root["name"]: root for root in report["roots"]}
     assert all(roots[f"client:{word}"]["count"] == 1 for word in ("mkdir", "put", "ls", "get"))
     written = subprocess.run(
-        [sys.executable, "-m", "dfslab.cli", "trace", "report", str(profiles),
-         "--page", str(page), "--json", "--model", str(ROOT / "scenarios" / "hdfs.toml")],
-        capture_output=True, text=True, timeout=400, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "dfslab.cli",
+            "trace",
+            "report",
+            str(profiles),
+            "--page",
+            str(page),
+            "--json",
+            "--model",
+            str(ROOT / "scenarios" / "hdfs.toml"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
     assert written.returncode == 0, written.stderr
     assert "Steps beside the model" in page.read_text()
     beside = {row["step"]: row for row in json.loads(written.stdout)["modelled"]}
@@ -257,19 +301,23 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
     assert of_client[0]["path"] == "client:put/close/complete_file/complete_back_off"
     assert of_client[0]["self_s"] > sum(
-        row["self_s"] for row in report["ranking"]
+        row["self_s"]
+        for row in report["ranking"]
         if row["path"].startswith("client:put/") and "namenode:" in row["path"]
-    )  # fmt: skip
+    )
 
 
 def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
     """Liu's sessions as the scenario runs them, few and short."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
     words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "warm_up_sessions": 3}
-    chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides({
-        "deployment.node.machine.roles.datanode": 1, "file_system.replication": 1,
-        **{f"workload.{key}": value for key, value in words.items()},
-    })  # fmt: skip
+    chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides(
+        {
+            "deployment.node.machine.roles.datanode": 1,
+            "file_system.replication": 1,
+            **{f"workload.{key}": value for key, value in words.items()},
+        }
+    )
     (point,) = chosen.points()
     with access.session(trace_directory=tmp_path) as session:
         session.traced = True

@@ -66,15 +66,28 @@ class Bare(BaseBed):
 
 def declared(**changes: Any) -> Deployment:
     """Two servers and a client at 100 Mbit/s with disks of 40 and 20 MiB/s."""
-    machine = {"cores": 1, "memory": "256 MiB", "adapter": {"bandwidth": "100 Mbit/s"},
-               "disk": {"write_rate": "40 MiB/s", "read_rate": "20 MiB/s",
-                        "file_system": changes.pop("file_system", "xfs"),
-                        "capacity": "1 GiB", "iops": changes.pop("iops", 0)}}  # fmt: skip
-    return Deployment.model_validate({
-        "node": [{"name": "server", "count": 2, "roles": {"brick": 1}, **machine},
-                 {"name": "client", "roles": {"client": 1}, **machine}],
-        "tolerance": TOLERANCE, **changes,
-    })  # fmt: skip
+    machine = {
+        "cores": 1,
+        "memory": "256 MiB",
+        "adapter": {"bandwidth": "100 Mbit/s"},
+        "disk": {
+            "write_rate": "40 MiB/s",
+            "read_rate": "20 MiB/s",
+            "file_system": changes.pop("file_system", "xfs"),
+            "capacity": "1 GiB",
+            "iops": changes.pop("iops", 0),
+        },
+    }
+    return Deployment.model_validate(
+        {
+            "node": [
+                {"name": "server", "count": 2, "roles": {"brick": 1}, **machine},
+                {"name": "client", "roles": {"client": 1}, **machine},
+            ],
+            "tolerance": TOLERANCE,
+            **changes,
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +206,11 @@ def test_requests_a_second_are_limited(nothing_left):
 
 def test_hardware_that_is_not_as_declared_is_refused(nothing_left, monkeypatch):
     real = hardware.check_links
-    monkeypatch.setattr(hardware, "check_links", lambda cluster: [
-        replace(check, measured=check.measured * 0.5) for check in real(cluster)])  # fmt: skip
+    monkeypatch.setattr(
+        hardware,
+        "check_links",
+        lambda cluster: [replace(check, measured=check.measured * 0.5) for check in real(cluster)],
+    )
     with pytest.raises(BedError, match="checking the link rate of server-1: declared 1.25e"):
         Bare.up(deployment=declared(), name="refused")
     assert "refused" not in {one["name"] for one in registry.list_beds()}

@@ -16,8 +16,19 @@ from dfslab.beds.holdings import holdings, settled
 
 pytestmark = pytest.mark.bed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
-UP = ["bed", "up", "glusterfs", "--servers", "2", "--clients", "1", "--link", "200Mbit",
-      "--disk", "60MiB/s"]  # fmt: skip
+UP = [
+    "bed",
+    "up",
+    "glusterfs",
+    "--servers",
+    "2",
+    "--clients",
+    "1",
+    "--link",
+    "200Mbit",
+    "--disk",
+    "60MiB/s",
+]
 RUN = """schema = 1
 name = "killed"
 file_system = { name = "glusterfs", access = { bed = true } }
@@ -99,8 +110,12 @@ def test_ten_kills_leave_what_bed_down_cleans(nothing_left, tmp_path):
     before = holdings()
     rounds = [killed_end, *[killed_start, killed_run] * 3, killed_start, killed_end, killed_start]
     ran = [kill(tmp_path, rng) for kill in rounds]
-    print([f"{kill.__name__}: {'cut off' if cut else 'had ended'}"
-           for kill, cut in zip(rounds, ran, strict=True)])  # fmt: skip
+    print(
+        [
+            f"{kill.__name__}: {'cut off' if cut else 'had ended'}"
+            for kill, cut in zip(rounds, ran, strict=True)
+        ]
+    )
     for kill in set(rounds):
         assert any(cut for one, cut in zip(rounds, ran, strict=True) if one is kill)
     assert settled(before, 0) != [], "there was nothing to clean"

@@ -28,11 +28,16 @@ def bed(nothing_left):
 def plan(bed, kinds, changes=None, target=None, **top) -> str:
     """Three clients on a fresh directory of the export."""
     stream = {
-        "seed": 7, "clients": 3, "operations_per_client": 60, "files_per_client": 6,
+        "seed": 7,
+        "clients": 3,
+        "operations_per_client": 60,
+        "files_per_client": 6,
         "mix": [{"operation": kind, "weight": 1.0} for kind in kinds],
-        "file_size": {"fixed": SIZE_BYTES}, "transfer_size_bytes": 65536,
-        "file_choice": "uniform", **(changes or {}),
-    }  # fmt: skip
+        "file_size": {"fixed": SIZE_BYTES},
+        "transfer_size_bytes": 65536,
+        "file_choice": "uniform",
+        **(changes or {}),
+    }
     table = {"kind": "nfs", **bed.access, **(target or {})}
     return json.dumps({"stream": stream, "target": table, "run_directory": "run", **top})
 
@@ -98,8 +103,7 @@ def test_a_spoiled_byte_on_the_servers_disk_is_found(bed):
                 file.write(bytes([byte ^ 1]))
             seen.append("spoiled")
 
-    text = plan(bed, ["stat"], {"operations_per_client": 40, "think_time_s": 0.05},
-                verify="after")  # fmt: skip
+    text = plan(bed, ["stat"], {"operations_per_client": 40, "think_time_s": 0.05}, verify="after")
     run = bed.clients[0].in_network(lambda: _core.run_load(text, spoil))
     errors = json.loads(run[0])["errors"]
     assert seen == ["spoiled"]
@@ -122,11 +126,19 @@ def test_a_long_directory_is_listed_whole(bed):
     assert report["complete"], report["errors"]
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    ("root", "/missing"), ("root", "/../etc"), ("export", "/other"), ("export", "relative"),
-    ("read_size_bytes", 100), ("server", "no-such-host.invalid"), ("direct", True),
-    ("drop_caches", "files"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("root", "/missing"),
+        ("root", "/../etc"),
+        ("export", "/other"),
+        ("export", "relative"),
+        ("read_size_bytes", 100),
+        ("server", "no-such-host.invalid"),
+        ("direct", True),
+        ("drop_caches", "files"),
+    ],
+)
 def test_targets_that_cannot_be_are_wrong_input(bed, key, value):
     with pytest.raises(_core.InputError, match=r"^target.*" + key.split("_")[0]):
         load(bed, ["write"], target={key: value})
@@ -148,8 +160,7 @@ def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(bed):
     mine = served(bed) / "shared"
     mine.mkdir()
     (mine / "theirs").write_text("theirs")
-    report = load(bed, ["write", "read"], verify="after", shared=True,
-                  run_directory="shared")  # fmt: skip
+    report = load(bed, ["write", "read"], verify="after", shared=True, run_directory="shared")
     assert report["complete"], report["errors"]
     assert [path.name for path in mine.iterdir()] == ["theirs"]
     bed.server.run("rm", "-r", str(bed.directory / "shared"))
@@ -195,13 +206,22 @@ def test_the_rate_is_that_of_the_link(nothing_left):
         "adapter": {"bandwidth": "20 Mbit/s"},
         "disk": {"capacity": "1 GiB", "read_rate": "40 MB/s", "write_rate": "40 MB/s"},
     }
-    declared = Deployment.model_validate({"node": [
-        {"name": "server", "roles": {"server": 1}, **machine},
-        {"name": "client", "roles": {"client": 1}, **machine},
-    ], "tolerance": 0.5})  # fmt: skip
+    declared = Deployment.model_validate(
+        {
+            "node": [
+                {"name": "server", "roles": {"server": 1}, **machine},
+                {"name": "client", "roles": {"client": 1}, **machine},
+            ],
+            "tolerance": 0.5,
+        }
+    )
     with Bed.up(deployment=declared) as bed:
-        changes = {"file_size": {"fixed": 2**20}, "transfer_size_bytes": 2**20,
-                   "operations_per_client": 5, "files_per_client": 1}  # fmt: skip
+        changes = {
+            "file_size": {"fixed": 2**20},
+            "transfer_size_bytes": 2**20,
+            "operations_per_client": 5,
+            "files_per_client": 1,
+        }
         report = load(bed, ["write"], changes)
         assert report["complete"], report["errors"]
         assert 0.1 * link < report["throughput_bytes_per_s"] < 1.02 * link

@@ -35,8 +35,11 @@ def declared(said: str, owner: str) -> set[str]:
     while "<" in said:
         said = re.sub(r"<[^<>]*>", "", said)
     for name, types in re.findall(r"([\w$.]+)\(([^)]*)\)", said):
-        words = [re.split(r"[.$]", word.strip().replace("...", "[]"))[-1]
-                 for word in types.split(",") if word.strip()]  # fmt: skip
+        words = [
+            re.split(r"[.$]", word.strip().replace("...", "[]"))[-1]
+            for word in types.split(",")
+            if word.strip()
+        ]
         name = "<init>" if name == owner else name
         found |= {name, f"{name}({','.join(words)})"}
     return found
@@ -51,13 +54,15 @@ def missing(jars: Path, text: str) -> list[str]:
     said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
     # Each class ends with a brace in the first column.
     classes = {
-        found[1]: declared(part[found.end():], found[1])
-        for part in said.split("\n}\n") if (found := re.search(r"class ([\w$.]+)", part))
-    }  # fmt: skip
+        found[1]: declared(part[found.end() :], found[1])
+        for part in said.split("\n}\n")
+        if (found := re.search(r"class ([\w$.]+)", part))
+    }
     return [
-        f"{owner} {method}" for owner, method in wanted
+        f"{owner} {method}"
+        for owner, method in wanted
         if not any(fnmatchcase(name, method.replace("[", "[[]")) for name in classes.get(owner, ()))
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("system", JARS)

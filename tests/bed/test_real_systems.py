@@ -27,9 +27,16 @@ ROUND_TRIP_S = 8e-3
 # Only ends a test that has failed.
 MISSED_WITHIN_S = 240.0
 # What a busy machine can give to five hosts at once.
-NODE = {"memory": "1 GiB", "adapter": {"bandwidth": "200 Mbit/s"},
-        "disk": {"write_rate": "40 MiB/s", "read_rate": "40 MiB/s", "latency": "0 s",
-                 "capacity": "4 GiB"}}  # fmt: skip
+NODE = {
+    "memory": "1 GiB",
+    "adapter": {"bandwidth": "200 Mbit/s"},
+    "disk": {
+        "write_rate": "40 MiB/s",
+        "read_rate": "40 MiB/s",
+        "latency": "0 s",
+        "capacity": "4 GiB",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,16 @@ def scenario(case: Case, **workload: Any) -> Scenario:
     ]
     network = {"latency": f"{ROUND_TRIP_S / 2 * 1e3} ms"}
     run = {"time_limit": "400 s", "max_errors": 1000, **workload.pop("run", {})}
-    return build(Scenario, {
-        "name": case.name, "run": run, "workload": workload,
-        "deployment": {"node": nodes, "network": network, "tolerance": 0.3},
-        "file_system": {"name": case.name, "access": {"bed": True}, **case.layout},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": case.name,
+            "run": run,
+            "workload": workload,
+            "deployment": {"node": nodes, "network": network, "tolerance": 0.3},
+            "file_system": {"name": case.name, "access": {"bed": True}, **case.layout},
+        },
+    )
 
 
 def sent_bytes(host: Host) -> int:
@@ -109,10 +121,16 @@ ON_DISKS = ("glusterfs", "moosefs", "hdfs")
 SAYS = {
     "glusterfs": {"copies": 3, "servers": ["data-1", "data-2", "data-3"]},
     "moosefs": {"servers": ["10.77.0.1:9421"]},
-    "cephfs": {"layout": {"stripe_unit": "4194304", "stripe_count": "1",
-                          "object_size": "4194304", "pool": "cephfs_data"}},
+    "cephfs": {
+        "layout": {
+            "stripe_unit": "4194304",
+            "stripe_count": "1",
+            "object_size": "4194304",
+            "pool": "cephfs_data",
+        }
+    },
     "juicefs": {},
-}  # fmt: skip
+}
 
 
 def test_a_mount_says_what_it_is(case):
@@ -130,8 +148,12 @@ def test_parameters_reach_the_volume_and_its_profile_the_result(case):
     known, bed = case
     if known.name != "glusterfs":
         pytest.skip("it has no translators")
-    options = {"quick-read": "off", "read-ahead": "on", "cache-size": str(64 << 20),
-               "write-behind": "on"}  # fmt: skip
+    options = {
+        "quick-read": "off",
+        "read-ahead": "on",
+        "cache-size": str(64 << 20),
+        "write-behind": "on",
+    }
     for option, value in options.items():
         said = bed.servers[0].run("gluster", "volume", "get", "dfslab", f"performance.{option}")
         assert said.split()[-2 if "DEFAULT" in said else -1] == value, said
@@ -143,8 +165,16 @@ def test_parameters_reach_the_volume_and_its_profile_the_result(case):
 
 def test_what_is_written_comes_back(case):
     known, _ = case
-    result = measured(known, name="mixture", read_share=0.5, file_size="2 MiB", clients=2,
-                      operations_per_client=6, cache="cold", run={"verify": "inline"})  # fmt: skip
+    result = measured(
+        known,
+        name="mixture",
+        read_share=0.5,
+        file_size="2 MiB",
+        clients=2,
+        operations_per_client=6,
+        cache="cold",
+        run={"verify": "inline"},
+    )
     assert result.complete, result.notes
     assert result.notes == []
     assert result.detail["verified_bytes"] > 0
@@ -168,8 +198,9 @@ def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
 def test_the_client_sends_as_many_copies_as_the_tree_says(case):
     known, bed = case
     before = sent_bytes(bed.clients[0])
-    result = measured(known, name="sequential_write", file_size="16 MiB", fsync=True,
-                      operations_per_client=2)  # fmt: skip
+    result = measured(
+        known, name="sequential_write", file_size="16 MiB", fsync=True, operations_per_client=2
+    )
     sent = sent_bytes(bed.clients[0]) - before
     assert result.complete, result.notes
     assert sent / (2 * 16 * 2**20) == pytest.approx(known.copies_sent, rel=0.25)
@@ -210,12 +241,21 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
     known, _ = case
     if known.name != "glusterfs":
         pytest.skip("its servers count no calls")
-    result = measured(known, name="mdtest_easy", items=20, file_size="4 KiB", read=True,
-                      cache="cold", run={"count_calls": True})  # fmt: skip
+    result = measured(
+        known,
+        name="mdtest_easy",
+        items=20,
+        file_size="4 KiB",
+        read=True,
+        cache="cold",
+        run={"count_calls": True},
+    )
     create, stat, read, remove = (one["server_calls"] for one in result.detail["calls"]["phases"])
     assert {name: round(create[name]) for name in ("CREATE", "WRITE", "FLUSH")} == {
-        "CREATE": 3, "WRITE": 3, "FLUSH": 3,
-    }  # fmt: skip
+        "CREATE": 3,
+        "WRITE": 3,
+        "FLUSH": 3,
+    }
     assert stat.keys() <= {"LOOKUP", "STAT"}
     assert (round(read["OPEN"]), round(read["READ"])) == (3, 1)
     assert round(remove["UNLINK"]) == 3
@@ -229,8 +269,16 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     fault = {"action": "kill", "target": known.victim, "at_share": 0.1}
-    result = measured(known, name="mixture", read_share=0.5, file_size="2 MiB", clients=2,
-                      operations_per_client=30, fsync=False, run={"fault": [fault]})  # fmt: skip
+    result = measured(
+        known,
+        name="mixture",
+        read_share=0.5,
+        file_size="2 MiB",
+        clients=2,
+        operations_per_client=30,
+        fsync=False,
+        run={"fault": [fault]},
+    )
     failed = sum(seen["errors"] for seen in result.detail["operations"].values())
     done = sum(client["count"] for client in result.detail["per_client"])
     told = result.detail["faults"]
@@ -274,11 +322,21 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     for action, end, at_s in PASSING:
         target = known.victim if action == "pause" else host
         rate = {"value": "20 kB/s"} if action == "slow" else {}
-        faults += [{"action": action, "target": target, "at": f"{at_s} s", **rate},
-                   {"action": end, "target": target, "at": f"{at_s + AWAY_S} s"}]  # fmt: skip
-    result = measured(known, name="sequential_write", file_size="64 KiB", clients=4, fsync=True,
-                      arrival="even", rate="16 /s", operations_per_client=64,
-                      run={"fault": faults})  # fmt: skip
+        faults += [
+            {"action": action, "target": target, "at": f"{at_s} s", **rate},
+            {"action": end, "target": target, "at": f"{at_s + AWAY_S} s"},
+        ]
+    result = measured(
+        known,
+        name="sequential_write",
+        file_size="64 KiB",
+        clients=4,
+        fsync=True,
+        arrival="even",
+        rate="16 /s",
+        operations_per_client=64,
+        run={"fault": faults},
+    )
     told = result.detail["faults"]
     print(f"{known.name}: {told['recoveries']}, {result.notes}")
     assert result.complete, result.notes

@@ -33,8 +33,10 @@ IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\
 @cache
 def of_package() -> dict[str, list[tuple[int, str]]]:
     """The readings of every module, by its path in the package."""
-    sources = {module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
-               for module in sorted(ROOT.rglob("*.py"))}  # fmt: skip
+    sources = {
+        module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
+        for module in sorted(ROOT.rglob("*.py"))
+    }
     return {path: readings(text) for path, text in sources.items() if IMPORTS.search(text)}
 
 

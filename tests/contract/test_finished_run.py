@@ -23,15 +23,32 @@ from typer.testing import CliRunner
 # One of each workload is held out; four others are the fewest that a function is fitted on.
 GRID = {"sizes": synthetic.SIZES, "clients": (1,)}
 COMMANDS = {
-    "compare": ("compare",), "compare --json": ("compare", "--json"),
-    "advise": ("advise",), "advise --json": ("advise", "--json"),
-    "fit": ("fit",), "fit --json": ("fit", "--json"),
-}  # fmt: skip
+    "compare": ("compare",),
+    "compare --json": ("compare", "--json"),
+    "advise": ("advise",),
+    "advise --json": ("advise", "--json"),
+    "fit": ("fit",),
+    "fit --json": ("fit", "--json"),
+}
 # What no command needs that prints stored advice.
 HEAVY = {
-    "sympy", "scipy", "sklearn", "statsmodels", "plotly", "pyarrow", "duckdb", "pandas", "jinja2",
-    "numpy", "pint", "dask", "distributed", "SALib", "mapie", "shap",
-}  # fmt: skip
+    "sympy",
+    "scipy",
+    "sklearn",
+    "statsmodels",
+    "plotly",
+    "pyarrow",
+    "duckdb",
+    "pandas",
+    "jinja2",
+    "numpy",
+    "pint",
+    "dask",
+    "distributed",
+    "SALib",
+    "mapie",
+    "shap",
+}
 
 
 def scenario(*methods: str):
@@ -85,11 +102,17 @@ def forbid(monkeypatch):
         raise AssertionError("fitted again")
 
     for module, name in (
-        (finished, "weigh"), (finished, "calibrate"), (finished, "advise"), (finished, "compare"),
-        (finished.crossval, "crossval"), (finished.expectations, "expectations"),
-        (step_functions, "fit"), (regression.Regression, "fit"),
-        (sequence.SequenceModel, "fit"), (sequence.SequenceModel, "run"),
-    ):  # fmt: skip
+        (finished, "weigh"),
+        (finished, "calibrate"),
+        (finished, "advise"),
+        (finished, "compare"),
+        (finished.crossval, "crossval"),
+        (finished.expectations, "expectations"),
+        (step_functions, "fit"),
+        (regression.Regression, "fit"),
+        (sequence.SequenceModel, "fit"),
+        (sequence.SequenceModel, "run"),
+    ):
         monkeypatch.setattr(module, name, never)
 
 
@@ -127,8 +150,10 @@ def test_a_changed_result_is_computed_once(folder):
     path.write_text(json.dumps(result))
     shown, errors = printed(folder, "compare", "--json")
     assert errors == f"dfslab: {folder}: {stored.CHANGED}; computing them once\n"
-    rates = [{row["point_id"]: row["measured"]["value"] for row in one["points"]}
-             for one in (before, json.loads(shown))]  # fmt: skip
+    rates = [
+        {row["point_id"]: row["measured"]["value"] for row in one["points"]}
+        for one in (before, json.loads(shown))
+    ]
     changed = [point for point in rates[0] if rates[0][point] != rates[1][point]]
     assert changed == [result["point_id"]]
     assert printed(folder, "compare", "--json") == (shown, "")
@@ -238,8 +263,9 @@ sys.argv = ["dfslab", "advise", {str(folder)!r}]
 main()
 print("heavy:", *sorted(set({sorted(HEAVY)}) & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.stderr == ""
     assert done.stdout.rstrip().endswith("heavy:")
     assert "gain" in done.stdout

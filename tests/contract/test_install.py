@@ -39,8 +39,11 @@ def needed(requirements: list[str]) -> dict[str, metadata.Distribution]:
 def installed_bytes(files: list[Path]) -> int:
     """Bytes of files, and of the bytecode that an installer makes of Python's sources."""
     sources = [path for path in files if path.suffix != ".pyc" and path.is_file()]
-    compiled = [Path(importlib.util.cache_from_source(str(path)))
-                for path in sources if path.suffix == ".py"]  # fmt: skip
+    compiled = [
+        Path(importlib.util.cache_from_source(str(path)))
+        for path in sources
+        if path.suffix == ".py"
+    ]
     return sum(path.stat().st_size for path in [*sources, *filter(Path.is_file, compiled)])
 
 
@@ -60,8 +63,22 @@ def test_the_base_install_is_below_200_mb():
 
 
 def test_nothing_heavy_is_required():
-    heavy = {"scipy", "pandas", "pyarrow", "duckdb", "plotly", "distributed", "scikit-learn",
-             "statsmodels", "shap", "numba", "mapie", "salib", "matplotlib", "darshan"}  # fmt: skip
+    heavy = {
+        "scipy",
+        "pandas",
+        "pyarrow",
+        "duckdb",
+        "plotly",
+        "distributed",
+        "scikit-learn",
+        "statsmodels",
+        "shap",
+        "numba",
+        "mapie",
+        "salib",
+        "matplotlib",
+        "darshan",
+    }
     assert not heavy & set(needed(PROJECT["dependencies"]))
 
 

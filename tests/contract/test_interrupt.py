@@ -45,9 +45,12 @@ def interrupted(tmp_path, number):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine").write_text("mine")
     child = subprocess.Popen(
-        [DFSLAB, "run", "scenario.toml"], cwd=tmp_path, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [DFSLAB, "run", "scenario.toml"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     deadline = time.monotonic() + 300
     while len(results(tmp_path)) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)

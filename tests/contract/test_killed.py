@@ -93,9 +93,13 @@ def test_ten_kills_lose_nothing_and_run_nothing_twice(tmp_path):
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     (tmp_path / "data").mkdir()
     done = subprocess.run(
-        [sys.executable, "-P", "-c", KILLER], cwd=tmp_path, timeout=300,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", "-c", KILLER],
+        cwd=tmp_path,
+        timeout=300,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     killed, whole = table(tmp_path, "killed"), table(tmp_path, "whole")
     assert len(set(killed)) == len(killed) == RUNS

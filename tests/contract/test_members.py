@@ -103,15 +103,17 @@ def draws(spec: dict) -> bool:
         part for whole in (spec.get("phases") or [spec]) for part in (whole, *whole.get("mix", ()))
     ]
     orders = [part.get("access", {}).get("order", "sequential") for part in parts]
-    drawn_mix = [len(part.get("mix", ())) > 1 and part.get("mix_order") != "cycle"
-                 for part in spec.get("phases") or [spec]]  # fmt: skip
+    drawn_mix = [
+        len(part.get("mix", ())) > 1 and part.get("mix_order") != "cycle"
+        for part in spec.get("phases") or [spec]
+    ]
     choices = [part.get("file_choice", "sequential") for part in parts]
     return (
         "fixed" not in spec["file_size"]
         or any(drawn_mix)
         or any(choice not in ("sequential", "newest") for choice in choices)
         or (_single(parts) and bool({"random", "same", "shuffled"} & {str(o) for o in orders}))
-    )  # fmt: skip
+    )
 
 
 def _single(parts: list[dict]) -> bool:
@@ -150,6 +152,9 @@ def test_every_method_has_the_one_shape(name, kind):
 
 def test_nets_of_their_own_stay_rare():
     """A file system is described once; a second description needs a reason each time."""
-    own = [name for name, path in discover.members("filesystems", folders=True).items()
-           if (path / "net.py").exists()]  # fmt: skip
+    own = [
+        name
+        for name, path in discover.members("filesystems", folders=True).items()
+        if (path / "net.py").exists()
+    ]
     assert own == ["pvfs"]

@@ -66,8 +66,11 @@ def dfslab(
     """(exit codes, modules loaded, standard output, standard error) of commands in one process."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM, json.dumps(sorted(absent)), json.dumps(commands)],
-        cwd=where, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=where,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     shown, _, last = done.stdout.rstrip("\n").rpartition("\n")
     codes, modules = json.loads(last)
@@ -169,8 +172,9 @@ def test_with_nothing_but_the_base_what_is_promised_of_it_works(scenario, tmp_pa
     assert len(lines) == 2, errors
     for line, extra in zip(lines, ("page", "tables"), strict=True):
         assert line.startswith("dfslab: ")
-        assert line.endswith(f"is not installed; the extra {extra!r} brings it: "
-                             f"pip install 'dfslab[{extra}]'")  # fmt: skip
+        assert line.endswith(
+            f"is not installed; the extra {extra!r} brings it: pip install 'dfslab[{extra}]'"
+        )
 
 
 def test_what_no_extra_brings_is_no_matter_of_extras():

@@ -115,9 +115,10 @@ def place(tmp_path):
 def packages():
     """The package's folders that are imported."""
     return {
-        name: module for name, module in sys.modules.items()
+        name: module
+        for name, module in sys.modules.items()
         if name.startswith("dfslab.") and isinstance(getattr(module, "__path__", None), list)
-    }  # fmt: skip
+    }
 
 
 def dfslab(place, *arguments):

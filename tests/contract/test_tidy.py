@@ -20,8 +20,11 @@ def tracked(*suffixes: str) -> list[Path]:
     """Files of the repository with one of the suffixes, ignored ones aside."""
     answer = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     found = [ROOT / line for line in answer.stdout.splitlines() if line.endswith(suffixes)]
     return [path for path in found if path.exists()]
 
@@ -77,6 +80,12 @@ def test_the_size_check_can_fail():
     assert sizes(Path("x.py"), "x = '" + "a" * 120 + "'")
 
 
+def test_the_formatter_decides_everywhere():
+    directive = re.compile(r"# fmt" + r": ?(skip|off|on)")
+    wrong = [str(path) for path in tracked(".py") if directive.search(path.read_text())]
+    assert not wrong, wrong
+
+
 def test_modules_open_with_one_sentence():
     wrong = []
     for path in tracked(".py"):
@@ -119,8 +128,10 @@ def imported(text: str) -> list[tuple[str, str]]:
                 with suppress(SyntaxError, ValueError):
                     trees.append(ast.parse(str(node.value)))
             elif isinstance(node, ast.JoinedStr):
-                parts = [str(getattr(part, "value", "0")) if isinstance(part, ast.Constant) else "0"
-                         for part in node.values]  # fmt: skip
+                parts = [
+                    str(getattr(part, "value", "0")) if isinstance(part, ast.Constant) else "0"
+                    for part in node.values
+                ]
                 with suppress(SyntaxError, ValueError):
                     trees.append(ast.parse("".join(parts)))
     return found
@@ -137,19 +148,21 @@ def borrowed(text: str, own: str = "") -> list[str]:
     A test may import itself in a program that it writes.
     """
     return [
-        f"{module}.{name}" for module, name in imported(text)
+        f"{module}.{name}"
+        for module, name in imported(text)
         if any(part.startswith(("test_", "conftest")) for part in [*module.split("."), name])
         and module != own
         or any(map(is_private, [*module.split("."), name]))
-    ]  # fmt: skip
+    ]
 
 
 def test_tests_share_by_support_and_know_public_names_only():
     tests = [path for path in tracked(".py") if path.is_relative_to(ROOT / "tests")]
     wrong = {
-        str(path): found for path in tests
+        str(path): found
+        for path in tests
         if path != Path(__file__) and (found := borrowed(path.read_text(), path.stem))
-    }  # fmt: skip
+    }
     assert not wrong, wrong
 
 
@@ -169,10 +182,13 @@ def test_the_check_of_what_tests_import_can_fail():
 def test_no_machine_path_or_registry_host(word):
     allowed = {ROOT / "tests/contract/test_tidy.py", ROOT / "Cargo.lock"}
     found = [
-        str(path) for path in tracked("")
-        if path not in allowed and path.suffix not in (".png", ".parquet", ".so")
-        and path.is_file() and word.encode() in path.read_bytes()
-    ]  # fmt: skip
+        str(path)
+        for path in tracked("")
+        if path not in allowed
+        and path.suffix not in (".png", ".parquet", ".so")
+        and path.is_file()
+        and word.encode() in path.read_bytes()
+    ]
     assert not found, found
 
 

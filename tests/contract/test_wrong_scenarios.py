@@ -74,53 +74,81 @@ WRONG = {
     "unknown method": (local(run__methods=["guess"]), ["run.methods", "guess"]),
     "no method": (local(run__methods=[]), ["run.methods"]),
     "zero servers": (
-        local(deployment__node__0__roles={"client": 1, "storage": 0}), ["storage", "at least 1"]),
+        local(deployment__node__0__roles={"client": 1, "storage": 0}),
+        ["storage", "at least 1"],
+    ),
     "unknown role": (
-        local(deployment__node__0__roles={"client": 1, "storage": 1, "boss": 1}), ["boss"]),
+        local(deployment__node__0__roles={"client": 1, "storage": 1, "boss": 1}),
+        ["boss"],
+    ),
     "no nodes": (local(deployment__node=[]), ["deployment.node"]),
     "two groups of one name": (
-        local(deployment__node=[{"name": "a", "roles": {"client": 1}},
-                                {"name": "a", "roles": {"storage": 1}}]), ["own name"]),
-    "zero bandwidth": (
-        local(deployment__node__0__adapter={"bandwidth": "0 bit/s"}), ["bandwidth"]),
+        local(
+            deployment__node=[
+                {"name": "a", "roles": {"client": 1}},
+                {"name": "a", "roles": {"storage": 1}},
+            ]
+        ),
+        ["own name"],
+    ),
+    "zero bandwidth": (local(deployment__node__0__adapter={"bandwidth": "0 bit/s"}), ["bandwidth"]),
     "negative latency": (
-        local(deployment__network={"latency": "-1 ms"}), ["deployment.network.latency"]),
+        local(deployment__network={"latency": "-1 ms"}),
+        ["deployment.network.latency"],
+    ),
     "missing directory": (
-        local(file_system__access={"directory": "no/such/place"}), ["existing directory"]),
-    "file as directory": (
-        local(file_system__access={"directory": "FILE"}), ["existing directory"]),
+        local(file_system__access={"directory": "no/such/place"}),
+        ["existing directory"],
+    ),
+    "file as directory": (local(file_system__access={"directory": "FILE"}), ["existing directory"]),
     "directory on a system without": (
-        local(file_system__access={"bed": True}), ["access.bed", "local"]),
+        local(file_system__access={"bed": True}),
+        ["access.bed", "local"],
+    ),
     "replication over servers": (hdfs(file_system__replication=4), ["replication", "3 datanode"]),
     "broken replication": (hdfs(file_system__replication=1.5), ["replication", "whole"]),
     "zero replication": (hdfs(file_system__replication=0), ["replication", "at least 1"]),
     "odd block size": (hdfs(file_system__block_size=2**20 + 1), ["block_size", "512"]),
-    "bed and uri": (
-        hdfs(file_system__access={"bed": True, "uri": "hdfs://x:1"}), ["not both"]),
+    "bed and uri": (hdfs(file_system__access={"bed": True, "uri": "hdfs://x:1"}), ["not both"]),
     "uri without host": (hdfs(file_system__access={"uri": "nowhere"}), ["scheme://host:port"]),
     "no access": (hdfs(file_system__access={}), ["bed = true or a uri"]),
     "unreachable HDFS": (
         hdfs(file_system__access={"uri": f"hdfs://127.0.0.1:{free_port()}"}),
-        ["nobody answers"]),
+        ["nobody answers"],
+    ),
     "direct I/O in odd sizes": (
-        local(workload__cache="direct", workload__transfer_size="1000 B"), ["4096"]),
+        local(workload__cache="direct", workload__transfer_size="1000 B"),
+        ["4096"],
+    ),
     "unknown cache state": (local(workload__cache="lukewarm"), ["workload.cache", "warm"]),
     "empty grid": (local(sweep=[{"workload.clients": []}]), ["sweep.workload.clients"]),
     "grid over the seed": (local(sweep=[{"run.seed": [1, 2]}]), ["run.seed", "vary"]),
     "grid over nothing": (
-        local(sweep=[{"deployment.node.nobody.cores": [1]}]), ["nobody", "machine"]),
+        local(sweep=[{"deployment.node.nobody.cores": [1]}]),
+        ["nobody", "machine"],
+    ),
     "wrong value in a grid": (
-        local(sweep=[{"workload.file_size": ["1 MiB", "1 kg"]}]), ["file_size", "1 kg"]),
+        local(sweep=[{"workload.file_size": ["1 MiB", "1 kg"]}]),
+        ["file_size", "1 kg"],
+    ),
     "hold-out of an unswept key": (
-        local(sweep=[{"workload.clients": [1, 2]}],
-              judge={"hold_out": [{"workload.file_size": "1 MiB"}]}), ["hold_out"]),
+        local(
+            sweep=[{"workload.clients": [1, 2]}],
+            judge={"hold_out": [{"workload.file_size": "1 MiB"}]},
+        ),
+        ["hold_out"],
+    ),
     "hold-out of an unswept value": (
-        local(sweep=[{"workload.clients": [1, 2]}],
-              judge={"hold_out": [{"workload.clients": 3}]}), ["not swept", "1, 2"]),
+        local(sweep=[{"workload.clients": [1, 2]}], judge={"hold_out": [{"workload.clients": 3}]}),
+        ["not swept", "1, 2"],
+    ),
     "everything held out": (
-        local(sweep=[{"workload.clients": [1, 2]}],
-              judge={"hold_out": [{"workload.clients": [1, 2]}]}), ["every configuration"]),
-}  # fmt: skip
+        local(
+            sweep=[{"workload.clients": [1, 2]}], judge={"hold_out": [{"workload.clients": [1, 2]}]}
+        ),
+        ["every configuration"],
+    ),
+}
 
 
 def assert_refused(answer, words):
@@ -158,9 +186,14 @@ def test_not_a_scenario(text, word, tmp_path):
 def test_no_such_file(tmp_path):
     """In a process of its own: what the others say in this one is a process's end."""
     answer = subprocess.run(
-        [DFSLAB, "run", "none.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [DFSLAB, "run", "none.toml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
     assert_refused(answer, ["none.toml", "no such file"])
 
 
@@ -175,11 +208,21 @@ def test_directory_that_is_not_writable(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("run",), ("fly",), ("run", "x.toml", "--speed"), ("predict", "x.toml"),
-     ("show", "filesystem", "nothing"), ("show", "filesystem", "hdfs", "--as", "poem"),
-     ("bed", "up", "local"), ("bed", "down"), ("compare", "nowhere"), ("report", "nowhere"),
-     ("trace", "report", "nowhere.otlp"), ("bed", "down", "no-such-bed")],
-)  # fmt: skip
+    [
+        ("run",),
+        ("fly",),
+        ("run", "x.toml", "--speed"),
+        ("predict", "x.toml"),
+        ("show", "filesystem", "nothing"),
+        ("show", "filesystem", "hdfs", "--as", "poem"),
+        ("bed", "up", "local"),
+        ("bed", "down"),
+        ("compare", "nowhere"),
+        ("report", "nowhere"),
+        ("trace", "report", "nowhere.otlp"),
+        ("bed", "down", "no-such-bed"),
+    ],
+)
 def test_wrong_command_lines(arguments, tmp_path):
     answer = dfslab(*arguments, cwd=tmp_path)
     assert_refused(answer, [])

@@ -21,13 +21,41 @@ from screenshot import ARGUMENTS, CHROMIUM, open_page  # noqa: E402
 
 HOSTILE = "<script>alert(1)</script></script><img src=x onerror=alert(2)>"
 TRACE = {
-    "spans": 12, "trees": 4, "shapes": 1, "losses": {"duplicates": 0},
-    "roots": [{"name": HOSTILE, "count": 4, "bytes": 0, "total_s": 1.0, "self_s": 0.5,
-               "children": [{"name": "read", "count": 8, "bytes": 4096, "total_s": 0.5,
-                             "self_s": 0.5, "children": []}]}],
-    "ranking": [{"name": "read", "path": f"{HOSTILE}/read", "count": 8, "total_s": 0.5,
-                 "self_s": 0.5, "share": 0.5, "bytes": 4096}],
-}  # fmt: skip
+    "spans": 12,
+    "trees": 4,
+    "shapes": 1,
+    "losses": {"duplicates": 0},
+    "roots": [
+        {
+            "name": HOSTILE,
+            "count": 4,
+            "bytes": 0,
+            "total_s": 1.0,
+            "self_s": 0.5,
+            "children": [
+                {
+                    "name": "read",
+                    "count": 8,
+                    "bytes": 4096,
+                    "total_s": 0.5,
+                    "self_s": 0.5,
+                    "children": [],
+                }
+            ],
+        }
+    ],
+    "ranking": [
+        {
+            "name": "read",
+            "path": f"{HOSTILE}/read",
+            "count": 8,
+            "total_s": 0.5,
+            "self_s": 0.5,
+            "share": 0.5,
+            "bytes": 4096,
+        }
+    ],
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +73,41 @@ def study():
     advice = [one for point in points for one in advise(point, calibration)[:1]]
     comparison = compare(results)
     return page.ReportInput(
-        scenario, results, comparison, comparison.fitted, TRACE, advice,
+        scenario,
+        results,
+        comparison,
+        comparison.fitted,
+        TRACE,
+        advice,
         operations=operations.operations(results),
         verdicts=expectations.score(expectations.expectations(list(points)), results),
-    )  # fmt: skip
+    )
 
 
 def test_every_section_is_there_and_full(study):
     found = page.sections(study)
     assert [s.name for s in found] == [
-        "summary", "throughput", "processes", "scaling", "io500", "recovery", "latency", "load",
-        "order", "steps", "operations", "expectations", "server_law", "predictions", "factors",
-        "model_error", "advice", "bottlenecks", "trace", "provenance"]  # fmt: skip
+        "summary",
+        "throughput",
+        "processes",
+        "scaling",
+        "io500",
+        "recovery",
+        "latency",
+        "load",
+        "order",
+        "steps",
+        "operations",
+        "expectations",
+        "server_law",
+        "predictions",
+        "factors",
+        "model_error",
+        "advice",
+        "bottlenecks",
+        "trace",
+        "provenance",
+    ]
     # No processes, no IO500, no faults, no load that really ran, none of an application, no
     # metadata server alone, no designed sweep, no program.
     empty = [
@@ -137,12 +188,26 @@ def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
 @pytest.mark.browser
 def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
     path = tmp_path / "trace.html"
-    waits = {"name": "wait for room", "kind": "blocked", "count": 8, "bytes": 0, "total_s": 0.75,
-             "self_s": 0.75, "children": [], "of": {"client-1": [3, 250_000_000, 0]}}  # fmt: skip
+    waits = {
+        "name": "wait for room",
+        "kind": "blocked",
+        "count": 8,
+        "bytes": 0,
+        "total_s": 0.75,
+        "self_s": 0.75,
+        "children": [],
+        "of": {"client-1": [3, 250_000_000, 0]},
+    }
     read = {**TRACE["roots"][0]["children"][0], "kind": "service"}
     root = {**TRACE["roots"][0], "name": HOSTILE, "children": [read, waits]}
-    changed = {"tests": 2, "changes": {f"{HOSTILE}/read": 0.5}, "rows": [],
-               "sides": ["before", "now"], "only_before": [HOSTILE], "only_now": []}  # fmt: skip
+    changed = {
+        "tests": 2,
+        "changes": {f"{HOSTILE}/read": 0.5},
+        "rows": [],
+        "sides": ["before", "now"],
+        "only_before": [HOSTILE],
+        "only_now": [],
+    }
     profile = {**TRACE, "roots": [root], "compared": changed}
     path.write_text(page.render_trace(profile, "Trace", HOSTILE))
     assert HOSTILE not in path.read_text()
@@ -162,7 +227,12 @@ def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
             for bar in bars.all()
         )
         assert [name for _, _, name in order] == [
-            "wait for room", HOSTILE, "read", HOSTILE, HOSTILE]  # fmt: skip
+            "wait for room",
+            HOSTILE,
+            "read",
+            HOSTILE,
+            HOSTILE,
+        ]
         assert "1.75 s shown" in flame.locator("output").text_content()
         flame.locator("[name=by]").select_option("bytes")
         assert bars.all_text_contents() == [HOSTILE, "read"]

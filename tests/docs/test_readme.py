@@ -49,7 +49,11 @@ def test_every_command_does_its_job(place):
             scores = document["held_out"]
             for method in ("sequence", "petri", "regression", "mean"):
                 assert set(scores[method]) >= {
-                    "n", "median_abs_error", "p90_abs_error", "coverage_90"}  # fmt: skip
+                    "n",
+                    "median_abs_error",
+                    "p90_abs_error",
+                    "coverage_90",
+                }
                 assert scores[method]["n"] == 2
 
 

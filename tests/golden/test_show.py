@@ -16,18 +16,23 @@ HERE = Path(__file__).parent
 CASES = {
     "hdfs-table": ["show", "filesystem", "hdfs", "--as", "table", "--json"],
     "hdfs-formula": ["show", "filesystem", "hdfs", "--as", "formula"],
-    "hdfs-mermaid-write": ["show", "filesystem", "hdfs", "--as", "mermaid", "--operation",
-                           "write"],
-    "hdfs-plantuml-read": ["show", "filesystem", "hdfs", "--as", "plantuml", "--operation",
-                           "read"],
+    "hdfs-mermaid-write": ["show", "filesystem", "hdfs", "--as", "mermaid", "--operation", "write"],
+    "hdfs-plantuml-read": ["show", "filesystem", "hdfs", "--as", "plantuml", "--operation", "read"],
     "glusterfs-formula": ["show", "filesystem", "glusterfs", "--as", "formula"],
-    "glusterfs-mermaid-create": ["show", "filesystem", "glusterfs", "--as", "mermaid",
-                                 "--operation", "create"],
+    "glusterfs-mermaid-create": [
+        "show",
+        "filesystem",
+        "glusterfs",
+        "--as",
+        "mermaid",
+        "--operation",
+        "create",
+    ],
     "local-table": ["show", "filesystem", "local", "--as", "table", "--json"],
     "version": ["--version"],
     "help": ["--help"],
     "help-run": ["run", "--help"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,9 +12,13 @@ from dfslab.result import Step
 from support import synthetic
 
 PLANTED = {
-    "open_cpu": 2e-5, "create_cpu": 9e-5, "close_cpu": 4e-6, "call_cpu": 3e-6,
-    "read_byte_cpu": 3e-10, "write_byte_cpu": 8e-10,
-}  # fmt: skip
+    "open_cpu": 2e-5,
+    "create_cpu": 9e-5,
+    "close_cpu": 4e-6,
+    "call_cpu": 3e-6,
+    "read_byte_cpu": 3e-10,
+    "write_byte_cpu": 8e-10,
+}
 
 
 def results(noise: float, seed: int, repetitions: int = 3):
@@ -72,8 +76,9 @@ def test_held_out_points_lie_in_their_intervals():
     held = {r.point_id: r.point for r in everything if r.point.held_out}
     for point_id, point in held.items():
         rate = model.run(point).metrics["rate_per_s"]
-        measured = np.exp(np.mean([np.log(r.value()) for r in everything
-                                   if r.point_id == point_id]))  # fmt: skip
+        measured = np.exp(
+            np.mean([np.log(r.value()) for r in everything if r.point_id == point_id])
+        )
         assert rate.low < measured < rate.high
         assert rate.value == pytest.approx(measured, rel=0.35)
 

@@ -27,20 +27,37 @@ def situation(
     nodes = []
     for role in described.roles:
         data = role.kind == "data"
-        nodes.append({
-            "name": role.name, "count": servers if data else 1, "cores": 64,
-            "roles": {role.name: 1},
-            "adapter": {"bandwidth": f"{server_rate if data else client_rate:f} B/s"},
-            "disk": {"read_rate": f"{disk_rate:f} B/s", "write_rate": f"{disk_rate:f} B/s",
-                     "latency": "0 s"},
-        })  # fmt: skip
+        nodes.append(
+            {
+                "name": role.name,
+                "count": servers if data else 1,
+                "cores": 64,
+                "roles": {role.name: 1},
+                "adapter": {"bandwidth": f"{server_rate if data else client_rate:f} B/s"},
+                "disk": {
+                    "read_rate": f"{disk_rate:f} B/s",
+                    "write_rate": f"{disk_rate:f} B/s",
+                    "latency": "0 s",
+                },
+            }
+        )
     network = {"latency": latency, "loopback_latency": "0 s"}
-    workload = {"name": "sequential_write", "operations_per_client": 4, "transfer_size": "4 MiB",
-                "file_size": "512 MiB", **keys}  # fmt: skip
-    scenario = build(Scenario, {
-        "name": "bounds", "deployment": {"node": nodes, "network": network},
-        "file_system": {"name": system, **(parameters or {})}, "workload": workload,
-    })  # fmt: skip
+    workload = {
+        "name": "sequential_write",
+        "operations_per_client": 4,
+        "transfer_size": "4 MiB",
+        "file_size": "512 MiB",
+        **keys,
+    }
+    scenario = build(
+        Scenario,
+        {
+            "name": "bounds",
+            "deployment": {"node": nodes, "network": network},
+            "file_system": {"name": system, **(parameters or {})},
+            "workload": workload,
+        },
+    )
     check(scenario)
     return Situation(scenario)
 
@@ -65,8 +82,9 @@ def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
     system, key, role, durable, stripes, client_rate, server_rate, disk_rate
 ):
     """min(client adapter, n server adapters, n disks), but for filling the pipeline."""
-    given = situation(system, client_rate, server_rate, disk_rate,
-                      parameters={key: stripes}, **durable)  # fmt: skip
+    given = situation(
+        system, client_rate, server_rate, disk_rate, parameters={key: stripes}, **durable
+    )
     bound = min(client_rate, stripes * server_rate, stripes * disk_rate)
     for rate in rates_bytes_per_s(given):
         assert 0.93 * bound <= rate <= 1.001 * bound
@@ -76,16 +94,31 @@ def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
 def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
     """Servers of 1e8 B/s each behind a client of 2.5e8 B/s: two saturate before it, four do not."""
     for stripes, bound in ((1, 1e8), (2, 2e8), (4, 2.5e8)):
-        given = situation(system, 2.5e8, 1e8, 1e10, parameters={key: stripes},
-                          name="sequential_read", cache="cold")  # fmt: skip
+        given = situation(
+            system,
+            2.5e8,
+            1e8,
+            1e10,
+            parameters={key: stripes},
+            name="sequential_read",
+            cache="cold",
+        )
         for rate in rates_bytes_per_s(given):
             assert 0.85 * bound <= rate <= 1.001 * bound
 
 
 def test_a_pvfs_block_of_one_stripe_keeps_one_server_busy():
     """A call is answered before the next is made: 64 KiB over the slower adapter, and latencies."""
-    given = situation("pvfs", 1e9, 1e8, 1e10, latency="1 ms", name="sequential_read",
-                      transfer_size="64 KiB", file_size="4 MiB")  # fmt: skip
+    given = situation(
+        "pvfs",
+        1e9,
+        1e8,
+        1e10,
+        latency="1 ms",
+        name="sequential_read",
+        transfer_size="64 KiB",
+        file_size="4 MiB",
+    )
     # Request, data and reply each travel once; open and close are two calls to the manager.
     messages_s = 64 * (3e-3 + 65536 / 1e8 + 2 * 256 / 1e8) + 2 * (2e-3 + 2 * 256 / 1e9)
     for rate in rates_bytes_per_s(given):
@@ -107,8 +140,16 @@ def test_the_small_write_of_lustre_stays_in_the_clients_cache():
 def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
     """Ghemawat 2003, 3.2: 1 MB at 100 Mbit/s to three replicas takes about 80 ms."""
     size_bytes, rate, latency_s, unit_bytes = 1e6, 1.25e7, 1e-4, 16384
-    given = situation("gfs", rate, rate, 1e12, parameters={"replication": replicas},
-                      latency="0.1 ms", file_size="1 MB", transfer_size="1 MB")  # fmt: skip
+    given = situation(
+        "gfs",
+        rate,
+        rate,
+        1e12,
+        parameters={"replication": replicas},
+        latency="0.1 ms",
+        file_size="1 MB",
+        transfer_size="1 MB",
+    )
     # Beside the push: create and allocateChunk are two calls each way, the mutation one, and the
     # secondaries one more; all carry 256 B.
     control_s = (6 + 2 * (replicas > 1)) * (latency_s + 256 / rate)
@@ -123,26 +164,50 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
 
 def pool(parameters, disks, **keys):
     """A pool on one machine: disks of 1e8 B/s without latency."""
-    scenario = build(Scenario, {
-        "name": "pool", "file_system": {"name": "zfs", **parameters},
-        "deployment": {"node": [{
-            "name": "machine", "cores": 64, "roles": {"client": 1, "pool": 1},
-            "disk": {"read_rate": "1e8 B/s", "write_rate": "1e8 B/s", "latency": "0 s",
-                     "count": disks}}]},
-        "workload": {"name": "sequential_write", "operations_per_client": 4, "fsync": True,
-                     "file_size": "64 MiB", **keys},
-    })  # fmt: skip
+    scenario = build(
+        Scenario,
+        {
+            "name": "pool",
+            "file_system": {"name": "zfs", **parameters},
+            "deployment": {
+                "node": [
+                    {
+                        "name": "machine",
+                        "cores": 64,
+                        "roles": {"client": 1, "pool": 1},
+                        "disk": {
+                            "read_rate": "1e8 B/s",
+                            "write_rate": "1e8 B/s",
+                            "latency": "0 s",
+                            "count": disks,
+                        },
+                    }
+                ]
+            },
+            "workload": {
+                "name": "sequential_write",
+                "operations_per_client": 4,
+                "fsync": True,
+                "file_size": "64 MiB",
+                **keys,
+            },
+        },
+    )
     check(scenario)
     return Situation(scenario)
 
 
 @pytest.mark.parametrize(
     ("parameters", "disks", "useful"),
-    [({}, 1, 1), ({"mirrors": 2}, 2, 1), ({"mirrors": 2, "vdevs": 3}, 6, 3),
-     ({"data_disks": 4, "parity_disks": 2}, 6, 4),
-     ({"data_disks": 4, "parity_disks": 2}, 3, 2)],
+    [
+        ({}, 1, 1),
+        ({"mirrors": 2}, 2, 1),
+        ({"mirrors": 2, "vdevs": 3}, 6, 3),
+        ({"data_disks": 4, "parity_disks": 2}, 6, 4),
+        ({"data_disks": 4, "parity_disks": 2}, 3, 2),
+    ],
     ids=["one disk", "mirror", "three mirrors", "raidz2", "raidz2 on half the disks"],
-)  # fmt: skip
+)
 def test_a_pool_writes_as_fast_as_its_useful_disks(parameters, disks, useful):
     """Copies and parity cost their share: rate = disks x data / (data and redundancy)."""
     for rate in rates_bytes_per_s(pool(parameters, disks)):
@@ -162,8 +227,13 @@ def test_a_small_record_of_a_raidz_is_one_sector_and_its_parity():
 
 def test_a_separate_log_serves_its_clients_one_at_a_time():
     """Log of 1e7 B/s and 1 ms: 10 KB take 2 ms, so four clients get 500 commits/s together."""
-    given = pool({"separate_log": 1, "log_rate": "10 MB/s", "log_latency": "1 ms"}, 64,
-                 file_size="10 kB", clients=4, operations_per_client=40)  # fmt: skip
+    given = pool(
+        {"separate_log": 1, "log_rate": "10 MB/s", "log_latency": "1 ms"},
+        64,
+        file_size="10 kB",
+        clients=4,
+        operations_per_client=40,
+    )
     net = simulate(given, dict.fromkeys(given.constants, 1e-15), service="deterministic")
     assert net.rate_per_s == pytest.approx(500, rel=0.02)
 
@@ -187,9 +257,13 @@ def test_an_illegal_layout_is_refused_with_what_is_allowed(system, parameters, a
 
 @pytest.mark.parametrize(
     ("parameters", "allowed"),
-    [({"data_disks": 4}, "data_disks is more than 1"), ({"parity_disks": 4}, "raidz3"),
-     ({"mirrors": 2, "parity_disks": 1}, "1 in a raidz"), ({"record_size": "3 KiB"}, "power of")],
-)  # fmt: skip
+    [
+        ({"data_disks": 4}, "data_disks is more than 1"),
+        ({"parity_disks": 4}, "raidz3"),
+        ({"mirrors": 2, "parity_disks": 1}, "1 in a raidz"),
+        ({"record_size": "3 KiB"}, "power of"),
+    ],
+)
 def test_an_illegal_pool_is_refused(parameters, allowed):
     with pytest.raises(InputError, match=allowed):
         pool(parameters, 6)

@@ -58,9 +58,13 @@ LEAVES = st.sampled_from([A, B]) | st.integers(0, 9)
 def combined(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Sums, differences, products, greater ones and ceilings of what there is."""
     pairs = st.tuples(children, children)
-    return (pairs.map(lambda two: two[0] + two[1]) | pairs.map(lambda two: two[0] - two[1])
-            | pairs.map(lambda two: two[0] * two[1]) | pairs.map(lambda two: Max(*two))
-            | children.map(lambda one: ceiling(one * A / 8)))  # fmt: skip
+    return (
+        pairs.map(lambda two: two[0] + two[1])
+        | pairs.map(lambda two: two[0] - two[1])
+        | pairs.map(lambda two: two[0] * two[1])
+        | pairs.map(lambda two: Max(*two))
+        | children.map(lambda one: ceiling(one * A / 8))
+    )
 
 
 @given(st.recursive(LEAVES, combined, max_leaves=8), st.integers(0, 50), st.integers(0, 50))

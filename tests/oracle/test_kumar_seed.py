@@ -54,7 +54,8 @@ def test_the_tables_coefficients_are_found_on_the_legal_layouts(metric):
     assert noisy.r_squared_ == pytest.approx(by_hand)
     freedom = len(LEGAL) - len(NAMES) - 1
     assert noisy.adjusted_r_squared_ == pytest.approx(
-        1 - (len(LEGAL) - 1) / freedom * (1 - by_hand))  # fmt: skip
+        1 - (len(LEGAL) - 1) / freedom * (1 - by_hand)
+    )
 
 
 def test_r_squared_of_rows_left_out_may_be_negative():
@@ -89,9 +90,17 @@ def test_factors_rank_by_effect_over_range():
     """Erratum K10: network first is nearly a tie with replication."""
     model, _ = fitted("write")
     effects = dict(zip(NAMES, model.effects, strict=True))
-    assert effects == pytest.approx({
-        "network": 272, "base file system": 4.4, "servers": 123, "clients": 137, "striping": 42,
-        "replication": 237}, abs=0.6)  # fmt: skip
+    assert effects == pytest.approx(
+        {
+            "network": 272,
+            "base file system": 4.4,
+            "servers": 123,
+            "clients": 137,
+            "striping": 42,
+            "replication": 237,
+        },
+        abs=0.6,
+    )
 
 
 def test_disks_that_move_together_have_no_coefficients_of_their_own():

@@ -72,11 +72,17 @@ def net_rates(clients, share, fair=1):
         "namenode", "ask", op.choice((share, held["exclusive"]), (1 - share, held["shared"]))
     )
     tree = op.seq(op.cpu("client", THINK_S), asked, name="stat")
-    environment = {f"{role}.{key}": value for role in ("client", "namenode") for key, value in (
-        ("frequency", 2.5e9), ("nic_bandwidth", 1e15), ("nic_latency", 0.0))} | {
-        "network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}  # fmt: skip
-    job = Job({"stat": tree}, Placement(build(Deployment, {"node": nodes})), environment,
-              service="exponential")  # fmt: skip
+    environment = {
+        f"{role}.{key}": value
+        for role in ("client", "namenode")
+        for key, value in (("frequency", 2.5e9), ("nic_bandwidth", 1e15), ("nic_latency", 0.0))
+    } | {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
+    job = Job(
+        {"stat": tree},
+        Placement(build(Deployment, {"node": nodes})),
+        environment,
+        service="exponential",
+    )
     stream = [(c, i, "stat", 0, 1, 1) for i in range(6000 // clients) for c in range(clients)]
     document, watched = job.net("lock", clients, stream)
     reports = fire(document, watched.monitors, seed=3, replications=6)

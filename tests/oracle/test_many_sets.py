@@ -24,11 +24,17 @@ DESCRIBED = sorted(discover.members("filesystems", folders=True))
 def situation(system, clients):
     described = discover.file_system(system)
     deployment = standard(described, 4, 1, 125e6, 0.0, 60e6)
-    return Situation(build(Scenario, {
-        "name": "many", "deployment": deployment.model_dump(mode="json"),
-        "file_system": {"name": system},
-        "workload": {"name": "sequential_write", "clients": clients, "file_size": "9 MiB"},
-    }))  # fmt: skip
+    return Situation(
+        build(
+            Scenario,
+            {
+                "name": "many",
+                "deployment": deployment.model_dump(mode="json"),
+                "file_system": {"name": system},
+                "workload": {"name": "sequential_write", "clients": clients, "file_size": "9 MiB"},
+            },
+        )
+    )
 
 
 @pytest.mark.grid
@@ -37,8 +43,10 @@ def situation(system, clients):
 def test_a_tree_answers_for_many_sets_as_for_each(system, clients):
     given = situation(system, clients)
     random = np.random.default_rng(3)
-    sets = [{key: value * float(np.exp(random.normal())) for key, value in given.constants.items()}
-            for _ in range(SETS)]  # fmt: skip
+    sets = [
+        {key: value * float(np.exp(random.normal())) for key, value in given.constants.items()}
+        for _ in range(SETS)
+    ]
     together = given.predict_many(sets)
     for index, one in enumerate(sets):
         alone = given.predict(one)
@@ -56,8 +64,9 @@ def test_networks_side_by_side_are_those_alone():
     servers, latency = np.array([1, 3, 1, 10]), random.uniform(0.5, 4, 3)
     found = many_values(demands, 9, 0.5, servers, latency, extra)
     for index in range(3):
-        one = mean_value_analysis(demands[:, index], 9, 0.5, list(servers), float(latency[index]),
-                                  list(extra[:, index]))  # fmt: skip
+        one = mean_value_analysis(
+            demands[:, index], 9, 0.5, list(servers), float(latency[index]), list(extra[:, index])
+        )
         assert found.rate_per_s[index] == pytest.approx(one.rate_per_s, rel=1e-12)
         assert found.waiting_s[:, index] == pytest.approx(one.waiting_s, rel=1e-12)
 
@@ -66,8 +75,10 @@ def test_a_count_that_depends_on_a_constant_is_read_one_after_the_other(monkeypa
     turns = sympy.Symbol("turns")
     tree = op.repeat(turns, op.cpu("client", 0.1))
     node = {"name": "client", "roles": {"client": 1}}
-    reader = Reader(Placement(build(Deployment, {"node": [node]})),
-                    {"turns": np.array([1.0, 2.0]), "client.frequency": 2.5e9})  # fmt: skip
+    reader = Reader(
+        Placement(build(Deployment, {"node": [node]})),
+        {"turns": np.array([1.0, 2.0]), "client.frequency": 2.5e9},
+    )
     with pytest.raises(Varies):
         reader.read(tree)
     given = situation("hdfs", 2)

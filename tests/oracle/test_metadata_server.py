@@ -24,13 +24,19 @@ COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
 
 def scenario(system="hdfs", memory="16 GiB", **file_system):
     described = discover.file_system(system)
-    nodes = [{"name": r.name, "count": r.instances, "memory": memory, "roles": {r.name: 1}}
-             for r in described.roles]  # fmt: skip
-    return build(Scenario, {
-        "name": "limits", "deployment": {"node": nodes},
-        "file_system": {"name": system, **file_system},
-        "workload": {"name": "sequential_write"},
-    })  # fmt: skip
+    nodes = [
+        {"name": r.name, "count": r.instances, "memory": memory, "roles": {r.name: 1}}
+        for r in described.roles
+    ]
+    return build(
+        Scenario,
+        {
+            "name": "limits",
+            "deployment": {"node": nodes},
+            "file_system": {"name": system, **file_system},
+            "workload": {"name": "sequential_write"},
+        },
+    )
 
 
 def test_table_6_and_its_ratios():
@@ -105,9 +111,15 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
 @pytest.mark.grid
 @pytest.mark.parametrize(
     ("peak", "fluid_ms", "true_ms"),
-    [(1500, 1250, 1264), (1100, 250, 260), (1020, 50, 82), (1000, 0, 64), (950, 0, 18),
-     (900, 0, 8.5)],
-)  # fmt: skip
+    [
+        (1500, 1250, 1264),
+        (1100, 250, 260),
+        (1020, 50, 82),
+        (1000, 0, 64),
+        (950, 0, 18),
+        (900, 0, 8.5),
+    ],
+)
 def test_fluid_and_simulation(peak, fluid_ms, true_ms):
     """q = 1000/s, T = 5 s. Below q the printed T (p - q) / 2q is negative; ours is nothing."""
     assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
@@ -201,8 +213,12 @@ def test_r2_does_not_identify_x_ln_x():
 @pytest.mark.parametrize("truth", ["x ln x", "linear", "lock queue", "power"])
 def test_evidence_over_two_decades_finds_the_law(truth):
     x = np.unique(np.round(np.geomspace(2, 300, 14)))
-    planted = {"x ln x": [0.001], "linear": [0.05, 0.001], "lock queue": [0.001, 0.02],
-               "power": [0.001, 1.4]}[truth]  # fmt: skip
+    planted = {
+        "x ln x": [0.001],
+        "linear": [0.05, 0.001],
+        "lock queue": [0.001, 0.02],
+        "power": [0.001, 1.4],
+    }[truth]
     y = laws.LAWS[truth][0](x, np.array(planted))
     noisy = y * np.exp(0.01 * np.random.default_rng(7).normal(size=len(x)))
     best, *others = laws.fit(x, noisy)
@@ -252,9 +268,15 @@ def test_the_command_answers(monkeypatch, capsys, tmp_path):
     assert "call queue" in shown
 
 
-@pytest.mark.parametrize("words", [["--metadata-server", "--method", "petri"], [],
-                                   ["--metadata-server", "--within", "soon"],
-                                   ["--metadata-server", "--burst", "-1s"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--metadata-server", "--method", "petri"],
+        [],
+        ["--metadata-server", "--within", "soon"],
+        ["--metadata-server", "--burst", "-1s"],
+    ],
+)
 def test_wrong_words_are_one_line(words, monkeypatch, capsys, tmp_path):
     path = tmp_path / "hdfs.toml"
     path.write_text(scenario(access={"bed": True}).toml())

@@ -45,17 +45,25 @@ def round_robin(service: str, slice_s: float) -> Net:
 
 @pytest.mark.grid
 @pytest.mark.parametrize(
-    "service", ["exponential(1)", "1.0", "if(discrete(0.1) == 1, 5.5, 0.5)"],
+    "service",
+    ["exponential(1)", "1.0", "if(discrete(0.1) == 1, 5.5, 0.5)"],
     ids=["exponential", "fixed", "two-valued"],
-)  # fmt: skip
+)
 def test_processor_sharing_depends_on_the_mean_alone(service):
     """M/G/1-PS: E[T] = E[S] / (1 - rho) = 2.5 at rho 0.6, whatever the distribution (S of mean 1).
 
     Turns of 0.02 make the jobs wait at most a turn of each other: a bias far below the error.
     """
     stays = {"kind": "sojourn", "from": "arrive", "to": "leave", "key": "c.id", "to_key": "j.id"}
-    reports = run(round_robin(service, 0.02), replications=REPLICATIONS, end_time_s=8000.0,
-                  warm_up_s=200.0, threads=2, seed=3, monitors=[stays])  # fmt: skip
+    reports = run(
+        round_robin(service, 0.02),
+        replications=REPLICATIONS,
+        end_time_s=8000.0,
+        warm_up_s=200.0,
+        threads=2,
+        seed=3,
+        monitors=[stays],
+    )
     agrees([one["monitors"][0]["mean_s"] for one in reports], 2.5)
 
 
@@ -73,8 +81,7 @@ def fork_join(branches: int, load: float) -> Net:
     )
     for at, (queue, end) in enumerate(zip(queues, done, strict=True)):
         idle, busy = net.place(f"idle{at}", initial=[()]), net.place(f"busy{at}", part)
-        net.transition(f"start{at}", [Take(queue, "p"), idle],
-                       [Put(busy, "p", "exponential(1)")])  # fmt: skip
+        net.transition(f"start{at}", [Take(queue, "p"), idle], [Put(busy, "p", "exponential(1)")])
         net.transition(f"end{at}", [Take(busy, "p")], [Put(end, "p"), idle])
     takes = [Take(place, f"p{at}") for at, place in enumerate(done)]
     equal = " && ".join(f"p0.id == p{at}.id" for at in range(1, branches))
@@ -86,8 +93,15 @@ def fork_join(branches: int, load: float) -> Net:
 def test_two_branches_are_exact(load):
     """Flatto and Hahn 1984: R = (12 - rho) / 8 of the M/M/1 response time."""
     stays = {"kind": "sojourn", "from": "fork", "to": "join", "key": "c.id", "to_key": "p0.id"}
-    reports = run(fork_join(2, load), replications=REPLICATIONS, end_time_s=20_000.0,
-                  warm_up_s=500.0, threads=2, seed=5, monitors=[stays])  # fmt: skip
+    reports = run(
+        fork_join(2, load),
+        replications=REPLICATIONS,
+        end_time_s=20_000.0,
+        warm_up_s=500.0,
+        threads=2,
+        seed=5,
+        monitors=[stays],
+    )
     agrees([one["monitors"][0]["mean_s"] for one in reports], (12 - load) / 8 / (1 - load))
 
 
@@ -98,7 +112,14 @@ def test_more_branches_follow_the_approximation():
     factor = harmonic / 1.5 + 4 / 11 * (1 - harmonic / 1.5) * load
     wanted = factor * (12 - load) / 8 / (1 - load)
     stays = {"kind": "sojourn", "from": "fork", "to": "join", "key": "c.id", "to_key": "p0.id"}
-    reports = run(fork_join(n, load), replications=REPLICATIONS, end_time_s=5000.0,
-                  warm_up_s=200.0, threads=2, seed=6, monitors=[stays])  # fmt: skip
+    reports = run(
+        fork_join(n, load),
+        replications=REPLICATIONS,
+        end_time_s=5000.0,
+        warm_up_s=200.0,
+        threads=2,
+        seed=6,
+        monitors=[stays],
+    )
     found = fmean(one["monitors"][0]["mean_s"] for one in reports)
     assert found == pytest.approx(wanted, rel=0.05)

@@ -13,10 +13,13 @@ CLIENTS, SERVERS, CHUNKS = 8, 4, 16
 
 def station(name: str, queue: str, idle: str, to: str, delay) -> dict:
     return {
-        "name": name, "page": "server", "guard": "c.server == s.server", "delay": delay,
+        "name": name,
+        "page": "server",
+        "guard": "c.server == s.server",
+        "delay": delay,
         "in": [{"place": queue, "var": "c"}, {"place": idle, "var": "s"}],
         "out": [{"place": to, "token": "c"}, {"place": idle, "token": "s"}],
-    }  # fmt: skip
+    }
 
 
 def pvfs_net(requests: int, net_s="0.000635", disk_s="0.00115") -> dict:
@@ -36,8 +39,11 @@ def pvfs_net(requests: int, net_s="0.000635", disk_s="0.00115") -> dict:
             "wait": [["client", "int"], ["left", "int"], ["chunks", "int"]],
         },
         "places": [
-            {"name": "ready", "colour": "client",
-             "initial": [[client, requests] for client in range(CLIENTS)]},
+            {
+                "name": "ready",
+                "colour": "client",
+                "initial": [[client, requests] for client in range(CLIENTS)],
+            },
             {"name": "waiting", "colour": "wait"},
             {"name": "net_queue", "colour": "chunk"},
             {"name": "net_idle", "colour": "server", "initial": servers},
@@ -46,18 +52,31 @@ def pvfs_net(requests: int, net_s="0.000635", disk_s="0.00115") -> dict:
             {"name": "done", "colour": "chunk"},
         ],
         "transitions": [
-            {"name": "issue", "page": "client", "guard": "r.left > 0",
-             "in": [{"place": "ready", "var": "r"}], "out": issue},
+            {
+                "name": "issue",
+                "page": "client",
+                "guard": "r.left > 0",
+                "in": [{"place": "ready", "var": "r"}],
+                "out": issue,
+            },
             station("net", "net_queue", "net_idle", "disk_queue", net_s),
             station("disk", "disk_queue", "disk_idle", "done", disk_s),
-            {"name": "collect", "page": "client", "in": joined,
-             "guard": "d.client == w.client && w.chunks > 1",
-             "out": [{"place": "waiting", "token": ["w.client", "w.left", "w.chunks - 1"]}]},
-            {"name": "finish", "page": "client", "in": joined,
-             "guard": "d.client == w.client && w.chunks == 1",
-             "out": [{"place": "ready", "token": ["w.client", "w.left"]}]},
+            {
+                "name": "collect",
+                "page": "client",
+                "in": joined,
+                "guard": "d.client == w.client && w.chunks > 1",
+                "out": [{"place": "waiting", "token": ["w.client", "w.left", "w.chunks - 1"]}],
+            },
+            {
+                "name": "finish",
+                "page": "client",
+                "in": joined,
+                "guard": "d.client == w.client && w.chunks == 1",
+                "out": [{"place": "ready", "token": ["w.client", "w.left"]}],
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 def run(net: dict, **options) -> dict:

@@ -24,19 +24,32 @@ def run(net: dict, **options) -> list[dict]:
 def station_net(arrival: str, service: str, servers: int = 1, capacity: int | None = None) -> dict:
     """A queue with some servers; at most `capacity` customers stay, others are turned away."""
     enter = {
-        "name": "enter", "priority": 1, "in": [{"place": "door", "var": "c"}],
+        "name": "enter",
+        "priority": 1,
+        "in": [{"place": "door", "var": "c"}],
         "out": [{"place": "queue", "token": "c"}, {"place": "present"}],
-    }  # fmt: skip
+    }
     transitions = [
-        {"name": "arrive", "in": [{"place": "source", "var": "c"}],
-         "out": [{"place": "source", "token": ["c.id + 1"], "delay": arrival},
-                 {"place": "door", "token": "c"}]},
+        {
+            "name": "arrive",
+            "in": [{"place": "source", "var": "c"}],
+            "out": [
+                {"place": "source", "token": ["c.id + 1"], "delay": arrival},
+                {"place": "door", "token": "c"},
+            ],
+        },
         enter,
-        {"name": "start", "in": [{"place": "queue", "var": "c"}, {"place": "idle"}],
-         "out": [{"place": "busy", "token": "c", "delay": service}]},
-        {"name": "leave", "in": [{"place": "busy", "var": "c"}, {"place": "present"}],
-         "out": [{"place": "idle"}]},
-    ]  # fmt: skip
+        {
+            "name": "start",
+            "in": [{"place": "queue", "var": "c"}, {"place": "idle"}],
+            "out": [{"place": "busy", "token": "c", "delay": service}],
+        },
+        {
+            "name": "leave",
+            "in": [{"place": "busy", "var": "c"}, {"place": "present"}],
+            "out": [{"place": "idle"}],
+        },
+    ]
     if capacity is not None:
         enter["inhibit"] = [{"place": "present", "at_least": capacity}]
         transitions.append({"name": "turn_away", "in": [{"place": "door", "var": "c"}], "out": []})
@@ -85,10 +98,16 @@ def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> li
     rows = []
     for answer in answers:
         present, stay, wait, idle, left = answer["monitors"]
-        rows.append({
-            "L": present["mean"], "W": stay["mean_s"], "Wq": wait["mean_s"],
-            "idle": idle["mean"], "rate": left["rate_per_s"], "window_s": left["window_s"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "L": present["mean"],
+                "W": stay["mean_s"],
+                "Wq": wait["mean_s"],
+                "idle": idle["mean"],
+                "rate": left["rate_per_s"],
+                "window_s": left["window_s"],
+            }
+        )
     return rows
 
 
@@ -107,8 +126,10 @@ def test_mm1_with_the_asymptotic_variance():
     load, end_time_s = 0.8, 3e5
     (answer,) = run(
         station_net(f"exponential({1 / load})", "exponential(1)"),
-        end_time_s=end_time_s, warm_up_s=1e3, monitors=MONITORS,
-    )  # fmt: skip
+        end_time_s=end_time_s,
+        warm_up_s=1e3,
+        monitors=MONITORS,
+    )
     # facts: the time average of N has asymptotic variance 2 rho (1 + rho) / (1 - rho)^4 = 1800.
     error = math.sqrt(2 * load * (1 + load) / (1 - load) ** 4 / (end_time_s - 1e3))
     near(answer["monitors"][0]["mean"], 4.0, error)
@@ -139,8 +160,11 @@ def _swap(found: tuple[float, float], wanted: float) -> tuple[float, float, floa
 
 
 def test_finite_room():
-    monitors = [*MONITORS, {"kind": "count", "transition": "turn_away"},
-                {"kind": "count", "transition": "arrive"}]  # fmt: skip
+    monitors = [
+        *MONITORS,
+        {"kind": "count", "transition": "turn_away"},
+        {"kind": "count", "transition": "arrive"},
+    ]
     net = station_net("exponential(1.25)", "exponential(1)", capacity=10)
     answers = run(net, replications=12, end_time_s=2.5e4, warm_up_s=1e3, monitors=monitors)
     inside, blocked = [], []
@@ -163,12 +187,17 @@ def test_tandem_is_two_independent_stations():
     leave = net["transitions"][3]
     leave["out"].append({"place": "queue2", "token": "c"})
     net["transitions"] += [
-        {"name": "start2", "in": [{"place": "queue2", "var": "c"}, {"place": "idle2"}],
-         "out": [{"place": "busy2", "token": "c", "delay": "exponential(1.5)"}]},
+        {
+            "name": "start2",
+            "in": [{"place": "queue2", "var": "c"}, {"place": "idle2"}],
+            "out": [{"place": "busy2", "token": "c", "delay": "exponential(1.5)"}],
+        },
         {"name": "leave2", "in": [{"place": "busy2", "var": "c"}], "out": [{"place": "idle2"}]},
-    ]  # fmt: skip
-    monitors = [{"kind": "sojourn", "from": "enter", "to": "leave2", "key": "c.id"},
-                {"kind": "sojourn", "from": "leave", "to": "leave2", "key": "c.id"}]  # fmt: skip
+    ]
+    monitors = [
+        {"kind": "sojourn", "from": "enter", "to": "leave2", "key": "c.id"},
+        {"kind": "sojourn", "from": "leave", "to": "leave2", "key": "c.id"},
+    ]
     answers = run(net, replications=12, end_time_s=4e4, warm_up_s=1e3, monitors=monitors)
     # W1 = 1 / (1 - 0.5) = 2 and W2 = 1 / (2/3 - 1/2) = 6.
     for index, wanted in enumerate([8.0, 6.0]):
@@ -182,8 +211,10 @@ def test_machine_repair():
     rate, response = mean_value_analysis(demands, machines, think_s)
     assert (rate, response) == pytest.approx((0.789098, 5.138158), rel=1e-6)
     net = closed_net([1, 1], demands, machines, think_s)
-    monitors = [{"kind": "count", "transition": "finish"},
-                {"kind": "sojourn", "from": "think", "to": "finish", "key": "j.id"}]  # fmt: skip
+    monitors = [
+        {"kind": "count", "transition": "finish"},
+        {"kind": "sojourn", "from": "think", "to": "finish", "key": "j.id"},
+    ]
     answers = run(net, replications=12, end_time_s=1e4, warm_up_s=500, monitors=monitors)
     rates = [answer["monitors"][0]["rate_per_s"] for answer in answers]
     near(*_swap(mean_and_error(rates), rate))
@@ -221,12 +252,15 @@ def closed_net(copies, service_s, jobs: int, think_s: float) -> dict:
             {"name": f"s{group}", "colour": "server", "initial": [[at] for at in range(count)]},
             {"name": f"d{group}", "colour": "visit"},
         ]
-        transitions.append({
-            "name": f"serve{group}", "guard": "j.at == s.at",
-            "in": [{"place": f"q{group}", "var": "j"}, {"place": f"s{group}", "var": "s"}],
-            "out": [{"place": f"d{group}", "token": "j"}, {"place": f"s{group}", "token": "s"}],
-            "delay": f"exponential({mean})",
-        })  # fmt: skip
+        transitions.append(
+            {
+                "name": f"serve{group}",
+                "guard": "j.at == s.at",
+                "in": [{"place": f"q{group}", "var": "j"}, {"place": f"s{group}", "var": "s"}],
+                "out": [{"place": f"d{group}", "token": "j"}, {"place": f"s{group}", "token": "s"}],
+                "delay": f"exponential({mean})",
+            }
+        )
         last = group + 1 == len(copies)
         if last:
             think = f"exponential({think_s})" if think_s else "0"
@@ -234,12 +268,18 @@ def closed_net(copies, service_s, jobs: int, think_s: float) -> dict:
         else:
             draw = f"floor(uniform(0, {copies[group + 1]}))"
             out = {"place": f"q{group + 1}", "token": ["j.id", draw]}
-        transitions.append({
-            "name": "finish" if last else f"pass{group}",
-            "in": [{"place": f"d{group}", "var": "j"}], "out": [out],
-        })  # fmt: skip
-    colours = {"job": [["id", "int"]], "visit": [["id", "int"], ["at", "int"]],
-               "server": [["at", "int"]]}  # fmt: skip
+        transitions.append(
+            {
+                "name": "finish" if last else f"pass{group}",
+                "in": [{"place": f"d{group}", "var": "j"}],
+                "out": [out],
+            }
+        )
+    colours = {
+        "job": [["id", "int"]],
+        "visit": [["id", "int"], ["at", "int"]],
+        "server": [["at", "int"]],
+    }
     return {"name": "closed", "colours": colours, "places": places, "transitions": transitions}
 
 
@@ -252,9 +292,11 @@ def test_closed_network_of_net_and_disk(jobs, rate_per_ms, response_ms):
     rate, response = mean_value_analysis(demands, jobs)
     assert rate / 1e3 == pytest.approx(rate_per_ms, rel=1e-5)
     net = closed_net([4, 4], [0.635e-3, 1.15e-3], jobs, 0.0)
-    monitors = [{"kind": "count", "transition": "finish"},
-                {"kind": "sojourn", "from": "think", "to": "finish", "key": "j.id"},
-                {"kind": "marking", "place": "s1"}]  # fmt: skip
+    monitors = [
+        {"kind": "count", "transition": "finish"},
+        {"kind": "sojourn", "from": "think", "to": "finish", "key": "j.id"},
+        {"kind": "marking", "place": "s1"},
+    ]
     answers = run(net, replications=12, end_time_s=20.0, warm_up_s=1.0, monitors=monitors)
     rates = [answer["monitors"][0]["rate_per_s"] for answer in answers]
     near(*_swap(mean_and_error(rates), rate))

@@ -38,14 +38,25 @@ def situation(system, operation="read", clients=1, apart=True, **keys):
     nodes = [{"name": r.name, "count": r.instances, "roles": {r.name: 1}} for r in described.roles]
     if not apart:
         nodes = [{"name": "one", "roles": {r.name: r.instances for r in described.roles}}]
-    workload = {"name": KINDS.get(operation, "metadata"), "clients": clients,
-                "operations_per_client": 12, **keys}  # fmt: skip
+    workload = {
+        "name": KINDS.get(operation, "metadata"),
+        "clients": clients,
+        "operations_per_client": 12,
+        **keys,
+    }
     if operation in METADATA:
         workload["operation"] = operation
-    return Situation(build(Scenario, {
-        "name": "agreement", "deployment": {"node": nodes}, "file_system": {"name": system},
-        "workload": workload,
-    }))  # fmt: skip
+    return Situation(
+        build(
+            Scenario,
+            {
+                "name": "agreement",
+                "deployment": {"node": nodes},
+                "file_system": {"name": system},
+                "workload": workload,
+            },
+        )
+    )
 
 
 @pytest.mark.grid
@@ -105,7 +116,10 @@ def test_a_closed_network_has_its_product_form_answer(clients):
     ways = [(0.25, op.cpu(f"{kind}{i}", times[f"{kind}{i}"])) for kind in "nd" for i in range(4)]
     tree = op.seq(op.choice(*ways[:4]), op.choice(*ways[4:]), name="read")
     environment = {f"{role}.frequency": 2.5e9 for role in roles} | {
-        "network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}  # fmt: skip
+        "network_latency": 0.0,
+        "loopback_latency": 0.0,
+        "file_size": 1.0,
+    }
     job = Job({"read": tree}, Placement(deployment), environment, service="exponential")
     each = 6000 // clients + 200
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
@@ -143,8 +157,12 @@ def test_the_net_is_given_the_same_bytes_as_the_real_target(workload):
 
 def test_the_real_target_did_the_same_bytes(tmp_path):
     spec = stream_spec(situation("local", file_size="4 KiB").scenario)
-    plan = {"stream": spec, "target": {"kind": "posix", "root": str(tmp_path)},
-            "run_directory": "run", "record": True}  # fmt: skip
+    plan = {
+        "stream": spec,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "run",
+        "record": True,
+    }
     _, _, done = _core.run_load(json.dumps(plan))
     assert without_times(done) == _core.stream_bytes(json.dumps(spec), 0)
 
@@ -154,17 +172,35 @@ def test_a_replica_costs_the_clients_adapter_twice():
     rates = {}
     for copies in (1, 2):
         nodes = [
-            {"name": "brick", "count": 2, "cores": 16, "roles": {"brick": 1},
-             "adapter": {"bandwidth": "1 Gbit/s"}},
-            {"name": "client", "cores": 16, "roles": {"client": 1},
-             "adapter": {"bandwidth": "1 Gbit/s"}},
-        ]  # fmt: skip
-        given = Situation(build(Scenario, {
-            "name": "nic", "deployment": {"node": nodes},
-            "file_system": {"name": "glusterfs", "copies": copies},
-            "workload": {"name": "sequential_write", "file_size": "256 MiB",
-                         "operations_per_client": 4},
-        }))  # fmt: skip
+            {
+                "name": "brick",
+                "count": 2,
+                "cores": 16,
+                "roles": {"brick": 1},
+                "adapter": {"bandwidth": "1 Gbit/s"},
+            },
+            {
+                "name": "client",
+                "cores": 16,
+                "roles": {"client": 1},
+                "adapter": {"bandwidth": "1 Gbit/s"},
+            },
+        ]
+        given = Situation(
+            build(
+                Scenario,
+                {
+                    "name": "nic",
+                    "deployment": {"node": nodes},
+                    "file_system": {"name": "glusterfs", "copies": copies},
+                    "workload": {
+                        "name": "sequential_write",
+                        "file_size": "256 MiB",
+                        "operations_per_client": 4,
+                    },
+                },
+            )
+        )
         constants = dict.fromkeys(given.constants, 1e-12)
         rates[copies] = simulate(given, constants).rate_per_s * 2**28
         assert rates[copies] <= 1.25e8 / copies * 1.001

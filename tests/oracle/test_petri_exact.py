@@ -36,11 +36,17 @@ def situation(system, apart, size="1 MiB", **parameters):
     nodes = [{"name": r.name, "count": r.instances, "roles": {r.name: 1}, **ROOMY} for r in roles]
     if not apart:
         nodes = [{"name": "one", "roles": {r.name: r.instances for r in roles}, **ROOMY}]
-    return Situation(build(Scenario, {
-        "name": "exact", "deployment": {"node": nodes},
-        "file_system": {"name": system, **parameters},
-        "workload": {"name": "sequential_read", "file_size": size},
-    }))  # fmt: skip
+    return Situation(
+        build(
+            Scenario,
+            {
+                "name": "exact",
+                "deployment": {"node": nodes},
+                "file_system": {"name": system, **parameters},
+                "workload": {"name": "sequential_read", "file_size": size},
+            },
+        )
+    )
 
 
 def both(given, operation, units=MOST_UNITS, sized=False):
@@ -49,8 +55,16 @@ def both(given, operation, units=MOST_UNITS, sized=False):
     values = {**given.environment, **{key: p.default for key, p in calibrated.items()}}
     tree = given.system.operations[operation]
     # Nothing is left for later: such work would compete with the next operation.
-    job = Job({operation: tree}, given.placement, values, given.client, written_back=0.0,
-              service="deterministic", sized=sized, most_units=units)  # fmt: skip
+    job = Job(
+        {operation: tree},
+        given.placement,
+        values,
+        given.client,
+        written_back=0.0,
+        service="deterministic",
+        sized=sized,
+        most_units=units,
+    )
     size = int(values["file_size"])
     stream = [(0, index, operation, index, size, 131072) for index in range(3)]
     document, watched = job.net("exact", 1, stream)
@@ -97,14 +111,18 @@ def test_gathering_units_costs_what_the_docstring_says(most):
     placement = Placement(build(Deployment, {"node": nodes}))
     values = {**BARE}
     for role in ("client", "first", "second"):
-        values |= {f"{role}.nic_bandwidth": 1.25e8, f"{role}.nic_latency": 0.0,
-                   f"{role}.frequency": 2.5e9}  # fmt: skip
+        values |= {
+            f"{role}.nic_bandwidth": 1.25e8,
+            f"{role}.nic_latency": 0.0,
+            f"{role}.frequency": 2.5e9,
+        }
     units, size = 512, 65536
     tree = op.pipeline(
-        units, op.cpu("client", 1e-4),
+        units,
+        op.cpu("client", 1e-4),
         op.send("first", "one", op.cpu("first", 3e-4), size_bytes=size),
         op.send("second", "two", op.cpu("second", 2e-4), size_bytes=size),
-    )  # fmt: skip
+    )
     cost = Reader(placement, values).read(tree)
     wire = size / 1.25e8
     alone = 1e-4 + 3e-4 + 2e-4 + 2 * wire
@@ -135,8 +153,9 @@ def test_a_quorum_goes_on_without_the_slowest():
     slow, fast = op.cpu("client", 5.0), op.cpu("client", 1.0)
     for needed, latency in ((1, 1.0), (2, 1.0), (3, 5.0)):
         tree = op.quorum(needed, fast, slow, fast)
-        job = Job({"write": tree}, placement, {**BARE, "client.frequency": 2.5e9},
-                  service="deterministic")  # fmt: skip
+        job = Job(
+            {"write": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
+        )
         stream = [(0, index, "write", 0, 1, 1) for index in range(2)]
         document, watched = job.net("quorum", 1, stream)
         (report,) = fire(document, watched.monitors, seed=1, replications=1)
@@ -161,8 +180,13 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
     tree = op.seq(op.delay("client", 1.0), op.later(op.disk_write("client", 3e6)))
     for share in (1.0, 0.5, 0.0):
         disk = {"client.disk_write_rate": 1e6, "client.disk_latency": 0.0}
-        job = Job({"write": tree}, placement, {**BARE, **disk}, written_back=share,
-                  service="deterministic")  # fmt: skip
+        job = Job(
+            {"write": tree},
+            placement,
+            {**BARE, **disk},
+            written_back=share,
+            service="deterministic",
+        )
         stream = [(0, index, "write", 0, 1, 1) for index in range(4)]
         document, watched = job.net("later", 1, stream)
         (report,) = fire(document, watched.monitors, seed=1, replications=1)
@@ -176,8 +200,9 @@ def test_the_busiest_station_bounds_a_pipeline():
     nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(50, op.cpu("client", 0.2), op.cpu("client", 0.3))
-    job = Job({"read": tree}, placement, {**BARE, "client.frequency": 2.5e9},
-              service="deterministic")  # fmt: skip
+    job = Job(
+        {"read": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
+    )
     document, watched = job.net("shared", 1, [(0, 0, "read", 0, 1, 1)])
     (report,) = fire(document, watched.monitors, seed=1, replications=1)
     cost = Reader(placement, {**BARE, "client.frequency": 2.5e9}).read(tree)
@@ -198,8 +223,12 @@ def test_a_stage_of_one_client_is_no_help_to_another():
 def test_every_client_takes_its_own_operations():
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
-    job = Job({"stat": op.cpu("client", 1.0)}, placement, {**BARE, "client.frequency": 2.5e9},
-              service="exponential")  # fmt: skip
+    job = Job(
+        {"stat": op.cpu("client", 1.0)},
+        placement,
+        {**BARE, "client.frequency": 2.5e9},
+        service="exponential",
+    )
     stream = [(c, index, "stat", 0, 0, 1) for index in range(20) for c in range(3)]
     document, _ = job.net("own", 3, stream)
     fields = ["a.client", "b.client", "b.index"]

@@ -22,17 +22,32 @@ def situation(system, servers, latency="50 us", **keys):
     """Each role on nodes of its own, `servers` for the data role."""
     parameters = keys.pop("parameters", {})
     nodes = [
-        {"name": role.name, "count": servers if role.kind == "data" else 1, "cores": 2,
-         "roles": {role.name: 1}, "adapter": {"bandwidth": "1 Gbit/s"},
-         "disk": {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}}
+        {
+            "name": role.name,
+            "count": servers if role.kind == "data" else 1,
+            "cores": 2,
+            "roles": {role.name: 1},
+            "adapter": {"bandwidth": "1 Gbit/s"},
+            "disk": {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"},
+        }
         for role in discover.file_system(system).roles
-    ]  # fmt: skip
-    workload = {"name": "sequential_write", "file_size": "256 MiB", "operations_per_client": 2,
-                "fsync": True, **keys}  # fmt: skip
-    scenario = build(Scenario, {
-        "name": "figures", "file_system": {"name": system, **parameters}, "workload": workload,
-        "deployment": {"node": nodes, "network": {"latency": latency}},
-    })  # fmt: skip
+    ]
+    workload = {
+        "name": "sequential_write",
+        "file_size": "256 MiB",
+        "operations_per_client": 2,
+        "fsync": True,
+        **keys,
+    }
+    scenario = build(
+        Scenario,
+        {
+            "name": "figures",
+            "file_system": {"name": system, **parameters},
+            "workload": workload,
+            "deployment": {"node": nodes, "network": {"latency": latency}},
+        },
+    )
     check(scenario)
     return Situation(scenario)
 
@@ -50,9 +65,13 @@ GLUSTER = {
     "distribute": (4, {}, [37.4], SIZE / LINK + SIZE / DISK),
     "replica 2": (4, {"copies": 2}, [28.4, 28.3, 29.0], 2 * SIZE / LINK + SIZE / DISK),
     "replica 3": (3, {"copies": 3}, [23.1], 3 * SIZE / LINK + SIZE / DISK),
-    "disperse 2+1": (3, {"copies": 3, "data_fragments": 2}, [46.0, 46.1, 45.5],
-                     1.5 * SIZE / LINK + SIZE / 2 / DISK),
-}  # fmt: skip
+    "disperse 2+1": (
+        3,
+        {"copies": 3, "data_fragments": 2},
+        [46.0, 46.1, 45.5],
+        1.5 * SIZE / LINK + SIZE / 2 / DISK,
+    ),
+}
 
 
 @pytest.mark.grid
@@ -87,9 +106,12 @@ OTHERS = {
     "moosefs goal 2": ("moosefs", {"goal": 2}, [113.7]),
     "moosefs goal 3": ("moosefs", {"goal": 3}, [110.3]),
     "cephfs size 2": ("cephfs", {"copies": 2}, [79.5, 72.6]),
-    "cephfs striped": ("cephfs", {"copies": 2, "stripe_unit": "64 KiB", "stripe_count": 4,
-                                  "object_size": "1 MiB"}, [79]),
-}  # fmt: skip
+    "cephfs striped": (
+        "cephfs",
+        {"copies": 2, "stripe_unit": "64 KiB", "stripe_count": 4, "object_size": "1 MiB"},
+        [79],
+    ),
+}
 
 
 @pytest.mark.parametrize("layout", OTHERS)
@@ -113,8 +135,14 @@ TRIPS = [
 def test_a_name_costs_round_trips(system, operation, trips, seen):
     times_s = []
     for latency, rate in zip(("0.5 ms", "2 ms"), seen, strict=True):
-        given = situation(system, 3, latency, name="metadata", operation=operation,
-                          parameters={"goal": 1} if system == "moosefs" else {})  # fmt: skip
+        given = situation(
+            system,
+            3,
+            latency,
+            name="metadata",
+            operation=operation,
+            parameters={"goal": 1} if system == "moosefs" else {},
+        )
         times_s.append(1 / given.predict(given.constants).rate_per_s)
         if rate:
             assert 1 / times_s[-1] == pytest.approx(rate, rel=0.25)
@@ -123,12 +151,24 @@ def test_a_name_costs_round_trips(system, operation, trips, seen):
 
 def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
     """2 ms one way: one round trip for lookup with content, else lookup, open, read and flush."""
-    cases = [({}, "64 KiB", 1), ({}, "65 KiB", 4), ({"quick_read": 0}, "64 KiB", 4),
-             ({"open_behind": 0}, "64 KiB", 3), ({"shard": 1}, "64 KiB", 4),
-             ({"copies": 3, "data_fragments": 2}, "64 KiB", 4)]  # fmt: skip
+    cases = [
+        ({}, "64 KiB", 1),
+        ({}, "65 KiB", 4),
+        ({"quick_read": 0}, "64 KiB", 4),
+        ({"open_behind": 0}, "64 KiB", 3),
+        ({"shard": 1}, "64 KiB", 4),
+        ({"copies": 3, "data_fragments": 2}, "64 KiB", 4),
+    ]
     for parameters, size, trips in cases:
-        given = situation("glusterfs", 3, "2 ms", name="sequential_read", file_size=size,
-                          fsync=False, parameters=parameters)  # fmt: skip
+        given = situation(
+            "glusterfs",
+            3,
+            "2 ms",
+            name="sequential_read",
+            file_size=size,
+            fsync=False,
+            parameters=parameters,
+        )
         given.environment["brick.nic_bandwidth"] = given.environment["client.nic_bandwidth"] = 1e12
         given.environment["kept"] = 0.0
         time_s = 1 / given.predict(dict.fromkeys(given.constants, 1e-15)).rate_per_s
@@ -138,8 +178,11 @@ def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
 def test_a_window_is_written_once_a_round_trip():
     """10 ms there and back, 1 MiB ahead: 100 MiB/s over a link of 119; without it, one request."""
     rates = {}
-    for key, parameters in (("ahead", {}), ("half", {"write_behind_window_size": "512 KiB"}),
-                            ("in turn", {"write_behind": 0})):  # fmt: skip
+    for key, parameters in (
+        ("ahead", {}),
+        ("half", {"write_behind_window_size": "512 KiB"}),
+        ("in turn", {"write_behind": 0}),
+    ):
         given = situation("glusterfs", 3, "5 ms", fsync=False, parameters=parameters)
         rates[key] = rates_mib_per_s(given)
     in_turn = 0.125 / (0.01 + 0.125 / LINK + 3.5e-4)
@@ -152,8 +195,14 @@ def test_a_window_is_written_once_a_round_trip():
 def test_a_listing_asks_all_bricks_in_turn_or_at_once():
     """Three bricks, 2 ms one way, each asked until it has no more: seven trips, or three."""
     for parallel, trips in ((0, 7), (1, 3)):
-        given = situation("glusterfs", 3, "2 ms", name="metadata", operation="list",
-                          parameters={"parallel_readdir": parallel})  # fmt: skip
+        given = situation(
+            "glusterfs",
+            3,
+            "2 ms",
+            name="metadata",
+            operation="list",
+            parameters={"parallel_readdir": parallel},
+        )
         given.environment["entries"] = 3.0
         time_s = 1 / given.predict(dict.fromkeys(given.constants, 1e-15)).rate_per_s
         assert time_s == pytest.approx(trips * 4e-3, rel=0.01)
@@ -161,10 +210,14 @@ def test_a_listing_asks_all_bricks_in_turn_or_at_once():
 
 @pytest.mark.parametrize(
     ("parameters", "allowed"),
-    [({"shard": 2}, "must be one of 0, 1"), ({"io_thread_count": 65}, "up to 64"),
-     ({"shard": 1, "copies": 3, "data_fragments": 2}, "0 with data_fragments"),
-     ({"shard_block_size": "1 MiB"}, "at least"), ({"read_ahead_page_count": 2.5}, "whole number")],
-)  # fmt: skip
+    [
+        ({"shard": 2}, "must be one of 0, 1"),
+        ({"io_thread_count": 65}, "up to 64"),
+        ({"shard": 1, "copies": 3, "data_fragments": 2}, "0 with data_fragments"),
+        ({"shard_block_size": "1 MiB"}, "at least"),
+        ({"read_ahead_page_count": 2.5}, "whole number"),
+    ],
+)
 def test_wrong_volume_options_are_refused(parameters, allowed):
     with pytest.raises(InputError, match=allowed):
         situation("glusterfs", 3, parameters=parameters)

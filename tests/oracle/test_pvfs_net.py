@@ -63,11 +63,15 @@ def test_every_byte_is_moved_whatever_the_sizes(operation, size, block):
 def test_packets_and_stripes_agree_where_the_pipe_is_full(operation):
     """With many stripes in flight the size of a unit hardly matters; with one it does."""
     for clients, apart in ((1, 0.05), (4, 0.15)):
-        many = [rate(operation, clients, file_size=64 * MIB, block_size=16 * MIB, grain=grain)
-                for grain in ("packet", "chunk")]  # fmt: skip
+        many = [
+            rate(operation, clients, file_size=64 * MIB, block_size=16 * MIB, grain=grain)
+            for grain in ("packet", "chunk")
+        ]
         assert many[0] == pytest.approx(many[1], rel=apart)
-    one = [rate(operation, 1, file_size=16 * MIB, block_size=64 * KIB, grain=grain)
-           for grain in pvfs.GRAINS]  # fmt: skip
+    one = [
+        rate(operation, 1, file_size=16 * MIB, block_size=64 * KIB, grain=grain)
+        for grain in pvfs.GRAINS
+    ]
     assert one[0] > 1.2 * one[1]
     assert one[1] == pytest.approx(one[2], rel=0.01)
 
@@ -131,8 +135,10 @@ def test_dirty_pages_throttle_the_writer():
     """Above the limit the disk sets the pace, below it memory does."""
     low = replace(Hardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.004)
     high = replace(Hardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.4)
-    slow = replace(low, disk_write_rate_bytes_per_s=5e6), replace(
-        high, disk_write_rate_bytes_per_s=5e6)  # fmt: skip
+    slow = (
+        replace(low, disk_write_rate_bytes_per_s=5e6),
+        replace(high, disk_write_rate_bytes_per_s=5e6),
+    )
     throttled, free = (rate("write", file_size=256 * MIB, hardware=one) for one in slow)
     # Closing syncs everything, so both end at the disks' rate, the throttled one not sooner.
     assert throttled <= free * 1.001

@@ -45,9 +45,7 @@ def test_several_servers_are_exact(machines, servers):
 
 
 @given(
-    st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=5),
-    st.integers(1, 30),
-    st.floats(0.0, 5.0),
+    st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=5), st.integers(1, 30), st.floats(0.0, 5.0)
 )
 def test_laws_and_bounds_hold(demands, clients, think):
     closed = mean_value_analysis(demands, clients, think)

@@ -18,8 +18,10 @@ from verification import kumar, liu, recordings, wu
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
 # The first plan lets eight clients alone have small files.
 CONFIGURATIONS = {3 * 28: 44, 3 * 23: 37}
-CALLS = {"wu-write": {"create/create", "write/addBlock", "close/complete"},
-         "wu-read": {"open/getBlockLocations"}}  # fmt: skip
+CALLS = {
+    "wu-write": {"create/create", "write/addBlock", "close/complete"},
+    "wu-read": {"open/getBlockLocations"},
+}
 NETS = {"net-reality": 16, "net-reality-local": 20}
 
 
@@ -45,8 +47,11 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 def test_every_recording_of_wu_is_there():
     """Fifteen of reads and writes, two of them of a present plan each."""
     assert len(WU) == 15
-    plans = {plan: len(members) for name in wu.SCENARIOS
-             for plan, members in recordings.plans(name).items()}  # fmt: skip
+    plans = {
+        plan: len(members)
+        for name in wu.SCENARIOS
+        for plan, members in recordings.plans(name).items()
+    }
     assert sorted(plans.values()) == [2, 2, 5, 6]
 
 
@@ -77,8 +82,11 @@ def test_the_design_of_the_scenario_gives_every_recorded_run_again():
     allowed = legal(scenario)
     asked = scenario.design
     beds = design.choose(allowed, asked.kind, asked.beds, asked.per_bed, scenario.run.seed)
-    planned = {frozenset((k, str(v)) for k, v in allowed.values(row).items())
-               for rows in beds for row in rows}  # fmt: skip
+    planned = {
+        frozenset((k, str(v)) for k, v in allowed.values(row).items())
+        for rows in beds
+        for row in rows
+    }
     found = {frozenset((k, str(v)) for k, v in result.labels.items()) for result in results}
     assert found <= planned
     assert len(planned) == asked.beds * asked.per_bed

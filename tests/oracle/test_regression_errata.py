@@ -57,9 +57,10 @@ def test_r_squared_of_held_out_rows_may_be_negative():
     # Writes of one size: a third of the rate that reads would have, and little variance.
     size = results[0].labels["workload.file_size"]
     writes = [
-        r for r in results
+        r
+        for r in results
         if synthetic.operation(r.point) == "write" and r.labels["workload.file_size"] == size
-    ]  # fmt: skip
+    ]
     model = Regression().fit(reads)
     assert 0 <= model.fitted.r_squared <= 1
     target = np.log([result.value() for result in writes])

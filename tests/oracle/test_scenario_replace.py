@@ -105,9 +105,13 @@ def test_shipped_scenarios_with_keys_set(path):
     scenario = read(path)
     first = configurations(scenario)[0]
     for values in (
-        {}, {"workload.clients": 7}, {"run.repetitions": 2, "workload.clients": 3}, first,
-        {"name": "other", "workload.clients": 2}, {"deployment.network.latency": "1 ms"},
-    ):  # fmt: skip
+        {},
+        {"workload.clients": 7},
+        {"run.repetitions": 2, "workload.clients": 3},
+        first,
+        {"name": "other", "workload.clients": 2},
+        {"deployment.network.latency": "1 ms"},
+    ):
         naive, refusal = outcome(naive_overrides, scenario, values)
         mine, said = outcome(Scenario.with_overrides, scenario, values)
         assert said == refusal

@@ -40,7 +40,8 @@ def ishigami_indices():
     second, shared = 7**2 / 8, 0.1**2 * np.pi**8 * (1 / 18 - 1 / 50)
     total = first + second + shared
     return np.array([first, second, 0.0]) / total, np.array(
-        [first + shared, second, shared]) / total  # fmt: skip
+        [first + shared, second, shared]
+    ) / total
 
 
 A = np.array([0.0, 1.0, 4.5, 9.0])

@@ -91,9 +91,13 @@ def answers(tmp_path_factory) -> dict[str, list[str]]:
     done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     return {
-        job: [line for part in sorted((folder / f"{job}-{SIZE}" / "out").glob("part-*"))
-              for line in part.read_text().splitlines()] for job in jobs.JOBS
-    }  # fmt: skip
+        job: [
+            line
+            for part in sorted((folder / f"{job}-{SIZE}" / "out").glob("part-*"))
+            for line in part.read_text().splitlines()
+        ]
+        for job in jobs.JOBS
+    }
 
 
 def pairs(lines: list[str]) -> dict[Any, Any]:

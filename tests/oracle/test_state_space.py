@@ -20,12 +20,20 @@ def philosophers(count: int) -> Net:
     sticks = net.place("sticks", person, everyone)
     has_left = net.place("has_left", person)
     eat = net.place("eat", person)
-    net.transition("left", [Take(think, "p"), Take(sticks, "s")], [Put(has_left, "p")],
-                   guard="p.id == s.id")  # fmt: skip
-    net.transition("right", [Take(has_left, "p"), Take(sticks, "s")], [Put(eat, "p")],
-                   guard="s.id == (p.id + 1) % n")  # fmt: skip
-    net.transition("done", [Take(eat, "p")], [
-        Put(think, "p"), Put(sticks, "p"), Put(sticks, ["(p.id + 1) % n"])])  # fmt: skip
+    net.transition(
+        "left", [Take(think, "p"), Take(sticks, "s")], [Put(has_left, "p")], guard="p.id == s.id"
+    )
+    net.transition(
+        "right",
+        [Take(has_left, "p"), Take(sticks, "s")],
+        [Put(eat, "p")],
+        guard="s.id == (p.id + 1) % n",
+    )
+    net.transition(
+        "done",
+        [Take(eat, "p")],
+        [Put(think, "p"), Put(sticks, "p"), Put(sticks, ["(p.id + 1) % n"])],
+    )
     return net
 
 
@@ -49,9 +57,12 @@ def test_without_the_deadlock_everything_is_live_and_home():
     net = philosophers(3)
     left, right, done = net.transitions
     think, sticks = left.takes[0].place, left.takes[1].place
-    both = net.transition("both", [Take(think, "p"), Take(sticks, "s"), Take(sticks, "t")],
-                          [Put(right.puts[0].place, "p")],
-                          guard="p.id == s.id && t.id == (p.id + 1) % n")  # fmt: skip
+    both = net.transition(
+        "both",
+        [Take(think, "p"), Take(sticks, "s"), Take(sticks, "t")],
+        [Put(right.puts[0].place, "p")],
+        guard="p.id == s.id && t.id == (p.id + 1) % n",
+    )
     net.transitions[:] = [both, done]
     report = state_space(net)
     # At most one of three eats: all think, or one of three eats.

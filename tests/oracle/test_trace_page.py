@@ -99,8 +99,12 @@ def body(page: Page, heading: str) -> list[list[str]]:
 def test_nothing_on_the_page_is_unchecked(shown):
     page, _, _ = shown
     assert set(page.tables) <= {
-        "What a faster step would gain", "What a faster part would gain", "Steps by self time",
-        "Waits: queues, locks, other processes", "Clocks"}  # fmt: skip
+        "What a faster step would gain",
+        "What a faster part would gain",
+        "Steps by self time",
+        "Waits: queues, locks, other processes",
+        "Clocks",
+    }
     assert body(page, "Steps by self time")
 
 
@@ -108,7 +112,8 @@ def test_the_counts_above_everything(shown):
     page, ask, _ = shown
     ((spans, trees, shapes, places),) = ask(
         "select sum(count) filter (kind <> 'detail'), sum(count) filter (parent is null), "
-        "count(*) filter (parent is null), count(*) from calls")  # fmt: skip
+        "count(*) filter (parent is null), count(*) from calls"
+    )
     said = " ".join(page.words)
     assert re.search(f"^{spans:,} (spans|calls) in {trees:,} call trees", said)
     assert f"{shapes:,} shape" in said
@@ -132,10 +137,16 @@ def test_steps_and_waits_by_their_own_time(shown, heading, waits):
         f"order by self_ns desc, calls desc, path limit {MOST_ROWS}"
     )
     wanted = [
-        [path, f"{calls:,}", seconds(self_ns / 1e9), percent(share), seconds(mean / 1e9),
-         units.text(bytes_, "B") if bytes_ else ""]
+        [
+            path,
+            f"{calls:,}",
+            seconds(self_ns / 1e9),
+            percent(share),
+            seconds(mean / 1e9),
+            units.text(bytes_, "B") if bytes_ else "",
+        ]
         for path, calls, self_ns, share, mean, bytes_ in found
-    ]  # fmt: skip
+    ]
     assert body(page, heading) == wanted
 
 
@@ -143,8 +154,10 @@ def test_what_faster_steps_gain(shown):
     page, ask, _ = shown
     rows = body(page, "What a faster step would gain")
     busy = len(rows[0]) == 9
-    found = ask("select step, saving, low, high, verdict, work_s, waited_s, utilisation, "
-                "summed_share, last_finisher_share from savings")  # fmt: skip
+    found = ask(
+        "select step, saving, low, high, verdict, work_s, waited_s, utilisation, "
+        "summed_share, last_finisher_share from savings"
+    )
     told = {step: rest for step, *rest in found}
     assert rows
     for step, saving, interval, verdict, work, waited, *shares in rows:
@@ -159,13 +172,21 @@ def test_what_faster_steps_gain(shown):
 
 def test_what_faster_parts_gain(shown):
     page, ask, _ = shown
-    found = ask("select part, saving, least, most, verdict, low, high, utilisation, by_sum, "
-                "by_last_finisher from parts order by saving desc, part")  # fmt: skip
+    found = ask(
+        "select part, saving, least, most, verdict, low, high, utilisation, by_sum, "
+        "by_last_finisher from parts order by saving desc, part"
+    )
     wanted = [
-        [part, percent(saving), f"{percent(least)} to {percent(most)}", verdict,
-         f"{percent(low)} to {percent(high)}", *map(percent, shares)]
+        [
+            part,
+            percent(saving),
+            f"{percent(least)} to {percent(most)}",
+            verdict,
+            f"{percent(low)} to {percent(high)}",
+            *map(percent, shares),
+        ]
         for part, saving, least, most, verdict, low, high, *shares in found
-    ]  # fmt: skip
+    ]
     assert body(page, "What a faster part would gain") == wanted[:MOST_ROWS]
 
 
@@ -175,7 +196,7 @@ def test_single_calls_in_time(shown):
     wanted = [
         [" ".join(word for word in (name, place, about) if word), seconds(duration_s)]
         for name, place, about, duration_s in found
-    ]  # fmt: skip
+    ]
     assert page.lines == wanted
 
 
@@ -191,9 +212,14 @@ def test_what_the_trees_are_drawn_of(shown):
         drawn.append((paths[-1], node["kind"], *node["sums"]))
     found = ask("select path, kind, count, self_ns, bytes from calls order by node")
     assert drawn == [tuple(row) for row in found]
-    hosts = ask("select c.path, h.host, h.count, h.self_ns, h.bytes from hosts h "
-                "join calls c using (trace, node) order by all")  # fmt: skip
-    by_host = [(path, host, *of[:3]) for path, node in zip(paths, nodes, strict=True)
-               for host, of in node.get("of", {}).items()]  # fmt: skip
+    hosts = ask(
+        "select c.path, h.host, h.count, h.self_ns, h.bytes from hosts h "
+        "join calls c using (trace, node) order by all"
+    )
+    by_host = [
+        (path, host, *of[:3])
+        for path, node in zip(paths, nodes, strict=True)
+        for host, of in node.get("of", {}).items()
+    ]
     assert sorted(by_host) == [tuple(row) for row in hosts]
     assert hosts

@@ -26,20 +26,36 @@ def small_deployment(seed):
     draw = random.Random(seed)
     cores = {"client": 64, "metadata": draw.randint(1, 4), "data": draw.randint(1, 2)}
     nodes = [
-        {"name": role, "count": draw.randint(1, 4) if role == "data" else 1,
-         "cores": count, "roles": {role: 1}, "disk": {"count": draw.randint(1, 2)}}
+        {
+            "name": role,
+            "count": draw.randint(1, 4) if role == "data" else 1,
+            "cores": count,
+            "roles": {role: 1},
+            "disk": {"count": draw.randint(1, 2)},
+        }
         for role, count in cores.items()
-    ]  # fmt: skip
+    ]
     asked = op.call("metadata", "ask", op.cpu("metadata", draw.uniform(0.1, 1.0)))
-    served = op.call("data", "serve", op.cpu("data", draw.uniform(0.1, 1.0)),
-                     op.disk_read("data", draw.uniform(0.1, 1.0)))  # fmt: skip
+    served = op.call(
+        "data",
+        "serve",
+        op.cpu("data", draw.uniform(0.1, 1.0)),
+        op.disk_read("data", draw.uniform(0.1, 1.0)),
+    )
     tree = op.seq(op.cpu("client", draw.uniform(0.1, 2.0)), asked, served, name="read")
-    environment = {"network_latency": draw.uniform(0.0, 0.2), "loopback_latency": 0.0,
-                   "file_size": 1.0}  # fmt: skip
+    environment = {
+        "network_latency": draw.uniform(0.0, 0.2),
+        "loopback_latency": 0.0,
+        "file_size": 1.0,
+    }
     for role in cores:
-        environment |= {f"{role}.frequency": 2.5e9, f"{role}.nic_bandwidth": 1e15,
-                        f"{role}.nic_latency": 0.0, f"{role}.disk_read_rate": 1.0,
-                        f"{role}.disk_latency": 0.0}  # fmt: skip
+        environment |= {
+            f"{role}.frequency": 2.5e9,
+            f"{role}.nic_bandwidth": 1e15,
+            f"{role}.nic_latency": 0.0,
+            f"{role}.disk_read_rate": 1.0,
+            f"{role}.disk_latency": 0.0,
+        }
     return tree, Placement(build(Deployment, {"node": nodes})), environment, draw.randint(1, 12)
 
 
@@ -72,12 +88,18 @@ LEVELS = {
     "glusterfs": {"copies": [1, 2, 3]},
 }
 WORKLOADS = [
-    *({"name": "sequential_read", "file_size": size, "cache": cache}
-      for size in SIZES for cache in ("warm", "cold")),
-    *({"name": name, "file_size": size}
-      for size in SIZES for name in ("sequential_write", "append")),
+    *(
+        {"name": "sequential_read", "file_size": size, "cache": cache}
+        for size in SIZES
+        for cache in ("warm", "cold")
+    ),
+    *(
+        {"name": name, "file_size": size}
+        for size in SIZES
+        for name in ("sequential_write", "append")
+    ),
     *({"name": "metadata", "operation": operation} for operation in ("create", "stat")),
-]  # fmt: skip
+]
 
 
 def factorial(system):
@@ -87,16 +109,29 @@ def factorial(system):
     factors = (itertools.product(*levels.values()), WORKLOADS, [1, 64], RATES, [False, True])
     for values, workload, clients, rate, together in itertools.product(*factors):
         counts = {r.name: 6 if r.kind == "data" else 1 for r in described.roles}
-        nodes = [{"name": name, "count": count, "adapter": {"bandwidth": rate}, "roles": {name: 1}}
-                 for name, count in counts.items()]  # fmt: skip
+        nodes = [
+            {"name": name, "count": count, "adapter": {"bandwidth": rate}, "roles": {name: 1}}
+            for name, count in counts.items()
+        ]
         if together:
             nodes = [{"name": "one", "adapter": {"bandwidth": rate}, "roles": counts}]
-        yield RATES[rate], together, build(Scenario, {
-            "name": "factorial", "deployment": {"node": nodes},
-            "file_system": {"name": system, "access": {"bed": True},
-                            **dict(zip(levels, values, strict=True))},
-            "workload": {**workload, "clients": clients},
-        })  # fmt: skip
+        yield (
+            RATES[rate],
+            together,
+            build(
+                Scenario,
+                {
+                    "name": "factorial",
+                    "deployment": {"node": nodes},
+                    "file_system": {
+                        "name": system,
+                        "access": {"bed": True},
+                        **dict(zip(levels, values, strict=True)),
+                    },
+                    "workload": {**workload, "clients": clients},
+                },
+            ),
+        )
 
 
 @pytest.mark.grid
@@ -111,8 +146,12 @@ def test_nothing_legal_is_negative_infinite_or_above_the_line(system):
         legal += 1
         given = Situation(scenario)
         found = given.predict(given.constants)
-        numbers = [found.rate_per_s, *found.latency_s.values(), *found.unloaded_s.values(),
-                   *found.quantiles_s.values()]  # fmt: skip
+        numbers = [
+            found.rate_per_s,
+            *found.latency_s.values(),
+            *found.unloaded_s.values(),
+            *found.quantiles_s.values(),
+        ]
         assert all(math.isfinite(n) and n > 0 for n in numbers), scenario.workload
         others = [*found.steps.values(), *found.utilisation.values()]
         assert all(math.isfinite(n) and n >= 0 for n in others), scenario.workload
@@ -163,8 +202,9 @@ def test_an_open_load_is_answered_with_what_binds():
     given = next(one for one, limit in limits if limit.startswith("namenode"))
     calm = given.predict_open(given.constants, 1.0)
     full = given.predict_open(given.constants, 1e9)
-    assert calm.latency_s == pytest.approx(sum(
-        cost.latency_s for cost in given.costs(given.constants).values()), rel=0.05)  # fmt: skip
+    assert calm.latency_s == pytest.approx(
+        sum(cost.latency_s for cost in given.costs(given.constants).values()), rel=0.05
+    )
     assert calm.quantiles_s["p50"] < calm.quantiles_s["p99"]
     # The NameNode's call queue has an end, so there is an answer: all of it is waited for.
     waited_s = full.places / full.largest_rate_per_s

@@ -16,23 +16,40 @@ from dfslab.spec.parameters import symbol
 
 HDFS = discover.file_system("hdfs")
 SYSTEMS = list(discover.members("filesystems", folders=True))
-TABLE_1 = {*(f"Dp{n}" for n in range(1, 10)), *(f"Np{n}" for n in range(1, 5)), "Dap1", "Dap2",
-           "Pp1"}  # fmt: skip
-LACKING = {"Rp1": "replication", "Hp1": "datanode.disk_write_rate", "Hp2": "datanode.disk_latency",
-           "Pp2": "packet_size", "Np5": "fair_lock", "Np6": "handler_count",
-           "Np7": "call_queue"}  # fmt: skip
+TABLE_1 = {
+    *(f"Dp{n}" for n in range(1, 10)),
+    *(f"Np{n}" for n in range(1, 5)),
+    "Dap1",
+    "Dap2",
+    "Pp1",
+}
+LACKING = {
+    "Rp1": "replication",
+    "Hp1": "datanode.disk_write_rate",
+    "Hp2": "datanode.disk_latency",
+    "Pp2": "packet_size",
+    "Np5": "fair_lock",
+    "Np6": "handler_count",
+    "Np7": "call_queue",
+}
 COMMON = {"Dap1", "Dap2"}
 NAMENODE = {"Dp4", "Dp5", "Dp6", "Dp8", "Dp9"}
 
 # The paper's assumption that files are whole blocks, and blocks whole packets.
 B, n, P, p, L = sympy.symbols("B n P p L", positive=True, integer=True)
 S = P * p
-WHOLE = {symbol("file_size"): B * S, symbol("block_size"): S, symbol("packet_size"): p,
-         symbol("prefetch_blocks"): n, symbol("replication"): L,
-         # Java's client leaves the disk to write-back.
-         symbol("block_sync"): 0,
-         # And that connections are there and know how much their way holds.
-         symbol("setup_trips"): 0, symbol("initial_window"): sympy.oo}  # fmt: skip
+WHOLE = {
+    symbol("file_size"): B * S,
+    symbol("block_size"): S,
+    symbol("packet_size"): p,
+    symbol("prefetch_blocks"): n,
+    symbol("replication"): L,
+    # Java's client leaves the disk to write-back.
+    symbol("block_sync"): 0,
+    # And that connections are there and know how much their way holds.
+    symbol("setup_trips"): 0,
+    symbol("initial_window"): sympy.oo,
+}
 
 
 def T(name):
@@ -64,8 +81,7 @@ def test_table_1_is_found_by_walking():
 
 
 def test_a_parameter_that_acts_nowhere_is_not_in_the_table():
-    local = {row.parameter.key for row in description.parameter_rows(
-        discover.file_system("local"))}  # fmt: skip
+    local = {row.parameter.key for row in description.parameter_rows(discover.file_system("local"))}
     assert not local & set(LACKING.values())
     assert not any(".request_queue" in key for key in local)
 
@@ -98,8 +114,10 @@ def test_write_is_the_corrected_6():
 
 def test_a_block_is_written_as_the_corrected_6_has_it():
     """L t_hop(p) + (S - p) / min(client NIC, DN NIC) with bytes that cost adapters only."""
-    free = {symbol(key): 0 for key in ("client_write_byte_cpu", "server_write_byte_cpu",
-                                       "write_setup_cpu")}  # fmt: skip
+    free = {
+        symbol(key): 0
+        for key in ("client_write_byte_cpu", "server_write_byte_cpu", "write_setup_cpu")
+    }
     derived = of_whole_blocks(by_name("write")["T_writeRequest"].own.subs(free))
     mine, theirs = sympy.symbols("mine theirs", positive=True)
     adapters = {symbol("client.nic_bandwidth"): mine, symbol("datanode.nic_bandwidth"): theirs}

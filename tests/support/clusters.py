@@ -18,13 +18,18 @@ def plan(root: Path, clients: int = 5, operations: int = 60, **top: Any) -> dict
     mix = [{"operation": kind, "weight": 1.0} for kind in ("read", "write", "rename", "mkdir")]
     return {
         "stream": {
-            "seed": 7, "clients": clients, "operations_per_client": operations,
-            "files_per_client": 4, "mix": mix, "transfer_size_bytes": 4096,
+            "seed": 7,
+            "clients": clients,
+            "operations_per_client": operations,
+            "files_per_client": 4,
+            "mix": mix,
+            "transfer_size_bytes": 4096,
             "file_size": {"uniform": {"low": 1, "high": 20_000}},
         },
         "target": {"kind": "posix", "root": str(root)},
-        "run_directory": "dfslab-fleet", **top,
-    }  # fmt: skip
+        "run_directory": "dfslab-fleet",
+        **top,
+    }
 
 
 def agents_of(parent: int) -> list[int]:

@@ -35,6 +35,9 @@ def free_network(*roles: str, **values: float) -> dict[str, float]:
     """Constants with which only what a test declares takes time."""
     found = {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
     for role in roles:
-        found |= {f"{role}.frequency": FREQUENCY_HZ, f"{role}.nic_bandwidth": 1e15,
-                  f"{role}.nic_latency": 0.0}  # fmt: skip
+        found |= {
+            f"{role}.frequency": FREQUENCY_HZ,
+            f"{role}.nic_bandwidth": 1e15,
+            f"{role}.nic_latency": 0.0,
+        }
     return {**found, **values}

@@ -16,36 +16,61 @@ def step(
 ) -> dict[str, Any]:
     """A row of ten equal calls, their sums in milliseconds."""
     each = total * MS // 10
-    return {"above": above, "step": name, "kind": kind, "count": 10, "total_ns": total * MS,
-            "self_ns": (total - below) * MS, "min_ns": each, "max_ns": each,
-            "durations": [[each, 10]]}  # fmt: skip
+    return {
+        "above": above,
+        "step": name,
+        "kind": kind,
+        "count": 10,
+        "total_ns": total * MS,
+        "self_ns": (total - below) * MS,
+        "min_ns": each,
+        "max_ns": each,
+        "durations": [[each, 10]],
+    }
 
 
 def files(processes: Processes) -> list[tuple[str, File]]:
     """The file that each process writes at its end."""
-    common = {"format": "dfslab-profile/1", "pid": 1, "started_unix_ns": 1, "written_unix_ns": 2,
-              "last": True, "trees": 1, "open_calls": 0, "points": [], "losses": {}}  # fmt: skip
+    common = {
+        "format": "dfslab-profile/1",
+        "pid": 1,
+        "started_unix_ns": 1,
+        "written_unix_ns": 2,
+        "last": True,
+        "trees": 1,
+        "open_calls": 0,
+        "points": [],
+        "losses": {},
+    }
     return [
-        (service, File.model_validate({**common, "service": service, "instance": service,
-                                       "nodes": rows}))
+        (
+            service,
+            File.model_validate({**common, "service": service, "instance": service, "nodes": rows}),
+        )
         for service, rows in processes
-    ]  # fmt: skip
+    ]
 
 
 SMALL_FILES = (
-    ("client", [
-        step(-1, "put", 1000, 900),
-        step(0, "create", 100, 40),
-        step(1, "rpc", 40, kind="blocked"),
-        step(0, "close", 800, 700),
-        step(3, "back_off", 700, kind="blocked"),
-        {"above": -1, "under": "client:put", "remote": False},
-        step(5, "stream", 60, 50),
-        step(6, "acks", 50, kind="blocked"),
-    ]),
-    ("server", [
-        {"above": -1, "under": "client:put/create/rpc", "remote": True},
-        step(0, "make", 30),
-        step(-1, "beat", 5000),
-    ]),
-)  # fmt: skip
+    (
+        "client",
+        [
+            step(-1, "put", 1000, 900),
+            step(0, "create", 100, 40),
+            step(1, "rpc", 40, kind="blocked"),
+            step(0, "close", 800, 700),
+            step(3, "back_off", 700, kind="blocked"),
+            {"above": -1, "under": "client:put", "remote": False},
+            step(5, "stream", 60, 50),
+            step(6, "acks", 50, kind="blocked"),
+        ],
+    ),
+    (
+        "server",
+        [
+            {"above": -1, "under": "client:put/create/rpc", "remote": True},
+            step(0, "make", 30),
+            step(-1, "beat", 5000),
+        ],
+    ),
+)

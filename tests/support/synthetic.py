@@ -28,14 +28,16 @@ def scenario(sizes=SIZES, clients=(1, 2, 4), hold_out=({"workload.file_size": "1
             "file_system": {"name": "local"},
             "workload": {"name": "sequential_read"},
             "run": {"repetitions": 2, **run},
-            "sweep": [{
-                "workload.name": ["sequential_read", "sequential_write"],
-                "workload.file_size": list(sizes),
-                "workload.clients": list(clients),
-            }],
+            "sweep": [
+                {
+                    "workload.name": ["sequential_read", "sequential_write"],
+                    "workload.file_size": list(sizes),
+                    "workload.clients": list(clients),
+                }
+            ],
             "judge": {"hold_out": list(hold_out)},
         },
-    )  # fmt: skip
+    )
 
 
 def operation(point: Point) -> str:
@@ -52,10 +54,7 @@ def measured(point: Point, rate: float, repetition: int = 0, method: str = "meas
         point_id=point.id,
         point=point,
         repetition=repetition,
-        metrics={
-            "rate_per_s": Metric(value=rate),
-            f"latency_s_mean.{name}": Metric(value=latency),
-        },
+        metrics={"rate_per_s": Metric(value=rate), f"latency_s_mean.{name}": Metric(value=latency)},
         steps=[Step(operation=name, step=name, time_s_mean=latency, count=100)],
         detail={"histograms": {name: [[int(latency * 1e9), 100]]}},
         provenance=provenance(1),
@@ -98,13 +97,25 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
         ends = {"read": disk_ns + 10**6, "disk": disk_ns, "copy": source.randrange(10**5, 10**6)}
         for place, (name, took_ns) in enumerate(ends.items()):
             above = {"parentSpanId": f"{number:012x}0001"} if place else {}
-            spans[host].append({"traceId": f"{number + 1:032x}", "name": name, **above,
-                                "spanId": f"{number:012x}{place + 1:04x}",
-                                "startTimeUnixNano": str(10**9),
-                                "endTimeUnixNano": str(10**9 + took_ns)})  # fmt: skip
-    return {"resourceSpans": [
-        {"resource": {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]},
-         "scopeSpans": [{"spans": own}]} for host, own in spans.items()]}  # fmt: skip
+            spans[host].append(
+                {
+                    "traceId": f"{number + 1:032x}",
+                    "name": name,
+                    **above,
+                    "spanId": f"{number:012x}{place + 1:04x}",
+                    "startTimeUnixNano": str(10**9),
+                    "endTimeUnixNano": str(10**9 + took_ns),
+                }
+            )
+    return {
+        "resourceSpans": [
+            {
+                "resource": {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]},
+                "scopeSpans": [{"spans": own}],
+            }
+            for host, own in spans.items()
+        ]
+    }
 
 
 def without_times(recorded: bytes) -> bytes:

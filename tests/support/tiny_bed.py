@@ -59,9 +59,15 @@ class Bed(BaseBed):
 
     def server(self, name: str, port: int) -> Daemon:
         """A server that is neither launched nor recorded."""
-        return Daemon(name, [sys.executable, "-c", SERVER, str(port)], self.folder / f"{name}.log",
-                      lambda: not can_listen(port), self.environment(), self.folder,
-                      owned=not self.outlive)  # fmt: skip
+        return Daemon(
+            name,
+            [sys.executable, "-c", SERVER, str(port)],
+            self.folder / f"{name}.log",
+            lambda: not can_listen(port),
+            self.environment(),
+            self.folder,
+            owned=not self.outlive,
+        )
 
     @property
     def held(self) -> BedFolder:

@@ -16,8 +16,9 @@ def test_a_constant_that_was_never_measured_stays_at_its_prior():
     """An operation that was held out has constants that no fit has seen."""
     (point, *_) = synthetic.scenario(sizes=("16 MiB",), clients=(1,), hold_out=()).points()
     given = Situation(point.scenario)
-    every = tuple(Constant(key, "", "s", value, 1e-3, 1.0)
-                  for key, value in given.constants.items())  # fmt: skip
+    every = tuple(
+        Constant(key, "", "s", value, 1e-3, 1.0) for key, value in given.constants.items()
+    )
     assert len(every) > 1
     partly, wholly = (
         advise(point, Calibration(seen, 1e-6 * np.eye(len(seen)), {"*": 0.1}, 10))

@@ -54,8 +54,11 @@ def planted(jar, classes, tmp_path):
         told = option or java_option(jar, tmp_path / "points.txt", folder, "planted")
         done = subprocess.run(
             ["java", told, "-cp", str(classes), "Planted", *words],
-            capture_output=True, text=True, timeout=240, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith("done\n")
         files = callprofile.expand([folder]) if folder.is_dir() else []
@@ -88,9 +91,11 @@ def test_every_call_of_every_thread_is_counted_exactly(planted):
     leaves = 10 * middles
     counts = {path: node["count"] for path, node in seen.items()}
     assert counts == {
-        "planted:top": tops, "planted:top/middle": middles, "planted:top/middle/leaf": leaves,
+        "planted:top": tops,
+        "planted:top/middle": middles,
+        "planted:top/middle/leaf": leaves,
         "planted:fails": 10,
-    }  # fmt: skip
+    }
     assert seen["planted:top/middle/leaf"]["bytes"] == sum(range(10)) * middles
     assert seen["planted:fails"]["errors"] == 5
     assert profile["spans"] == tops + middles + leaves + 10
@@ -109,8 +114,9 @@ def test_whole_calls_are_kept_with_what_they_were_about(planted, tmp_path):
     _, profile = planted("count", "100", points=POINTS + NAMED)
     (path,) = (tmp_path / "profiles").glob("*.otlp.json")
     kept = tracing.profile([path])
-    (spans,) = (s["spans"] for r in json.loads(path.read_text())["resourceSpans"]
-                for s in r["scopeSpans"])  # fmt: skip
+    (spans,) = (
+        s["spans"] for r in json.loads(path.read_text())["resourceSpans"] for s in r["scopeSpans"]
+    )
     assert not any(kept["losses"].values())
     whole = places(profile)["planted:top"]
     tops = [span for span in spans if span["name"] == "top"]
@@ -134,8 +140,9 @@ WANDER = "point Planted north north service\npoint Planted south south service a
 @pytest.mark.parametrize("interval_s", [10, 0.01])
 def test_a_walk_s_own_count_is_that_of_the_profile(planted, jar, tmp_path, interval_s):
     (tmp_path / "points.txt").write_text(WANDER)
-    option = java_option(jar, tmp_path / "points.txt", tmp_path / "profiles", "planted",
-                         interval_s=interval_s)  # fmt: skip
+    option = java_option(
+        jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=interval_s
+    )
     done, profile = planted("wander", "4", "100000", points=WANDER, option=option)
     told: dict[str, list[int]] = {}
     for line in done.stdout.splitlines()[:-1]:
@@ -202,8 +209,9 @@ def test_work_and_waits_are_apart_and_ranked(planted):
 
 def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, jar, tmp_path):
     points = "point Planted with with service about=arg0\n"
-    option = java_option(jar, tmp_path / "points.txt", tmp_path / "profiles", "planted",
-                         interval_s=0.1)  # fmt: skip
+    option = java_option(
+        jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
+    )
     # A thread holds what the argument wants to say its name, and comes to its tree every 512 calls.
     _, profile = planted("locked", "100000", points=points, option=option)
     assert places(profile)["planted:with"]["count"] == 100_000
@@ -217,8 +225,10 @@ def test_an_operation_goes_on_in_another_thread(planted, carrier):
     _, profile = planted("handover", points=POINTS + over)
     counts = {path: node["count"] for path, node in places(profile).items()}
     assert counts == {
-        "planted:submit": 2, "planted:submit/middle": 2, "planted:submit/middle/leaf": 6,
-    }  # fmt: skip
+        "planted:submit": 2,
+        "planted:submit/middle": 2,
+        "planted:submit/middle/leaf": 6,
+    }
     _, apart = planted("handover")
     assert set(places(apart)) == set(counts) | {"planted:middle", "planted:middle/leaf"}
 
@@ -302,8 +312,11 @@ def test_a_wrong_points_file_leaves_the_host_untraced(planted, points, said):
 
 
 def test_wrong_arguments_leave_the_host_untraced(planted, jar, tmp_path):
-    for told, said in (("points=/no/such,out=x", "/no/such"), ("speed=9", "speed=9: allowed are"),
-                       ("out=x", "points=… is needed")):  # fmt: skip
+    for told, said in (
+        ("points=/no/such,out=x", "/no/such"),
+        ("speed=9", "speed=9: allowed are"),
+        ("out=x", "points=… is needed"),
+    ):
         done, profile = planted("count", "1", option=f"-javaagent:{jar}={told}")
         assert profile is None
         assert said in done.stderr
@@ -316,8 +329,10 @@ def test_it_joins_a_running_program_and_leaves_it(jar, classes, tmp_path):
     told = f"points={tmp_path / 'points.txt'},out={folder},service=planted,interval_s=0.1"
     program = subprocess.Popen(
         ["java", "-cp", str(classes), "Planted", "until", str(stop)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         join(classes, program.pid, jar, told)
         first = awaited(folder, 1)

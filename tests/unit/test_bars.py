@@ -37,8 +37,12 @@ def told(show, *arguments) -> str:
 
 
 def spread(median: float, part: float = 0.01) -> dict[str, float]:
-    around = {"quartile_1": 1 - part / 2, "quartile_3": 1 + part / 2, "low": 1 - part,
-              "high": 1 + part}  # fmt: skip
+    around = {
+        "quartile_1": 1 - part / 2,
+        "quartile_3": 1 + part / 2,
+        "low": 1 - part,
+        "high": 1 + part,
+    }
     return {"value": median, **{name: median * times for name, times in around.items()}}
 
 
@@ -59,11 +63,15 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, k
     """Planted: ours takes 40 ns where fio takes 92, 50 ns where it takes 263 beyond the call."""
     load = bench("load")
     figures = {
-        "null_ns_per_op": spread(40 * slower), "fio_null_ns_per_op": spread(92 * slower),
-        "null_vs_fio": spread(40 / 92), "pread_over_floor_ns": spread(50 * slower),
-        "pread_over_floor_vs_fio": spread(50 / 263, 0.5), "iops_vs_fio": spread(1.2),
-        "metadata_vs_c": spread(1.05, 0.001), "two_thread_cpu_ratio": spread(1.0),
-    }  # fmt: skip
+        "null_ns_per_op": spread(40 * slower),
+        "fio_null_ns_per_op": spread(92 * slower),
+        "null_vs_fio": spread(40 / 92),
+        "pread_over_floor_ns": spread(50 * slower),
+        "pread_over_floor_vs_fio": spread(50 / 263, 0.5),
+        "iops_vs_fio": spread(1.2),
+        "metadata_vs_c": spread(1.05, 0.001),
+        "two_thread_cpu_ratio": spread(1.0),
+    }
     said = told(load.show, figures)
     assert f"null_ns_per_op: {40 * slower:.3g} ns, bar at most 45: {kept}" in said
     assert "null_vs_fio: 0.435 times fio's of this run, bar at most 0.489" in said
@@ -87,8 +95,12 @@ def test_spans_a_second_beside_plain_python(slower, kept):
     def reader(mspans_per_s: float) -> object:
         return trace.Run(slower / mspans_per_s, slower / mspans_per_s, 100.0, None)
 
-    runs = {"dfslab, protobuf": reader(9.0), "dfslab, JSON": reader(2.2),
-            "DuckDB, JSON": reader(0.064), "Python, JSON": reader(0.27)}  # fmt: skip
+    runs = {
+        "dfslab, protobuf": reader(9.0),
+        "dfslab, JSON": reader(2.2),
+        "DuckDB, JSON": reader(0.064),
+        "Python, JSON": reader(0.27),
+    }
     found = {}
     said = told(lambda console: found.update(trace.show(runs, 10**6, 359.0, console)))
     assert f"protobuf_mspans_per_s: {9 / slower:.3g} Mspan/s, bar at least 8: {kept}" in said

@@ -34,7 +34,10 @@ def written(tmp_path, own: str):
 
 
 def test_tables_are_filled_and_lists_stand_for_themselves(tmp_path):
-    found = read(written(tmp_path, """
+    found = read(
+        written(
+            tmp_path,
+            """
 base = "base.toml"
 name = "own"
 [workload]
@@ -42,7 +45,9 @@ transfer_size = "1 MiB"
 [[deployment.node]]
 name = "other"
 roles = { client = 1, storage = 1 }
-"""))  # fmt: skip
+""",
+        )
+    )
     assert (found.name, found.title) == ("own", "A question")
     assert (found.workload.file_size, found.workload.transfer_size) == ("2 MiB", "1 MiB")
     assert [group.name for group in found.deployment.node] == ["other"]
@@ -58,9 +63,12 @@ def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeyp
     stream = b"\0" * RECORDED.size
     (folder / "own.stream").write_bytes(stream)
     (elsewhere / "typed.stream").write_bytes(stream)
-    path = written(folder, 'base = "base.toml"\nname = "own"\n[workload]\nname = "replay"\n'
-                   'form = "recorded"\ntrace = "own.stream"\nclients = 1\n[run]\n'
-                   'methods = ["measure"]\n')  # fmt: skip
+    path = written(
+        folder,
+        'base = "base.toml"\nname = "own"\n[workload]\nname = "replay"\n'
+        'form = "recorded"\ntrace = "own.stream"\nclients = 1\n[run]\n'
+        'methods = ["measure"]\n',
+    )
     monkeypatch.chdir(elsewhere)
     found = read_scenario(path, None)
     assert found.workload.parameters["trace"] == str(folder / "own.stream")
@@ -70,12 +78,15 @@ def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeyp
     assert typed.workload.parameters["trace"] == str(elsewhere / "typed.stream")
 
 
-@pytest.mark.parametrize(("own", "said"), [
-    ('base = "nowhere.toml"', "base: nowhere.toml: cannot be read: No such file"),
-    ("base = 3", "base: 3: must be the name of a scenario file"),
-    ('base = "own.toml"', "base: own.toml: has a base itself"),
-    ('base = "broken.toml"', "base: broken.toml: cannot be read: "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ('base = "nowhere.toml"', "base: nowhere.toml: cannot be read: No such file"),
+        ("base = 3", "base: 3: must be the name of a scenario file"),
+        ('base = "own.toml"', "base: own.toml: has a base itself"),
+        ('base = "broken.toml"', "base: broken.toml: cannot be read: "),
+    ],
+)
 def test_a_wrong_base_is_one_line_that_names_the_file(tmp_path, own, said):
     (tmp_path / "broken.toml").write_text("[")
     with pytest.raises(InputError) as caught:

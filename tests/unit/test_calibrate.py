@@ -70,8 +70,11 @@ def test_a_host_with_little_memory_copies_less(tmp_path):
     words = [sys.executable, "-P", "-m", "dfslab.instruments.probe", str(tmp_path / "kept")]
     found = subprocess.run([*words, str(3 << 20)], capture_output=True, text=True, check=True)
     assert set(json.loads(found.stdout)) == {
-        "memory_copy_rate", "system_call", "kept_read_rate", "kept_read_call"
-    }  # fmt: skip
+        "memory_copy_rate",
+        "system_call",
+        "kept_read_rate",
+        "kept_read_call",
+    }
     assert list(tmp_path.iterdir()) == []
 
 

@@ -20,35 +20,57 @@ def step(above: int, name: str, durations: list[int], below_ns: int = 0, **more)
     """A row with the sums of these durations, which are their own buckets."""
     assert all(0 <= one < 64 for one in durations)
     return {
-        "above": above, "step": name, "kind": "service", "count": len(durations), "errors": 0,
-        "bytes": 0, "total_ns": sum(durations), "self_ns": sum(durations) - below_ns,
-        "min_ns": min(durations, default=0), "max_ns": max(durations, default=0),
-        "durations": [[one, durations.count(one)] for one in sorted(set(durations))], **more,
-    }  # fmt: skip
+        "above": above,
+        "step": name,
+        "kind": "service",
+        "count": len(durations),
+        "errors": 0,
+        "bytes": 0,
+        "total_ns": sum(durations),
+        "self_ns": sum(durations) - below_ns,
+        "min_ns": min(durations, default=0),
+        "max_ns": max(durations, default=0),
+        "durations": [[one, durations.count(one)] for one in sorted(set(durations))],
+        **more,
+    }
 
 
 def document(service: str, rows: list[dict], number: int = 1) -> dict:
     return {
-        "format": callprofile.FORMAT, "service": service, "instance": f"{service}-{number}",
-        "pid": number, "started_unix_ns": 1, "written_unix_ns": 2, "last": True, "trees": 1,
-        "open_calls": 0, "points": [], "nodes": rows,
+        "format": callprofile.FORMAT,
+        "service": service,
+        "instance": f"{service}-{number}",
+        "pid": number,
+        "started_unix_ns": 1,
+        "written_unix_ns": 2,
+        "last": True,
+        "trees": 1,
+        "open_calls": 0,
+        "points": [],
+        "nodes": rows,
         "losses": {"too_deep": 0, "misplaced": 0, "exemplars_left_out": 0},
-    }  # fmt: skip
+    }
 
 
-CLIENT = document("client", [
-    step(-1, "put", [50, 50], below_ns=60),
-    step(0, "rpc_create", [30, 30], kind="blocked"),
-    {"above": -1, "under": "client:put", "remote": False},
-    step(2, "send", [7]),
-])  # fmt: skip
-SERVER = document("server", [
-    {"above": -1, "under": "client:put/rpc_create", "remote": True},
-    step(0, "create", [20, 20], below_ns=10, bytes=9),
-    step(1, "lock", [5, 5], kind="lock"),
-    step(1, "processing", [18, 18], kind="detail"),
-    step(-1, "beat", [3]),
-])  # fmt: skip
+CLIENT = document(
+    "client",
+    [
+        step(-1, "put", [50, 50], below_ns=60),
+        step(0, "rpc_create", [30, 30], kind="blocked"),
+        {"above": -1, "under": "client:put", "remote": False},
+        step(2, "send", [7]),
+    ],
+)
+SERVER = document(
+    "server",
+    [
+        {"above": -1, "under": "client:put/rpc_create", "remote": True},
+        step(0, "create", [20, 20], below_ns=10, bytes=9),
+        step(1, "lock", [5, 5], kind="lock"),
+        step(1, "processing", [18, 18], kind="detail"),
+        step(-1, "beat", [3]),
+    ],
+)
 
 
 @pytest.fixture
@@ -68,10 +90,13 @@ def test_a_server_s_calls_hang_under_the_client_s(stored):
     report = callprofile.profile(stored(CLIENT, SERVER))
     rows = {row["path"]: row for row in report["ranking"] + report["waits"]}
     assert {path: row["self_ns"] for path, row in rows.items()} == {
-        "client:put": 40, "client:put/rpc_create": 60 - 40, "client:put/send": 7,
-        "client:put/rpc_create/server:create": 30, "client:put/rpc_create/server:create/lock": 10,
+        "client:put": 40,
+        "client:put/rpc_create": 60 - 40,
+        "client:put/send": 7,
+        "client:put/rpc_create/server:create": 30,
+        "client:put/rpc_create/server:create/lock": 10,
         "server:beat": 3,
-    }  # fmt: skip
+    }
     assert [row["path"].rpartition("/")[2] for row in report["waits"]] == ["rpc_create", "lock"]
     assert sum(row["share"] for row in rows.values()) == pytest.approx(1)
     assert rows["client:put/rpc_create/server:create"]["bytes"] == 9
@@ -96,8 +121,13 @@ def random_document(seed: int) -> dict:
         above = draw.randrange(-1, len(rows))
         durations = [draw.randrange(64) for _ in range(draw.randrange(1, 5))]
         if draw.random() < 0.3:
-            rows.append({"above": -1, "under": draw.choice(("a:x", "a:x/y", "b:z")),
-                         "remote": draw.random() < 0.5})  # fmt: skip
+            rows.append(
+                {
+                    "above": -1,
+                    "under": draw.choice(("a:x", "a:x/y", "b:z")),
+                    "remote": draw.random() < 0.5,
+                }
+            )
         else:
             rows.append(step(above, draw.choice("pqrs"), durations, kind=draw.choice(KINDS)))
     return document(draw.choice("ab"), rows, seed)

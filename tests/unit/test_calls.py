@@ -81,8 +81,9 @@ def test_emptying_caches_is_no_call_of_an_operation():
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_phases_of_one_name_are_counted_one_by_one():
-    result = measured(name="iozone", tests=["write", "pread", "pread"], file_size="1 MiB",
-                      transfer_size="16 KiB")  # fmt: skip
+    result = measured(
+        name="iozone", tests=["write", "pread", "pread"], file_size="1 MiB", transfer_size="16 KiB"
+    )
     assert len(result.detail["phases"]) == len(result.detail["calls"].get("phases", [None] * 3))
 
 
@@ -100,9 +101,11 @@ def test_a_load_that_broke_off_is_not_counted(monkeypatch):
 
 
 def test_a_call_that_another_thread_cuts_in_two_is_one():
-    log = (b'7 read(0,  <unfinished ...>\n8 openat(3, ""..., 0) = 4\n9 write(4,  <unfinished ...>\n'
-           b'8 close(4) = 0\n9 <... write resumed> ""..., 10) = 10\n7 <... read resumed>) = 1\n'
-           b'9 +++ exited with 0 +++\n')  # fmt: skip
+    log = (
+        b'7 read(0,  <unfinished ...>\n8 openat(3, ""..., 0) = 4\n9 write(4,  <unfinished ...>\n'
+        b'8 close(4) = 0\n9 <... write resumed> ""..., 10) = 10\n7 <... read resumed>) = 1\n'
+        b"9 +++ exited with 0 +++\n"
+    )
     assert calls.system_calls(log, b"7") == {"openat": 1, "write": 1, "close": 1}
 
 

@@ -21,10 +21,16 @@ from support.synthetic import spans_of
 def profile(steps: dict[str, list[float]]) -> dict[str, Any]:
     """One tree whose root has these steps, each with its calls' durations."""
     children = [
-        {"name": name, "count": len(took), "total_s": sum(took),
-         "self_s": sum(took), "sd_s": statistics.pstdev(took), "children": []}
+        {
+            "name": name,
+            "count": len(took),
+            "total_s": sum(took),
+            "self_s": sum(took),
+            "sd_s": statistics.pstdev(took),
+            "children": [],
+        }
         for name, took in steps.items()
-    ]  # fmt: skip
+    ]
     root = {
         "name": "root",
         "count": 0,
@@ -39,10 +45,11 @@ def profile(steps: dict[str, list[float]]) -> dict[str, Any]:
 def drawn(source: random.Random, slower: float = 1.0) -> dict[str, list[float]]:
     """Two hundred steps of thirty calls; only the first is made slower."""
     return {
-        f"s{number}": [source.lognormvariate(0, 0.4) * (slower if number == 0 else 1.0)
-                       for _ in range(30)]
+        f"s{number}": [
+            source.lognormvariate(0, 0.4) * (slower if number == 0 else 1.0) for _ in range(30)
+        ]
         for number in range(200)
-    }  # fmt: skip
+    }
 
 
 def test_two_hundred_equal_steps_raise_no_alarm():
@@ -65,14 +72,34 @@ def test_a_change_is_seen_where_no_single_place_has_calls_enough():
     """A disk that is reached by a few calls each of many ways."""
 
     def tree(took_s: list[float]) -> dict[str, Any]:
-        leaf = {"name": "sync", "count": 2, "total_s": sum(took_s), "self_s": sum(took_s),
-                "sd_s": statistics.pstdev(took_s), "children": []}  # fmt: skip
-        return {"name": "node-2:write", "count": 2, "total_s": sum(took_s), "self_s": 0.0,
-                "sd_s": 0.0, "children": [leaf]}  # fmt: skip
+        leaf = {
+            "name": "sync",
+            "count": 2,
+            "total_s": sum(took_s),
+            "self_s": sum(took_s),
+            "sd_s": statistics.pstdev(took_s),
+            "children": [],
+        }
+        return {
+            "name": "node-2:write",
+            "count": 2,
+            "total_s": sum(took_s),
+            "self_s": 0.0,
+            "sd_s": 0.0,
+            "children": [leaf],
+        }
 
     def profile_of(factor: float) -> dict[str, Any]:
-        ways = [{"name": f"client:by_{number}", "count": 0, "total_s": 0.0, "self_s": 0.0,
-                 "children": [tree([factor, factor * 1.1])]} for number in range(5)]  # fmt: skip
+        ways = [
+            {
+                "name": f"client:by_{number}",
+                "count": 0,
+                "total_s": 0.0,
+                "self_s": 0.0,
+                "children": [tree([factor, factor * 1.1])],
+            }
+            for number in range(5)
+        ]
         return {"roots": ways}
 
     found = compare(profile_of(1.0), profile_of(6.0))
@@ -103,9 +130,16 @@ def document(slow: int) -> dict[str, Any]:
         ends = {"": disk_ns + 2_000_000, "disk": disk_ns, "copy": 500_000 + 7919 * number % 1000}
         for place, (name, took_ns) in enumerate(ends.items()):
             above = {"parentSpanId": f"{number:012x}0000"} if place else {}
-            spans.append({"traceId": f"{number + 1:032x}", "spanId": f"{number:012x}{place:04x}",
-                          **above, "name": name or "read", "startTimeUnixNano": str(10**9),
-                          "endTimeUnixNano": str(10**9 + took_ns)})  # fmt: skip
+            spans.append(
+                {
+                    "traceId": f"{number + 1:032x}",
+                    "spanId": f"{number:012x}{place:04x}",
+                    **above,
+                    "name": name or "read",
+                    "startTimeUnixNano": str(10**9),
+                    "endTimeUnixNano": str(10**9 + took_ns),
+                }
+            )
     return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
 
 

@@ -130,19 +130,53 @@ def with_pattern(**parameters: Any) -> Point:
     ("pattern", "first_bytes"),
     [
         # Drawn anew each time, of one file of 1 MiB: it cannot give more than it has.
-        ({"access": {"order": "random", "transfers_per_operation": 40}, "files_per_client": 1,
-          "operations_per_client": 20, "file_size": "1 MiB", "transfer_size": "64 KiB"}, 1 << 20),
+        (
+            {
+                "access": {"order": "random", "transfers_per_operation": 40},
+                "files_per_client": 1,
+                "operations_per_client": 20,
+                "file_size": "1 MiB",
+                "transfer_size": "64 KiB",
+            },
+            1 << 20,
+        ),
         # One place of the file, again and again: one transfer.
-        ({"access": {"order": "same"}, "files_per_client": 1, "operations_per_client": 20,
-          "file_size": "1 MiB", "transfer_size": "64 KiB"}, 64 << 10),
+        (
+            {
+                "access": {"order": "same"},
+                "files_per_client": 1,
+                "operations_per_client": 20,
+                "file_size": "1 MiB",
+                "transfer_size": "64 KiB",
+            },
+            64 << 10,
+        ),
         # Its transfers are of sizes of their own, of which nothing is known.
-        ({"access": {"order": "same", "transfer_size": {"fixed": 4096}}, "files_per_client": 1,
-          "operations_per_client": 20, "file_size": "1 MiB", "transfer_size": "64 KiB"}, 0),
+        (
+            {
+                "access": {"order": "same", "transfer_size": {"fixed": 4096}},
+                "files_per_client": 1,
+                "operations_per_client": 20,
+                "file_size": "1 MiB",
+                "transfer_size": "64 KiB",
+            },
+            0,
+        ),
         # Three clients read one file, each another part of it.
-        ({"access": {"order": "segmented"}, "files_together": 1, "files": "shared", "clients": 3,
-          "operations_per_client": 1, "file_size": "3 MiB", "transfer_size": "64 KiB"}, 3 << 20),
+        (
+            {
+                "access": {"order": "segmented"},
+                "files_together": 1,
+                "files": "shared",
+                "clients": 3,
+                "operations_per_client": 1,
+                "file_size": "3 MiB",
+                "transfer_size": "64 KiB",
+            },
+            3 << 20,
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_read_for_the_first_time_is_what_files_hold(
     pattern, first_bytes, tmp_path, monkeypatch
 ):
@@ -156,8 +190,11 @@ def test_what_is_read_for_the_first_time_is_what_files_hold(
 
 def test_a_bed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, monkeypatch):
     bed = Bed(0)
-    monkeypatch.setattr(bed, "empty_caches", lambda: (_ for _ in ()).throw(
-        BedError("died", "object store", "has ended")))  # fmt: skip
+    monkeypatch.setattr(
+        bed,
+        "empty_caches",
+        lambda: (_ for _ in ()).throw(BedError("died", "object store", "has ended")),
+    )
     with pytest.raises(RunFailed, match=r"emptying the servers' caches: .*has ended"):
         measured(bed, point("sequential_read"), tmp_path, monkeypatch)
 
@@ -179,8 +216,10 @@ def test_a_bed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_path, m
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
     """A recorded stream of 240 preads of 64 KiB, each 4 KiB further on in a file of 1 MiB."""
-    lines = [f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
-             for n in range(240)]  # fmt: skip
+    lines = [
+        f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
+        for n in range(240)
+    ]
     opened = '7 1.000000 openat(AT_FDCWD, "/data/file", O_RDONLY) = 3 <0.0001>'
     trace = tmp_path / "trace.strace"
     trace.write_text("\n".join([opened, *lines, ""]))
@@ -195,8 +234,9 @@ def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
 
 def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch):
     """Of 40 reads of one file of 64 KiB one is the first, which is all that disks can give."""
-    at = with_pattern(file_size="64 KiB", transfer_size="64 KiB", files_per_client=1,
-                      operations_per_client=40)  # fmt: skip
+    at = with_pattern(
+        file_size="64 KiB", transfer_size="64 KiB", files_per_client=1, operations_per_client=40
+    )
     result = measured(Bed(64 * KIB), at, tmp_path, monkeypatch)
     disks = result.detail["cache"]["disks"]
     assert disks == {"asked_bytes": 40 * 64 * KIB, "read_bytes": 64 * KIB}

@@ -31,10 +31,12 @@ NODE = {"name": "here", "roles": {"client": 1, "storage": 1}}
 
 def table(*command: str, limit: str = "120 s", **keys: object) -> dict:
     return {
-        "name": "program", "deployment": {"node": [NODE]}, "file_system": {"name": "local"},
+        "name": "program",
+        "deployment": {"node": [NODE]},
+        "file_system": {"name": "local"},
         "workload": {"name": "command", "command": list(command), **keys},
         "run": {"methods": ["measure"], "repetitions": 1, "time_limit": limit},
-    }  # fmt: skip
+    }
 
 
 def point(*command: str, **keys: object) -> Point:
@@ -51,8 +53,18 @@ def run(one: Point, directory: Path | None = None) -> Result:
 
 def test_a_program_works_where_it_is_told(tmp_path):
     script = 'printf "%s" "$2 $3 $4" > "$1/said"'
-    one = point("sh", "-c", script, "sh", "{directory}", "{seed}", "{file_size}", "{word}",
-                file_size="2 MiB", word="x y")  # fmt: skip
+    one = point(
+        "sh",
+        "-c",
+        script,
+        "sh",
+        "{directory}",
+        "{seed}",
+        "{file_size}",
+        "{word}",
+        file_size="2 MiB",
+        word="x y",
+    )
     result = run(one, tmp_path)
     assert (tmp_path / "said").read_text() == f"1 {2 << 20} x y"
     assert result.value("latency_s_mean.command") == pytest.approx(1 / result.value())
@@ -200,15 +212,40 @@ def test_functions_are_summed_over_their_places_and_gains_over_theirs(tmp_path):
 def test_named_functions_are_ends_of_paths_and_counted_once(tmp_path):
     from dfslab.instruments.callprofile import merge
 
-    top = merge(files((
-        ("client", [
-            {"above": -1, "step": "open", "count": 2, "total_ns": 4 * 10**9, "self_ns": 3 * 10**9},
-            {"above": 0, "step": "open", "count": 2, "total_ns": 10**9, "self_ns": 10**9},
-            {"above": -1, "step": "read", "count": 6, "total_ns": 10**9, "self_ns": 10**9},
-            {"above": -1, "step": "send", "count": 5, "total_ns": 7, "self_ns": 7},
-            {"above": 2, "step": "send", "count": 1, "total_ns": 9, "self_ns": 9},
-        ]),
-    )))  # fmt: skip
+    top = merge(
+        files(
+            (
+                (
+                    "client",
+                    [
+                        {
+                            "above": -1,
+                            "step": "open",
+                            "count": 2,
+                            "total_ns": 4 * 10**9,
+                            "self_ns": 3 * 10**9,
+                        },
+                        {
+                            "above": 0,
+                            "step": "open",
+                            "count": 2,
+                            "total_ns": 10**9,
+                            "self_ns": 10**9,
+                        },
+                        {
+                            "above": -1,
+                            "step": "read",
+                            "count": 6,
+                            "total_ns": 10**9,
+                            "self_ns": 10**9,
+                        },
+                        {"above": -1, "step": "send", "count": 5, "total_ns": 7, "self_ns": 7},
+                        {"above": 2, "step": "send", "count": 1, "total_ns": 9, "self_ns": 9},
+                    ],
+                ),
+            )
+        )
+    )
     named = {"request": ("open", "read"), "sent in a read": ("read/send",), "none": ("close",)}
     request, sent, none = bottlenecks.functions(top, named)
     assert (request.count, request.total_s) == (2, 5.0)
@@ -219,9 +256,10 @@ def test_named_functions_are_ends_of_paths_and_counted_once(tmp_path):
 def test_the_page_has_both_tables_and_every_configuration_s_trees(tmp_path):
     results = traced(tmp_path)
     study = pages.ReportInput(
-        scenario=results[0].point.scenario, results=results,
+        scenario=results[0].point.scenario,
+        results=results,
         bottlenecks=bottlenecks.bottlenecks(results, tmp_path / "traces"),
-    )  # fmt: skip
+    )
     text = pages.render(study)
     section = text[text.index("Bottlenecks of programs") :]
     assert "back_off" in section

@@ -36,21 +36,30 @@ MIXTURE = """<?xml version="1.0" encoding="UTF-8"?>
 def test_dfs_perf_properties_become_the_workload(tmp_path):
     file = tmp_path / "Mixture.xml"
     file.write_text(MIXTURE)
-    found = compat.dfs_perf(["Mixture", str(file), "read.files.per.thread=8",
-                             "DFS_PERF_THREADS_NUM=3", "DFS_PERF_PROCESSES_NUM=2",
-                             f"DFS_PERF_WORKSPACE={tmp_path}"])  # fmt: skip
+    found = compat.dfs_perf(
+        [
+            "Mixture",
+            str(file),
+            "read.files.per.thread=8",
+            "DFS_PERF_THREADS_NUM=3",
+            "DFS_PERF_PROCESSES_NUM=2",
+            f"DFS_PERF_WORKSPACE={tmp_path}",
+        ]
+    )
     spec = stream_spec(found)
     assert [(part["operation"], part["weight"]) for part in spec["mix"]] == [
-        ("read", 8.0), ("write", 1.0),
-    ]  # fmt: skip
+        ("read", 8.0),
+        ("write", 1.0),
+    ]
     assert (spec["clients"], spec["operations_per_client"], spec["files_per_client"]) == (6, 9, 2)
     assert (spec["file_size"], spec["transfer_size_bytes"]) == ({"fixed": 131072}, 65536)
     assert found.workload.processes == 2
     assert found.file_system.access.directory == str(tmp_path)
     timed = compat.dfs_perf(["Massive", "time.seconds=5", "shuffle.mode=true"])
     assert timed.run.time_limit == 5.0
-    hdfs = compat.dfs_perf(["SimpleWrite", "DFS_PERF_DFS_ADRESS=hdfs://master:9000",
-                            "block.size.bytes=1048576"])  # fmt: skip
+    hdfs = compat.dfs_perf(
+        ["SimpleWrite", "DFS_PERF_DFS_ADRESS=hdfs://master:9000", "block.size.bytes=1048576"]
+    )
     assert hdfs.file_system.name == "hdfs"
     assert hdfs.file_system.access.uri == "hdfs://master:9000"
     assert hdfs.file_system.parameters == {"block_size": "1048576 B"}
@@ -122,8 +131,17 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     assert float(rate.split()[-1]) == pytest.approx(5 * loops_per_s, rel=0.05)
 
 
-@pytest.mark.parametrize("value", ['"$HOME/work"', "`pwd`", '"/tmp/a', "/tmp/it's", "/tmp/a b",
-                                   "/tmp/a; export DFS_PERF_WORKSPACE"])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"$HOME/work"',
+        "`pwd`",
+        '"/tmp/a',
+        "/tmp/it's",
+        "/tmp/a b",
+        "/tmp/a; export DFS_PERF_WORKSPACE",
+    ],
+)
 def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
     file = tmp_path / "dfs-perf-env.sh.template"
     file.write_text(f"export DFS_PERF_WORKSPACE={value}\n")
@@ -134,10 +152,11 @@ def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["-n", "7", "-u", "-L", "-F", "-P", "-N", "1", "-np", "3"],
-         ("mdtest_easy", 3, 7, "0 B")),
-        (["-np", "2", "-n", "5", "-t", "-w", "3901", "-e", "3901", "-P", "-N", "1", "-F"],
-         ("mdtest_hard", 2, 5, "3901 B")),
+        (["-n", "7", "-u", "-L", "-F", "-P", "-N", "1", "-np", "3"], ("mdtest_easy", 3, 7, "0 B")),
+        (
+            ["-np", "2", "-n", "5", "-t", "-w", "3901", "-e", "3901", "-P", "-N", "1", "-F"],
+            ("mdtest_hard", 2, 5, "3901 B"),
+        ),
         (["-I", "10", "-z", "2", "-b", "3"], ("mdtest_tree", 1, 130, "0 B")),
         # One directory for all tasks, unless each is to have its own.
         (["-np", "4", "-n", "9", "-F"], ("mdtest_hard", 4, 9, "0 B")),
@@ -145,7 +164,7 @@ def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
         (["-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
         (["-a", "posix", "-v", "-v", "-V", "1", "-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
     ],
-)  # fmt: skip
+)
 def test_mdtest_options_become_the_workload(words, expected):
     found = compat.mdtest(words).workload
     told = found.parameters
@@ -183,7 +202,7 @@ def test_mdtest_reads_unless_its_phases_leave_that_out():
         (["mdtest", "-n", "3", "-w", "5", "-e", "6"], "the same as -w"),
         (["bonnie"], "must be one of dfs-perf, mdtest"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_known_is_refused_in_one_line(words, told):
     with pytest.raises(InputError) as raised:
         compat.read(words[0], words[1:])
@@ -198,10 +217,17 @@ def test_the_command_refuses_with_exit_code_2():
 
 
 def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
-    done = dfslab("compat", "dfs-perf", "SimpleWrite", "files.per.thread=3",
-                   "file.length.bytes=65536", "buffer.size.bytes=65536",
-                   f"DFS_PERF_WORKSPACE={tmp_path}", "DFS_PERF_THREADS_NUM=2",
-                   "write.type=THROUGH")  # fmt: skip
+    done = dfslab(
+        "compat",
+        "dfs-perf",
+        "SimpleWrite",
+        "files.per.thread=3",
+        "file.length.bytes=65536",
+        "buffer.size.bytes=65536",
+        f"DFS_PERF_WORKSPACE={tmp_path}",
+        "DFS_PERF_THREADS_NUM=2",
+        "write.type=THROUGH",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().startswith(
         "SimpleWrite: 2 threads, SUCCESS\n"
@@ -253,10 +279,13 @@ def test_prometheus_histograms_add_up(finished):
     for result in finished:
         for operation, buckets in result.detail["histograms"].items():
             mine = [
-                line for line in text.splitlines()
-                if f'point="{result.point_id}"' in line and f'operation="{operation}"' in line
-                and f'repetition="{result.repetition}"' in line and "_bucket" in line
-            ]  # fmt: skip
+                line
+                for line in text.splitlines()
+                if f'point="{result.point_id}"' in line
+                and f'operation="{operation}"' in line
+                and f'repetition="{result.repetition}"' in line
+                and "_bucket" in line
+            ]
             counts = [int(line.rpartition(" ")[2]) for line in mine]
             assert counts == sorted(counts)
             assert counts[-1] == sum(count for _, count in buckets)
@@ -282,8 +311,12 @@ def test_fio_json_says_the_same(finished):
 
 def test_fio_json_counts_every_way_to_read_and_to_write():
     mix = [{"operation": one} for one in ("pread", "pwrite", "read", "overwrite", "stat")]
-    changes = {"workload.name": "pattern", "workload.operations_per_client": 60,
-               "workload.mix": mix, "run.methods": ["measure"]}  # fmt: skip
+    changes = {
+        "workload.name": "pattern",
+        "workload.operations_per_client": 60,
+        "workload.mix": mix,
+        "run.methods": ["measure"],
+    }
     (point,) = check(scenario(hold_out=()).with_values(changes))
     result = Measure().run(point)
     (job,) = json.loads(export.as_fio([result]))["jobs"]
@@ -292,18 +325,25 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
         told = job[direction]
         assert told["total_ios"] == sum(seen[name]["count"] for name in names)
         assert told["io_bytes"] == sum(seen[name]["bytes"] for name in names)
-        mean_s = sum(result.value(f"latency_s_mean.{name}") * seen[name]["count"]
-                     for name in names) / told["total_ios"]  # fmt: skip
+        mean_s = (
+            sum(result.value(f"latency_s_mean.{name}") * seen[name]["count"] for name in names)
+            / told["total_ios"]
+        )
         assert told["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
         assert told["clat_ns"]["N"] == told["total_ios"]
 
 
 def test_times_since_operations_were_due_leave_too():
     """An open load at a rate that it cannot keep: it is ever later, which only these times show."""
-    changes = {"workload.arrival": "even", "workload.rate": "400 /s", "workload.clients": 1,
-               "workload.operations_per_client": 60, "workload.name": "sequential_write",
-               "run.methods": ["measure"],
-               "run.layer": [{"kind": "throttle", "rate": "100 /s"}]}  # fmt: skip
+    changes = {
+        "workload.arrival": "even",
+        "workload.rate": "400 /s",
+        "workload.clients": 1,
+        "workload.operations_per_client": 60,
+        "workload.name": "sequential_write",
+        "run.methods": ["measure"],
+        "run.layer": [{"kind": "throttle", "rate": "100 /s"}],
+    }
     (point,) = check(scenario(sizes=["64 KiB"], clients=(1,), hold_out=()).with_values(changes))
     result = Measure().run(point)
     due = result.detail["response_histograms"]["write"]
@@ -342,13 +382,18 @@ def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
 
 def test_mdtest_runs_and_prints_its_summary(tmp_path):
     """A rate for each phase, over the phase's own window."""
-    chosen, summary = compat.read("mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2",
-                                             "-d", str(tmp_path)])  # fmt: skip
+    chosen, summary = compat.read(
+        "mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2", "-d", str(tmp_path)]
+    )
     results = laboratory.measure(chosen, lambda *_: None)
     lines = summary(results).splitlines()
     assert lines[0] == "SUMMARY rate (in ops/sec): (of 2 iterations)"
-    assert [line[3:24].strip() for line in lines[3:]] == ["File creation", "File stat",
-                                                          "File read", "File removal"]  # fmt: skip
+    assert [line[3:24].strip() for line in lines[3:]] == [
+        "File creation",
+        "File stat",
+        "File read",
+        "File removal",
+    ]
     for line in lines[3:]:
         most, least, mean, deviation = map(float, line[24:].split())
         assert most >= mean >= least > 0

@@ -34,7 +34,8 @@ def test_the_scenario_of_the_figures_is_the_papers_experiment():
     assert {one.file_size for one in setups} == {512 * MIB}
     assert {one.block_size for one in setups} >= {64 * KIB, MIB, 100 * MIB}
     assert {(one.servers, one.stripe_size, one.grain) for one in setups} == {
-        (4, 64 * KIB, "packet")}  # fmt: skip
+        (4, 64 * KIB, "packet")
+    }
     paper = Hardware()
     (hardware,) = {one.hardware for one in setups}
     assert hardware.memory_bytes == paper.memory_bytes
@@ -87,8 +88,15 @@ def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", 
     """A trace of (client, kind, offset, size) on four servers."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in told]
     calls = calls_of(done, 4, 64 * KIB, cached)
-    return Setup("replay", clients, block_size=64 * KIB, cached=cached, grain=grain, calls=calls,
-                 hardware=replace(Hardware(), **hardware))  # fmt: skip
+    return Setup(
+        "replay",
+        clients,
+        block_size=64 * KIB,
+        cached=cached,
+        grain=grain,
+        calls=calls,
+        hardware=replace(Hardware(), **hardware),
+    )
 
 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
@@ -134,8 +142,11 @@ def test_stripes_of_any_range_lie_on_their_servers():
 def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     """The same blocks, asked for by a trace's calls, which open the file once more."""
     blocks, size = 16, 256 * KIB
-    told = [(0, "open", 0, 0), *((0, "pread", at * size, size) for at in range(blocks)),
-            (0, "close", 0, 0)]  # fmt: skip
+    told = [
+        (0, "open", 0, 0),
+        *((0, "pread", at * size, size) for at in range(blocks)),
+        (0, "close", 0, 0),
+    ]
     for cached in (True, False):
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(told, cached=cached)).time_s - simulate(whole).time_s
@@ -181,11 +192,19 @@ def test_a_recorded_trace_drives_the_papers_net(tmp_path):
     for client, kind, offset, size in hybrid(2, 0.4):
         index = counts.get(client, 0)
         counts[client] = index + 1
-        rows.append(RECORDED.pack(client, OPERATIONS.index(kind), index, 0, size, 65536, offset,
-                                  client, 0, 0))  # fmt: skip
+        rows.append(
+            RECORDED.pack(
+                client, OPERATIONS.index(kind), index, 0, size, 65536, offset, client, 0, 0
+            )
+        )
     (tmp_path / "trace").write_bytes(b"".join(rows))
-    keys = ["workload.name=replay", "workload.form=recorded", "workload.clients=2",
-            f"workload.trace={tmp_path / 'trace'}", "workload.cache=cold"]  # fmt: skip
+    keys = [
+        "workload.name=replay",
+        "workload.form=recorded",
+        "workload.clients=2",
+        f"workload.trace={tmp_path / 'trace'}",
+        "workload.cache=cold",
+    ]
     text = FIGURES.read_text().split("[[sweep]]")[0].replace("operations_per_client = 1\n", "")
     path = tmp_path / "hybrid.toml"
     path.write_text(text.replace('file_size = "512 MiB"\n', ""))

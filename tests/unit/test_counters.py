@@ -135,11 +135,19 @@ def outcome(path):
 
 def test_hostile_documents_are_refused(tmp_path):
     deep = '{"osd": {"op_latency": {"avgcount": 1, "sum": ' + "[" * 100_000
-    bomb = ('<!DOCTYPE a [<!ENTITY a "' + "ha" * 1000 + '"><!ENTITY b "' + "&a;" * 1000 + '">'
-            '<!ENTITY c "' + "&b;" * 1000 + '">]><volProfile>&c;</volProfile>')  # fmt: skip
+    bomb = (
+        '<!DOCTYPE a [<!ENTITY a "' + "ha" * 1000 + '"><!ENTITY b "' + "&a;" * 1000 + '">'
+        '<!ENTITY c "' + "&b;" * 1000 + '">]><volProfile>&c;</volProfile>'
+    )
     huge = '{"osd": {"op_latency": {"avgcount": 1, "sum": 1e300, "avgtime": 1}}}'
-    for text in (deep, bomb, huge, "fuse_ops: 1\nfuse_ops.read: 99999999999999999999\n",
-                 "fuse_ops: 0\n", '{"osd": {"a": {"avgcount": 0, "sum": 0}}}'):  # fmt: skip
+    for text in (
+        deep,
+        bomb,
+        huge,
+        "fuse_ops: 1\nfuse_ops.read: 99999999999999999999\n",
+        "fuse_ops: 0\n",
+        '{"osd": {"a": {"avgcount": 0, "sum": 0}}}',
+    ):
         path = tmp_path / "evil"
         path.write_text(text)
         with pytest.raises(InputError) as refused:

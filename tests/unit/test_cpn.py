@@ -42,23 +42,58 @@ def example(seed: int) -> Net:
     hue = net.enum("hue", "red", "green")
     job = net.colour("job", id=int, size=float, hot=bool, h=hue, seen=[int], hues=[hue])
     net.constant("limit", 3)
-    rows = [(at, at / 2, at % 2 == 0, "red" if at % 3 else "green", [at, -2][:at], ["red"])
-            for at in range(4)]  # fmt: skip
+    rows = [
+        (at, at / 2, at % 2 == 0, "red" if at % 3 else "green", [at, -2][:at], ["red"])
+        for at in range(4)
+    ]
     queue, done = net.place("queue", job, rows), net.place("done", job)
     idle, count = net.place("idle", initial=[()] * chance.randint(1, 2)), net.place("count")
-    guards = ["j.id >= 0 && j.h == hue.red", "!j.hot || j.id % 2 == 0", "j.size <= 1.5",
-              "if(j.hot, j.id, 1) < limit", "-j.id <= 0 && j.id // 2 < 9",
-              "j.seen == [] || contains([0, 3, at(j.seen, 0)], head(j.seen))"]  # fmt: skip
-    seen = ["append(j.seen, j.id)", "cons(j.id, j.seen)", "concat(reverse(j.seen), [7])",
-            "if(length(j.seen) > 3, tail(j.seen), [1, 2])"]  # fmt: skip
-    net.transition("serve", [Take(queue, "j"), idle],
-                   [Put(done, ["j.id + 1", "j.size * 2", "!j.hot", "green",
-                               seen[seed % len(seen)], "cons(hue.green, j.hues)"], delay="0.5"),
-                    Put(idle), Put(count)],
-                   guard=guards[seed % len(guards)], delay=1.5, priority=seed % 3)  # fmt: skip
+    guards = [
+        "j.id >= 0 && j.h == hue.red",
+        "!j.hot || j.id % 2 == 0",
+        "j.size <= 1.5",
+        "if(j.hot, j.id, 1) < limit",
+        "-j.id <= 0 && j.id // 2 < 9",
+        "j.seen == [] || contains([0, 3, at(j.seen, 0)], head(j.seen))",
+    ]
+    seen = [
+        "append(j.seen, j.id)",
+        "cons(j.id, j.seen)",
+        "concat(reverse(j.seen), [7])",
+        "if(length(j.seen) > 3, tail(j.seen), [1, 2])",
+    ]
+    net.transition(
+        "serve",
+        [Take(queue, "j"), idle],
+        [
+            Put(
+                done,
+                [
+                    "j.id + 1",
+                    "j.size * 2",
+                    "!j.hot",
+                    "green",
+                    seen[seed % len(seen)],
+                    "cons(hue.green, j.hues)",
+                ],
+                delay="0.5",
+            ),
+            Put(idle),
+            Put(count),
+        ],
+        guard=guards[seed % len(guards)],
+        delay=1.5,
+        priority=seed % 3,
+    )
     inhibit, reset = ([count] if seed % 2 else []), ([count] if seed % 3 else [])
-    net.transition("again", [Take(done, "j")], [Put(queue, "j")], guard="j.id < limit",
-                   inhibit=inhibit, reset=reset)  # fmt: skip
+    net.transition(
+        "again",
+        [Take(done, "j")],
+        [Put(queue, "j")],
+        guard="j.id < limit",
+        inhibit=inhibit,
+        reset=reset,
+    )
     return net
 
 
@@ -139,9 +174,12 @@ WRONG = [
     ('<trans id="x3">', '<trans id="x1">', "needs an id of its own"),
     ('<placeend idref="p4"/>', '<placeend idref="q1"/>', "is no node of the page"),
     ('orientation="TtoP"', 'orientation="Sideways"', "the orientation is one of"),
-    ("<text>acknowledge</text>", "<text>acknowledge</text><code><text>input (n); action "
-     "(print n);</text></code>", "code is not read"),
-]  # fmt: skip
+    (
+        "<text>acknowledge</text>",
+        "<text>acknowledge</text><code><text>input (n); action (print n);</text></code>",
+        "code is not read",
+    ),
+]
 
 
 @pytest.mark.parametrize(("old", "new", "words"), WRONG, ids=range(len(WRONG)))
@@ -162,8 +200,28 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
         if chance.random() < 0.7:
             ends = [at for at in range(len(text)) if text.startswith("</text>", at)]
             at = chance.choice(ends) if ends else 0
-            junk = chance.choice(["(", ")", "`", "++", "~", "#", "@+", ",", "1", "n", " andalso",
-                                  "if", '"', "[", "empty", "''", "9" * 30, "é"])  # fmt: skip
+            junk = chance.choice(
+                [
+                    "(",
+                    ")",
+                    "`",
+                    "++",
+                    "~",
+                    "#",
+                    "@+",
+                    ",",
+                    "1",
+                    "n",
+                    " andalso",
+                    "if",
+                    '"',
+                    "[",
+                    "empty",
+                    "''",
+                    "9" * 30,
+                    "é",
+                ]
+            )
             text = text[:at] + junk + text[at:]
             continue
         cuts = sorted(chance.randrange(len(text)) for _ in range(2))
@@ -303,10 +361,13 @@ def test_a_queue_of_packets_is_a_list_of_products():
         ("[#1 p = 5]", "[#3 p = 5]", "a record has no field 'f3'"),
         ('(2,"b")', "2", "does not fit|is no value of PACKET"),
         ("<list><id>PACKET</id>", "<list><id>PACKETS</id>", "is no colour set"),
-        ("<color id=\"c6\">", "<color id=\"c7\"><id>L</id><list><id>PACKETS</id></list></color>"
-         "<color id=\"c6\">", "lists of the subset hold single values"),
+        (
+            '<color id="c6">',
+            '<color id="c7"><id>L</id><list><id>PACKETS</id></list></color><color id="c6">',
+            "lists of the subset hold single values",
+        ),
     ],
-)  # fmt: skip
+)
 def test_records_that_do_not_fit_name_the_inscription(old, new, words):
     assert old in PACKETS
     with pytest.raises(InputError, match=words) as caught:

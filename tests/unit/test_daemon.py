@@ -34,9 +34,14 @@ def python(source: str, *arguments: object) -> list[str]:
 def make(folder: Path, source: str, ready=None, **more) -> Daemon:
     """A daemon of one Python source; ready when the file `ready` is there."""
     return Daemon(
-        "tester", python(source, folder / "ready"), folder / "log",
-        ready or (folder / "ready").exists, os.environ, folder, **more,
-    )  # fmt: skip
+        "tester",
+        python(source, folder / "ready"),
+        folder / "log",
+        ready or (folder / "ready").exists,
+        os.environ,
+        folder,
+        **more,
+    )
 
 
 def wait_for(condition, limit_s: float = 120.0) -> None:
@@ -89,8 +94,9 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
 
 def test_death_before_ready_is_told_at_once(tmp_path):
     # By a clock that stands still no deadline is reached: only the death ends the wait.
-    daemon = make(tmp_path, "print('no such disk'); raise SystemExit(3)",
-                  clock=ManualClock(runs=False))  # fmt: skip
+    daemon = make(
+        tmp_path, "print('no such disk'); raise SystemExit(3)", clock=ManualClock(runs=False)
+    )
     with pytest.raises(BedError) as caught:
         daemon.start()
     assert caught.value.kind == "died"
@@ -99,8 +105,9 @@ def test_death_before_ready_is_told_at_once(tmp_path):
 
 
 def test_a_missing_program_is_a_typed_error(tmp_path):
-    daemon = Daemon("ghost", [str(tmp_path / "none")], tmp_path / "log", lambda: True, {}, tmp_path,
-                    owned=False)  # fmt: skip
+    daemon = Daemon(
+        "ghost", [str(tmp_path / "none")], tmp_path / "log", lambda: True, {}, tmp_path, owned=False
+    )
     with pytest.raises(BedError) as caught:
         daemon.start()
     assert caught.value.kind == "launch"
@@ -197,8 +204,9 @@ def test_it_dies_with_its_owner(tmp_path):
     """
     for owned in ("owned", "free"):
         (tmp_path / "ready").unlink(missing_ok=True)
-        answer = subprocess.run(python(source, tmp_path, TICKER, owned), capture_output=True,
-                                text=True, check=False)  # fmt: skip
+        answer = subprocess.run(
+            python(source, tmp_path, TICKER, owned), capture_output=True, text=True, check=False
+        )
         assert answer.returncode == -signal.SIGKILL, answer.stderr
         pid = int(answer.stdout)
         if owned == "owned":
@@ -234,8 +242,9 @@ def test_run_to_end(tmp_path):
     run_to_end("fine", python("print('done')"), log, os.environ, tmp_path, 120.0)
     assert log.read_text() == "done\n"
     with pytest.raises(BedError, match="status 7") as caught:
-        run_to_end("bad", python("print('why'); raise SystemExit(7)"), log, os.environ, tmp_path,
-                   120.0)  # fmt: skip
+        run_to_end(
+            "bad", python("print('why'); raise SystemExit(7)"), log, os.environ, tmp_path, 120.0
+        )
     assert caught.value.log_lines[-1] == "why"
     with pytest.raises(BedError, match="not finished after 0.5 s"):
         run_to_end("slow", python("import time; time.sleep(600)"), log, os.environ, tmp_path, 0.5)

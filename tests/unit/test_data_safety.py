@@ -15,10 +15,34 @@ import pytest
 from dfslab import _core
 
 JUICEFS = shutil.which("juicefs", path=str(Path(sys.executable).parent)) or shutil.which("juicefs")
-NAMES = [b"plain", b"new\nline", b"\xff\xfe not text", "über".encode(), b" ", b"-rf", b"a'b\"c",
-         b"%s%n", b"c0", b"f0", b"dfslab-old", b"x" * 255]  # fmt: skip
-KINDS = ["write", "create", "append", "rename", "delete", "mkdir", "stat", "list", "read",
-         "overwrite", "chmod", "truncate"]  # fmt: skip
+NAMES = [
+    b"plain",
+    b"new\nline",
+    b"\xff\xfe not text",
+    "über".encode(),
+    b" ",
+    b"-rf",
+    b"a'b\"c",
+    b"%s%n",
+    b"c0",
+    b"f0",
+    b"dfslab-old",
+    b"x" * 255,
+]
+KINDS = [
+    "write",
+    "create",
+    "append",
+    "rename",
+    "delete",
+    "mkdir",
+    "stat",
+    "list",
+    "read",
+    "overwrite",
+    "chmod",
+    "truncate",
+]
 
 
 def snapshot(root: bytes) -> dict[bytes, tuple]:
@@ -63,12 +87,20 @@ def plan(root: Path, draw: random.Random, run_directory: str) -> dict:
     """A load of anything."""
     kinds = ["write", *draw.sample(KINDS, 5)]
     stream = {
-        "seed": draw.randrange(2**32), "clients": draw.randint(1, 3), "operations_per_client": 40,
-        "files_per_client": draw.randint(1, 5), "mix": [{"operation": one} for one in set(kinds)],
-        "file_size": {"fixed": draw.choice([0, 1, 5000])}, "transfer_size_bytes": 4096,
-    }  # fmt: skip
-    return {"stream": stream, "target": {"kind": "posix", "root": str(root)}, "max_errors": 1000,
-            "run_directory": run_directory}  # fmt: skip
+        "seed": draw.randrange(2**32),
+        "clients": draw.randint(1, 3),
+        "operations_per_client": 40,
+        "files_per_client": draw.randint(1, 5),
+        "mix": [{"operation": one} for one in set(kinds)],
+        "file_size": {"fixed": draw.choice([0, 1, 5000])},
+        "transfer_size_bytes": 4096,
+    }
+    return {
+        "stream": stream,
+        "target": {"kind": "posix", "root": str(root)},
+        "max_errors": 1000,
+        "run_directory": run_directory,
+    }
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -83,8 +115,13 @@ def test_loads_leave_hostile_directories_as_they_were(tmp_path, seed):
     assert report["complete"], (seed, report["errors"])
     assert snapshot(os.fsencode(tmp_path)) == before, seed
     # The name that the load would make is somebody's: a file, a directory, a link to elsewhere.
-    taken = draw.choice([name for name in os.listdir(root) if name.isascii() and "\n" not in name
-                         and not name.startswith(".")])  # fmt: skip
+    taken = draw.choice(
+        [
+            name
+            for name in os.listdir(root)
+            if name.isascii() and "\n" not in name and not name.startswith(".")
+        ]
+    )
     with pytest.raises((_core.InputError, _core.RunError)) as error:
         _core.run_load(json.dumps({**asked, "run_directory": taken}))
     assert "\n" not in str(error.value), seed
@@ -116,19 +153,30 @@ print(json.dumps({**answer, "left": sorted(os.listdir(root))}))
 @pytest.mark.parametrize(
     ("options", "kinds"),
     [("size=64k", {"no_space"}), ("nr_inodes=12", {"no_space"}), ("ro", set())],
-)  # fmt: skip
+)
 def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, options, kinds):
     """In a mount namespace of its own, so that nothing of it can stay."""
     stream = {
-        "seed": 1, "clients": 2, "operations_per_client": 40, "files_per_client": 0,
-        "mix": [{"operation": "write"}], "file_size": {"fixed": 8192}, "transfer_size_bytes": 4096,
-    }  # fmt: skip
-    given = {"stream": stream, "target": {"kind": "posix", "root": str(tmp_path)},
-             "run_directory": "dfslab-new", "max_errors": 1000}  # fmt: skip
+        "seed": 1,
+        "clients": 2,
+        "operations_per_client": 40,
+        "files_per_client": 0,
+        "mix": [{"operation": "write"}],
+        "file_size": {"fixed": 8192},
+        "transfer_size_bytes": 4096,
+    }
+    given = {
+        "stream": stream,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "dfslab-new",
+        "max_errors": 1000,
+    }
     writable = options.replace("ro", "size=64k")
-    script = (f"mount -t tmpfs -o {writable} dfslab {tmp_path} && echo mine > {tmp_path}/theirs && "
-              f"{'mount -o remount,ro ' + str(tmp_path) if options == 'ro' else 'true'} && "
-              'exec "$@"')  # fmt: skip
+    script = (
+        f"mount -t tmpfs -o {writable} dfslab {tmp_path} && echo mine > {tmp_path}/theirs && "
+        f"{'mount -o remount,ro ' + str(tmp_path) if options == 'ro' else 'true'} && "
+        'exec "$@"'
+    )
     words = ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh"]
     words += [sys.executable, "-c", LIMITED, str(tmp_path), json.dumps(given)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
@@ -167,17 +215,31 @@ echo mine > "$place/mount/limited/theirs"
 @pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="needs FUSE")
 def test_a_quota_is_told_and_what_was_there_stays(tmp_path):
     stream = {
-        "seed": 1, "clients": 2, "operations_per_client": 20, "files_per_client": 0,
-        "mix": [{"operation": "create"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
-    }  # fmt: skip
+        "seed": 1,
+        "clients": 2,
+        "operations_per_client": 20,
+        "files_per_client": 0,
+        "mix": [{"operation": "create"}],
+        "file_size": {"fixed": 0},
+        "transfer_size_bytes": 4096,
+    }
     limited = tmp_path / "mount" / "limited"
-    given = {"stream": stream, "target": {"kind": "posix", "root": str(limited)},
-             "run_directory": "dfslab-new", "max_errors": 1000}  # fmt: skip
+    given = {
+        "stream": stream,
+        "target": {"kind": "posix", "root": str(limited)},
+        "run_directory": "dfslab-new",
+        "max_errors": 1000,
+    }
     words = ["unshare", "-m", "--propagation", "private", "sh", "-c", WITH_QUOTA, "sh"]
     words += [JUICEFS, str(tmp_path)]
     words += [sys.executable, "-c", LIMITED, str(limited), json.dumps(given)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "HOME": str(tmp_path)})  # fmt: skip
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
     if "unshare" in done.stderr:
         pytest.skip(f"no mounts here: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr

@@ -28,16 +28,15 @@ def designed(*factors, constraints=(), **keys):
 
 def gluster(*factors, **keys):
     """GlusterFS on one to five servers, as a scenario with a design."""
-    nodes = [
-        {"name": "server", "roles": {"brick": 1}},
-        {"name": "client", "roles": {"client": 1}},
-    ]
+    nodes = [{"name": "server", "roles": {"brick": 1}}, {"name": "client", "roles": {"client": 1}}]
     table = {
-        "name": "designed", "deployment": {"node": nodes},
-        "file_system": {"name": "glusterfs"}, "workload": {"name": "sequential_write"},
+        "name": "designed",
+        "deployment": {"node": nodes},
+        "file_system": {"name": "glusterfs"},
+        "workload": {"name": "sequential_write"},
         "run": {"methods": ["sequence"], "repetitions": 2},
         "design": {"factor": list(factors), **keys},
-    }  # fmt: skip
+    }
     return build(Scenario, table)
 
 
@@ -63,9 +62,10 @@ def test_the_file_system_says_which_layouts_are_legal():
     found = legal(gluster(SERVERS, COPIES, FRAGMENTS))
     shown = {tuple(found.values(row).values()) for row in found.rows()}
     wanted = {
-        (n, c, f) for n, c, f in itertools.product(range(1, 6), range(1, 6), (1, 2, 3))
+        (n, c, f)
+        for n, c, f in itertools.product(range(1, 6), range(1, 6), (1, 2, 3))
         if n % c == 0 and (f == 1 or f < c < 2 * f)
-    }  # fmt: skip
+    }
     assert shown == wanted
 
 
@@ -85,8 +85,18 @@ def test_what_cannot_be_read_is_an_error_and_not_illegal():
         legal(gluster(factor("x", (1, 2), "deployment.node.nobody.count"))).rows()
 
 
-@pytest.mark.parametrize("text", ["servers +", "__import__('os')", "servers.x", "[1]", "a == 1",
-                                  "servers ** 2 == 4", "servers in servers"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "servers +",
+        "__import__('os')",
+        "servers.x",
+        "[1]",
+        "a == 1",
+        "servers ** 2 == 4",
+        "servers in servers",
+    ],
+)
 def test_constraints_are_comparisons_and_nothing_else(text):
     with pytest.raises(InputError, match=r"design\.constraints"):
         designed(SERVERS, constraints=[text])
@@ -101,8 +111,9 @@ def test_constraints_compare_numbers_and_names():
 
 @pytest.mark.parametrize("kind", ["full", "latin", "d-optimal", "screening"])
 def test_every_design_is_legal_and_repeats_itself(kind):
-    scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, kind=kind, beds=0 if kind == "full" else 6,
-                       per_bed=4)  # fmt: skip
+    scenario = gluster(
+        SERVERS, COPIES, CACHE, BLOCK, kind=kind, beds=0 if kind == "full" else 6, per_bed=4
+    )
     plan = design.plan(scenario)
     assert plan.rows == design.plan(scenario).rows
     points = design.points(plan.scenario)
@@ -149,8 +160,9 @@ def test_d_optimal_tells_more_than_chance():
 
 
 def test_a_latin_square_meets_every_level_equally_often():
-    found = Legal(designed(factor("a", range(4), "deployment.node.server.count"),
-                           factor("b", range(4))))  # fmt: skip
+    found = Legal(
+        designed(factor("a", range(4), "deployment.node.server.count"), factor("b", range(4)))
+    )
     beds = design.choose(found, "latin", 4, 4, 1)
     rows = [row for bed in beds for row in bed]
     assert sorted(bed[0][0] for bed in beds) == [0, 1, 2, 3]
@@ -160,8 +172,9 @@ def test_a_latin_square_meets_every_level_equally_often():
 def test_a_budget_takes_the_best_beds_first():
     keys = {"beds": 12, "per_bed": 4}
     whole = design.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys))
-    half = design.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys).with_budget(
-        whole.bill.total_s / 2))  # fmt: skip
+    half = design.plan(
+        gluster(SERVERS, COPIES, CACHE, BLOCK, **keys).with_budget(whole.bill.total_s / 2)
+    )
     assert 0 < half.bill.total_s <= whole.bill.total_s / 2
     assert 0 < len(half.beds) < len(whole.beds)
     assert set(half.rows) < set(whole.rows)

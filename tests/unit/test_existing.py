@@ -24,9 +24,11 @@ LINES = {
     "": "93 1 0:43 / %s rw - fuse.sshfs user@host:/home rw",
 }
 SERVERS = {
-    "moosefs": ["10.77.0.1:9421"], "glusterfs": ["10.77.0.1"], "nfs": ["server"],
+    "moosefs": ["10.77.0.1:9421"],
+    "glusterfs": ["10.77.0.1"],
+    "nfs": ["server"],
     "cephfs": ["10.0.0.1:6789", "10.0.0.2:6789"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -61,19 +63,30 @@ def test_paths_to_bricks_are_understood():
 
 
 ANSWERS = {
-    "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo": {"beans": [
-        {"SoftwareVersion": "3.4.3", "LiveNodes": json.dumps({"a": {"xferaddr": "10.0.0.2:9866"}})}
-    ]},
-    "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState": {"beans": [
-        {"CapacityTotal": 100, "CapacityRemaining": 60, "FilesTotal": 4, "BlocksTotal": 5}
-    ]},
-    "/webhdfs/v1/a%20b?op=LISTSTATUS": {"FileStatuses": {"FileStatus": [
-        {"type": "FILE", "replication": 3, "blockSize": 134217728},
-        {"type": "FILE", "replication": 2, "blockSize": 134217728},
-        {"type": "DIRECTORY", "replication": 0, "blockSize": 0},
-    ]}},
+    "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo": {
+        "beans": [
+            {
+                "SoftwareVersion": "3.4.3",
+                "LiveNodes": json.dumps({"a": {"xferaddr": "10.0.0.2:9866"}}),
+            }
+        ]
+    },
+    "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState": {
+        "beans": [
+            {"CapacityTotal": 100, "CapacityRemaining": 60, "FilesTotal": 4, "BlocksTotal": 5}
+        ]
+    },
+    "/webhdfs/v1/a%20b?op=LISTSTATUS": {
+        "FileStatuses": {
+            "FileStatus": [
+                {"type": "FILE", "replication": 3, "blockSize": 134217728},
+                {"type": "FILE", "replication": 2, "blockSize": 134217728},
+                {"type": "DIRECTORY", "replication": 0, "blockSize": 0},
+            ]
+        }
+    },
     "/webhdfs/v1/a%20b?op=GETCONTENTSUMMARY": {"ContentSummary": {"fileCount": 9, "length": 77}},
-}  # fmt: skip
+}
 
 
 class Door(BaseHTTPRequestHandler):
@@ -115,10 +128,12 @@ def test_what_cannot_be_looked_at_is_one_clear_line(door, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     cases = {
-        str(file): "existing directory", str(Path("/no/such")): "existing directory",
-        "s3://bucket": "must begin with hdfs", "hdfs:///x": "must name a NameNode",
+        str(file): "existing directory",
+        str(Path("/no/such")): "existing directory",
+        "s3://bucket": "must begin with hdfs",
+        "hdfs:///x": "must name a NameNode",
         "hdfs://namenode/missing": "no such directory",
-    }  # fmt: skip
+    }
     for place, allowed in cases.items():
         with pytest.raises(InputError, match=allowed):
             existing.existing(place, door)

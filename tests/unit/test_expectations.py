@@ -18,25 +18,35 @@ SIZES = ["64 KiB", "1 MiB", "16 MiB", "256 MiB"]
 def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
     """An HDFS over sizes and two deployments."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
-    nodes = [{"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
-             for n, c in roles.items()]  # fmt: skip
-    return build(Scenario, {
-        "name": "expected", "deployment": {"node": nodes},
-        "file_system": {"name": "hdfs", "access": {"bed": True}},
-        "workload": {"name": "sequential_write"},
-        "sweep": [{"deployment.network.latency": list(latencies),
-                   "workload.file_size": list(sizes)}],
-    })  # fmt: skip
+    nodes = [
+        {"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
+        for n, c in roles.items()
+    ]
+    return build(
+        Scenario,
+        {
+            "name": "expected",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "workload": {"name": "sequential_write"},
+            "sweep": [
+                {"deployment.network.latency": list(latencies), "workload.file_size": list(sizes)}
+            ],
+        },
+    )
 
 
 def measured(point, steps, repetition=0):
     """A result that says only how long the steps took."""
     return Result(
-        method="measure", point_id=point.id, point=point, repetition=repetition,
+        method="measure",
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
         metrics={"rate_per_s": Metric(value=1.0)},
         steps=[Step(operation=o, step=s, time_s_mean=t, count=10) for (o, s), t in steps.items()],
         provenance=provenance(1),
-    )  # fmt: skip
+    )
 
 
 def modelled(point):
@@ -70,8 +80,9 @@ def test_noise_hides_what_it_is_larger_than():
     random = np.random.default_rng(3)
     results = [
         measured(p, {k: float(np.exp(4 * random.normal())) for k in modelled(p)}, n)
-        for p in points for n in range(2)
-    ]  # fmt: skip
+        for p in points
+        for n in range(2)
+    ]
     found = expectations.tally(expectations.score(stated, results))
     assert sum(counts[expectations.NOISE] for counts in found.values()) > 0
 
@@ -82,10 +93,14 @@ def test_what_is_flat_is_missed_only_beyond_the_noise():
     for spread, outcome in ((1.01, expectations.MISS), (4.0, expectations.NOISE)):
         results = [
             measured(p, {k: 3.0**place * spread**side for k in modelled(p)}, side)
-            for place, p in enumerate(points) for side in (-1, 0, 1)
-        ]  # fmt: skip
-        near = [v for v in expectations.score(stated, results) if 2 < max(v.measured,
-                1 / v.measured) < 4]  # fmt: skip
+            for place, p in enumerate(points)
+            for side in (-1, 0, 1)
+        ]
+        near = [
+            v
+            for v in expectations.score(stated, results)
+            if 2 < max(v.measured, 1 / v.measured) < 4
+        ]
         assert near
         assert {v.outcome for v in near} == {outcome}
 
@@ -99,8 +114,10 @@ def planted(scenario):
     waits for the network that the tree says."""
     size = step_functions.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}
-    return {("write", step): time + step_functions.waited_s(scenario, "write", step)
-            for step, time in own.items()}  # fmt: skip
+    return {
+        ("write", step): time + step_functions.waited_s(scenario, "write", step)
+        for step, time in own.items()
+    }
 
 
 def test_planted_functions_are_found_and_predict_what_was_held_out():
@@ -108,10 +125,15 @@ def test_planted_functions_are_found_and_predict_what_was_held_out():
     random = np.random.default_rng(5)
     held = points[5::6]
     results = [
-        measured(p, {k: t * float(np.exp(0.03 * random.normal()))
-                     for k, t in planted(p.scenario).items()}, n)
-        for p in points if p not in held for n in range(3)
-    ]  # fmt: skip
+        measured(
+            p,
+            {k: t * float(np.exp(0.03 * random.normal())) for k, t in planted(p.scenario).items()},
+            n,
+        )
+        for p in points
+        if p not in held
+        for n in range(3)
+    ]
     functions = {one.step: one for one in step_functions.fit(results)}
     found = {c.term: c for c in functions["write"].coefficients}
     assert step_functions.waited_s(points[0].scenario, "write", "write") > 0

@@ -20,16 +20,21 @@ from support.waiting import wait_until
 
 
 def scenario(*faults: dict, bed: bool = True) -> Scenario:
-    return build(Scenario, {
-        "name": "faults",
-        "deployment": {"node": [
-            {"name": "server", "count": 2, "roles": {"brick": 1}},
-            {"name": "client", "roles": {"client": 1}},
-        ]},
-        "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": bed}},
-        "workload": {"name": "sequential_write"},
-        "run": {"methods": ["measure"], "fault": list(faults)},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "faults",
+            "deployment": {
+                "node": [
+                    {"name": "server", "count": 2, "roles": {"brick": 1}},
+                    {"name": "client", "roles": {"client": 1}},
+                ]
+            },
+            "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": bed}},
+            "workload": {"name": "sequential_write"},
+            "run": {"methods": ["measure"], "fault": list(faults)},
+        },
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,9 +163,11 @@ def test_the_curve_tells_what_was_planted():
 
 def test_each_fault_has_the_time_until_the_next():
     """The first changes nothing, the second halves the rate for good."""
-    told = [{"action": "kill", "target": "one", "at_s": 2.0},
-            {"action": "restart", "target": "one", "at_s": 3.0},
-            {"action": "slow", "target": "two", "at_s": 4.0}]  # fmt: skip
+    told = [
+        {"action": "kill", "target": "one", "at_s": 2.0},
+        {"action": "restart", "target": "one", "at_s": 3.0},
+        {"action": "slow", "target": "two", "at_s": 4.0},
+    ]
     rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
     first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], told)
     assert (first["fault"], first["recovered_after_s"], first["failed"]) == ("kill one", 0.0, 2)
@@ -192,13 +199,16 @@ def test_what_never_comes_back_and_what_never_went_say_so():
 def test_all_that_was_acknowledged_is_read_back(tmp_path):
     """Between two phases one file vanishes, one is changed and one grows: each is counted."""
     stream = {
-        "seed": 3, "clients": 1, "files_per_client": 0, "transfer_size_bytes": 4096,
+        "seed": 3,
+        "clients": 1,
+        "files_per_client": 0,
+        "transfer_size_bytes": 4096,
         "file_size": {"fixed": 8192},
         "phases": [
             {"name": "write", "mix": [{"operation": "write"}], "operations_per_client": 8},
             {"name": "stat", "mix": [{"operation": "write"}], "operations_per_client": 1},
         ],
-    }  # fmt: skip
+    }
     calls = []
 
     def gate():
@@ -211,13 +221,24 @@ def test_all_that_was_acknowledged_is_read_back(tmp_path):
             files[2].write_bytes(files[2].read_bytes() + b"more")
         return time.monotonic()
 
-    plan = {"stream": stream, "target": {"kind": "posix", "root": str(tmp_path)},
-            "run_directory": "run", "verify": "after", "max_errors": 100}  # fmt: skip
+    plan = {
+        "stream": stream,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "run",
+        "verify": "after",
+        "max_errors": 100,
+    }
     seen = []
     report, _, _ = _core.run_load(json.dumps(plan), None, gate, lambda *told: seen.append(told))
     found = json.loads(report)
-    assert found["audit"] == {"files": 9, "whole": 6, "missing": 1, "wrong": 2, "unreadable": 0,
-                              "doubtful": 0}  # fmt: skip
+    assert found["audit"] == {
+        "files": 9,
+        "whole": 6,
+        "missing": 1,
+        "wrong": 2,
+        "unreadable": 0,
+        "doubtful": 0,
+    }
     assert found["verified_bytes"] == 6 * 8192
     assert {error["kind"] for error in found["errors"]} == {"not_found", "corruption"}
     assert seen[-1][0] == 9, "whoever watches hears of all operations"

@@ -101,21 +101,42 @@ def report_of(latencies: list[list[int]], client_from: int) -> dict:
     everything = [ns for client in latencies for ns in client]
     ends = [sum(client[: n + 1]) for client in latencies for n in range(len(client))]
     per_client = [
-        {"client": client_from + n, "first_start_s": 0.0, "last_end_s": sum(c) * 1e-9,
-         "count": len(c), "bytes": 10 * len(c)}
+        {
+            "client": client_from + n,
+            "first_start_s": 0.0,
+            "last_end_s": sum(c) * 1e-9,
+            "count": len(c),
+            "bytes": 10 * len(c),
+        }
         for n, c in enumerate(latencies)
-    ]  # fmt: skip
-    counted = {"count": len(everything), "bytes": 10 * len(everything), "latency": SUMMARY,
-               "histogram": histogram(everything)}  # fmt: skip
+    ]
+    counted = {
+        "count": len(everything),
+        "bytes": 10 * len(everything),
+        "latency": SUMMARY,
+        "histogram": histogram(everything),
+    }
     return {
-        "complete": True, "wall_s": 1.0, "start_unix_ns": 5, "late_s": 0.0,
-        "clients": len(latencies), "window_s": 0.0,
+        "complete": True,
+        "wall_s": 1.0,
+        "start_unix_ns": 5,
+        "late_s": 0.0,
+        "clients": len(latencies),
+        "window_s": 0.0,
         "stonewall_s": min((sum(client) for client in latencies), default=0) * 1e-9,
-        "rate_per_s": 0.0, "throughput_bytes_per_s": 0.0, "stonewall_rate_per_s": 0.0,
-        "operations": {"stat": {**counted, "errors": 0}}, "steps": {"stat/stat": counted},
-        "ends": histogram(ends), "per_client": per_client, "errors": [], "verified_bytes": 0,
-        "cache": {"dropped": "none"}, "cpu_s": {"user": 0.5, "system": 0.25}, "spans_dropped": 0,
-    }  # fmt: skip
+        "rate_per_s": 0.0,
+        "throughput_bytes_per_s": 0.0,
+        "stonewall_rate_per_s": 0.0,
+        "operations": {"stat": {**counted, "errors": 0}},
+        "steps": {"stat/stat": counted},
+        "ends": histogram(ends),
+        "per_client": per_client,
+        "errors": [],
+        "verified_bytes": 0,
+        "cache": {"dropped": "none"},
+        "cpu_s": {"user": 0.5, "system": 0.25},
+        "spans_dropped": 0,
+    }
 
 
 SUMMARY = dict.fromkeys(
@@ -130,14 +151,20 @@ def histogram(values: list[int]) -> dict:
         shift = max(0, value.bit_length() - 8)
         lows[value >> shift << shift] = lows.get(value >> shift << shift, 0) + 1
     return {
-        "buckets": sorted(lows.items()), "sum": sum(values),
+        "buckets": sorted(lows.items()),
+        "sum": sum(values),
         "sum_of_squares": sum(v * v for v in values),
-        "minimum": min(values, default=2**64 - 1), "maximum": max(values, default=0),
-    }  # fmt: skip
+        "minimum": min(values, default=2**64 - 1),
+        "maximum": max(values, default=0),
+    }
 
 
-@given(some.lists(some.lists(some.integers(1, 1 << 40), min_size=1, max_size=8), min_size=2,
-                  max_size=9), some.data())  # fmt: skip
+@given(
+    some.lists(
+        some.lists(some.integers(1, 1 << 40), min_size=1, max_size=8), min_size=2, max_size=9
+    ),
+    some.data(),
+)
 def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     cut = data.draw(some.integers(1, len(clients) - 1))
     parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]

@@ -59,8 +59,11 @@ def process_of(word: str) -> psutil.Process:
 
 def agents() -> list[psutil.Process]:
     mine = str(os.environ["DFSLAB_STATE"])
-    return [p for p in psutil.process_iter(["cmdline"])
-            if any(word.startswith(mine) for word in p.info["cmdline"] or ())]  # fmt: skip
+    return [
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if any(word.startswith(mine) for word in p.info["cmdline"] or ())
+    ]
 
 
 def slow(root: Path, operations: int = 300, **top) -> dict:
@@ -95,8 +98,9 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
     assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
     # Numbers in names count as numbers: node-2 comes before node-10.
     assert [(p["name"], p["clients_from"], p["clients_to"]) for p in both["places"]] == [
-        ("node-2", 0, 3), ("node-10", 3, 5),
-    ]  # fmt: skip
+        ("node-2", 0, 3),
+        ("node-10", 3, 5),
+    ]
     assert apart_s(spans, ((0, 1, 2), (3, 4))) < both["late_s"]
     for place in both["places"]:
         # One machine: its clock is ours, and the bound holds.
@@ -110,12 +114,19 @@ def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluste
     """Nobody removes what another node still reads, and nobody waits for ever."""
     phases = [
         {"name": "write", "operations_per_client": 4, "mix": [{"operation": "write"}]},
-        {"name": "read", "operations_per_client": 4, "mix": [{"operation": "read"}],
-         "files": {"neighbour": 1}},
-    ]  # fmt: skip
+        {
+            "name": "read",
+            "operations_per_client": 4,
+            "mix": [{"operation": "read"}],
+            "files": {"neighbour": 1},
+        },
+    ]
     wanted = plan(tmp_path, 4, 4)
-    stream = {key: value for key, value in wanted["stream"].items()
-              if key in ("seed", "clients", "file_size", "transfer_size_bytes")}  # fmt: skip
+    stream = {
+        key: value
+        for key, value in wanted["stream"].items()
+        if key in ("seed", "clients", "file_size", "transfer_size_bytes")
+    }
     wanted["stream"] = {**stream, "phases": phases}
     for held in (False, True):
         report, *_ = run.run_load({**wanted, "hold": held}, Nodes(cluster, 2))

@@ -101,10 +101,13 @@ class SshHost:
 
     async def _listen(self) -> Any:
         return await asyncssh.listen(
-            "127.0.0.1", 0, server_host_keys=[self._host_key], encoding=None,
+            "127.0.0.1",
+            0,
+            server_host_keys=[self._host_key],
+            encoding=None,
             authorized_client_keys=str(self.client_key.with_suffix(".pub")),
             process_factory=self._serve,
-        )  # fmt: skip
+        )
 
     async def _shut(self) -> None:
         self._server.close()
@@ -115,10 +118,13 @@ class SshHost:
     async def _serve(self, channel: Any) -> None:
         self.commands.append(channel.command)
         child = await asyncio.create_subprocess_shell(
-            channel.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env={**os.environ, MARK: str(self.folder)},
+            channel.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, MARK: str(self.folder)},
             start_new_session=True,
-        )  # fmt: skip
+        )
         obeying = asyncio.create_task(self._obey(channel, child))
         await asyncio.gather(
             self._pass_on(child.stdout, channel.stdout), self._pass_on(child.stderr, channel.stderr)
@@ -148,15 +154,19 @@ class SshHost:
     def cluster(self, nodes: int = 2, key: Path | None = None) -> dict[str, Any]:
         """What a scenario says of a cluster here."""
         return {
-            "hosts": ["127.0.0.1"] * (1 + nodes), "connect_options": self.options(key),
-            "scheduler_options": {"host": "127.0.0.1"}, "worker_options": {"host": "127.0.0.1"},
-        }  # fmt: skip
+            "hosts": ["127.0.0.1"] * (1 + nodes),
+            "connect_options": self.options(key),
+            "scheduler_options": {"host": "127.0.0.1"},
+            "worker_options": {"host": "127.0.0.1"},
+        }
 
     def options(self, key: Path | None = None) -> dict[str, Any]:
         return {
-            "port": self.port, "username": USER, "client_keys": [str(key or self.client_key)],
+            "port": self.port,
+            "username": USER,
+            "client_keys": [str(key or self.client_key)],
             "known_hosts": str(self.folder / "known_hosts"),
-        }  # fmt: skip
+        }
 
     def scenario(self, key: Path | None = None) -> Path:
         """The same in a file."""
@@ -182,8 +192,11 @@ class SshHost:
 
     def left(self) -> list[Path]:
         """Files that nodes have left of their work, where the folders of those that ended go."""
-        return [path for path in self.folder.rglob("*")
-                if path.name.startswith(("worker-", "clients-", "dfslab-"))]  # fmt: skip
+        return [
+            path
+            for path in self.folder.rglob("*")
+            if path.name.startswith(("worker-", "clients-", "dfslab-"))
+        ]
 
 
 @pytest.fixture
@@ -205,7 +218,7 @@ def host(tmp_path_factory, monkeypatch):
 def command_line(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*DFSLAB, *words], cwd=folder, capture_output=True, text=True, timeout=300
-    )  # fmt: skip
+    )
 
 
 def of_cluster(cluster: dict[str, Any], **workload):
@@ -275,12 +288,15 @@ def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
     assert wait_until(lambda: host.alive() == []), host.alive()
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    ({"remote_python": "/no/python"}, "SSHCluster cannot be started: .*failed to start"),
-    ({"hosts": ["127.0.0.1"]}, "run.cluster.hosts = .*: must list the host of the scheduler"),
-    ({"hosts": "127.0.0.1"}, "run.cluster.hosts = '127.0.0.1': must list"),
-    ({"no_such_option": 1}, "SSHCluster cannot be started: TypeError: .*no_such_option"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"remote_python": "/no/python"}, "SSHCluster cannot be started: .*failed to start"),
+        ({"hosts": ["127.0.0.1"]}, "run.cluster.hosts = .*: must list the host of the scheduler"),
+        ({"hosts": "127.0.0.1"}, "run.cluster.hosts = '127.0.0.1': must list"),
+        ({"no_such_option": 1}, "SSHCluster cannot be started: TypeError: .*no_such_option"),
+    ],
+)
 def test_what_is_wrong_with_a_cluster_is_one_line(host, change, said):
     cluster = {**host.cluster(), **change}
     with access.session() as session, pytest.raises(InputError, match=said) as caught:

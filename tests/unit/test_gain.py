@@ -45,24 +45,30 @@ def test_a_tenfold_step_gains_nine_tenths():
 def pipeline(disk: int, mirror: int) -> dict[str, Any]:
     """A write of one second whose client waits for two nodes, the first slower than the second."""
     return found(
-        ("client", [
-            step(-1, "write", 1000, 1000),
-            step(0, "copy", 300),
-            step(0, "room", 700, kind="blocked"),
-            {"above": -1, "under": "client:write", "remote": False},
-            step(3, "streamer", 1000, 1000),
-            step(4, "pipeline", 20, kind="blocked"),
-            step(4, "send", 200),
-            step(4, "acks", 780, kind="blocked"),
-        ]),
-        ("node", [
-            {"above": -1, "under": "client:write/streamer/pipeline", "remote": True},
-            step(0, "block", 1000, 1000),
-            step(1, "disk", disk),
-            step(1, "mirror", mirror),
-            step(1, "wait", 1000 - disk - mirror, kind="blocked"),
-        ]),
-    )  # fmt: skip
+        (
+            "client",
+            [
+                step(-1, "write", 1000, 1000),
+                step(0, "copy", 300),
+                step(0, "room", 700, kind="blocked"),
+                {"above": -1, "under": "client:write", "remote": False},
+                step(3, "streamer", 1000, 1000),
+                step(4, "pipeline", 20, kind="blocked"),
+                step(4, "send", 200),
+                step(4, "acks", 780, kind="blocked"),
+            ],
+        ),
+        (
+            "node",
+            [
+                {"above": -1, "under": "client:write/streamer/pipeline", "remote": True},
+                step(0, "block", 1000, 1000),
+                step(1, "disk", disk),
+                step(1, "mirror", mirror),
+                step(1, "wait", 1000 - disk - mirror, kind="blocked"),
+            ],
+        ),
+    )
 
 
 def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():

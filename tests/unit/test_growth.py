@@ -64,8 +64,9 @@ def results(asked):
     pairs = list(zip(points, rates, strict=True))
     return [synthetic.measured(point, rate) for point, rate in pairs] + [
         synthetic.predicted(point, rate, rate / 2, rate * 2, method)
-        for method in ("ideal", "sequence") for point, rate in pairs
-    ]  # fmt: skip
+        for method in ("ideal", "sequence")
+        for point, rate in pairs
+    ]
 
 
 class Instrument:
@@ -89,17 +90,24 @@ def designed(count, kind):
         "clients": ("workload.clients", list(CLIENTS)),
         "what": ("workload.name", list(KINDS)),
     }
-    return build(Scenario, {
-        "name": "designed",
-        "deployment": {"node": [{"name": "machine", "roles": {"client": 1, "storage": 1}}]},
-        "file_system": {"name": "local"},
-        "workload": {"name": "sequential_read"},
-        "run": {"methods": ["sequence"], "repetitions": 1},
-        "design": {"kind": kind, "per_bed": count, "factor": [
-            {"name": name, "keys": [key], "levels": levels}
-            for name, (key, levels) in factors.items()
-        ]},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "designed",
+            "deployment": {"node": [{"name": "machine", "roles": {"client": 1, "storage": 1}}]},
+            "file_system": {"name": "local"},
+            "workload": {"name": "sequential_read"},
+            "run": {"methods": ["sequence"], "repetitions": 1},
+            "design": {
+                "kind": kind,
+                "per_bed": count,
+                "factor": [
+                    {"name": name, "keys": [key], "levels": levels}
+                    for name, (key, levels) in factors.items()
+                ],
+            },
+        },
+    )
 
 
 def quiet(*said):
@@ -176,8 +184,9 @@ def _expected(folder, count):
 
 WORK = {
     "points": lambda folder, count: scenario(count).points,
-    "rows": lambda folder, count: scenario(count).with_rows(
-        [point.labels for point in scenario(count).points()]).points,
+    "rows": lambda folder, count: (
+        scenario(count).with_rows([point.labels for point in scenario(count).points()]).points
+    ),
     "check": lambda folder, count: lambda: check(scenario(count)),
     "sweep": lambda folder, count: _sweep(folder, scenario(count, ("measure",)), [Instrument()]),
     "failing sweep": _failing,
@@ -194,10 +203,9 @@ WORK = {
     "full design": lambda folder, count: lambda: design.plan(designed(count, "full")),
     "latin design": lambda folder, count: lambda: design.plan(designed(count, "latin")),
     "optimal design": lambda folder, count: lambda: design.plan(designed(count, "d-optimal")),
-}  # fmt: skip
+}
 # Dear ones are asked for fewer configurations.
-DEAR = ("predicting sweep", "expectations", "page", "full design", "latin design",
-        "optimal design")  # fmt: skip
+DEAR = ("predicting sweep", "expectations", "page", "full design", "latin design", "optimal design")
 
 
 @pytest.mark.parametrize("name", WORK)

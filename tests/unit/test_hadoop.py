@@ -21,17 +21,25 @@ MIX = ["write", "read", "stat", "rename", "list", "delete"]
 
 
 def scenario(uri: str, workload: dict | None = None, **access) -> Scenario:
-    return build(Scenario, {
-        "name": "hadoop",
-        "deployment": {"node": [{"name": "one", "roles": {"client": 1, "store": 1}}]},
-        "file_system": {"name": "hadoop", "access": {"uri": uri, **access}},
-        "workload": workload or {
-            "name": "pattern", "clients": 2, "operations_per_client": 30, "files_per_client": 6,
-            "mix": [{"operation": one} for one in MIX], "file_size": "20 kB",
-            "file_choice": "uniform",
+    return build(
+        Scenario,
+        {
+            "name": "hadoop",
+            "deployment": {"node": [{"name": "one", "roles": {"client": 1, "store": 1}}]},
+            "file_system": {"name": "hadoop", "access": {"uri": uri, **access}},
+            "workload": workload
+            or {
+                "name": "pattern",
+                "clients": 2,
+                "operations_per_client": 30,
+                "files_per_client": 6,
+                "mix": [{"operation": one} for one in MIX],
+                "file_size": "20 kB",
+                "file_choice": "uniform",
+            },
+            "run": {"methods": ["measure"], "repetitions": 1, "verify": "after"},
         },
-        "run": {"methods": ["measure"], "repetitions": 1, "verify": "after"},
-    })  # fmt: skip
+    )
 
 
 @pytest.mark.heavy
@@ -63,14 +71,18 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
 @pytest.mark.parametrize(
     ("uri", "access", "told"),
     [
-        ("foo://there/", {}, 'No FileSystem for scheme "foo"; name the client\'s jars in '
-         "file_system.access.class_path"),
+        (
+            "foo://there/",
+            {},
+            'No FileSystem for scheme "foo"; name the client\'s jars in '
+            "file_system.access.class_path",
+        ),
         ("s3a://bucket/prefix", {}, "S3AFileSystem not found; name the client's jars in "),
         ("file:///tmp", {"class_path": ["/no/such/*"]}, 'class_path: "/no/such/*" No such file'),
         # Hadoop is told what is set, and says what it makes of it.
         ("file:///tmp", {"properties": {"fs.file.impl": "no.Such"}}, "no.Such not found"),
     ],
-)  # fmt: skip
+)
 def test_what_hadoop_has_no_classes_for_is_one_line(uri, access, told):
     (point,) = check(scenario(uri, **access))
     with pytest.raises(InputError) as raised:
@@ -99,11 +111,15 @@ def test_an_address_is_needed_and_other_systems_take_no_class_path():
 @pytest.mark.parametrize(
     ("uri", "who"),
     [
-        ("hdfs://name:8020/x", ("name", 8020)), ("alluxio://[::1]:19998/", ("::1", 19998)),
-        ("hdfs://nameservice/", None), ("s3a://bucket/prefix", None), ("file:///tmp", None),
-        ("alluxio://a:1,b:2/", None), ("abfs://box@account.net/", None),
+        ("hdfs://name:8020/x", ("name", 8020)),
+        ("alluxio://[::1]:19998/", ("::1", 19998)),
+        ("hdfs://nameservice/", None),
+        ("s3a://bucket/prefix", None),
+        ("file:///tmp", None),
+        ("alluxio://a:1,b:2/", None),
+        ("abfs://box@account.net/", None),
     ],
-)  # fmt: skip
+)
 def test_who_has_to_answer_is_known_where_a_port_is_named(uri, who):
     assert facts.address(uri) == who
 
@@ -111,10 +127,12 @@ def test_who_has_to_answer_is_known_where_a_port_is_named(uri, who):
 @pytest.mark.parametrize(
     ("uri", "directory", "opened", "root"),
     [
-        ("s3a://b", "", "s3a://b/", "/"), ("file:///", "/a/", "file:///", "/a"),
-        ("hdfs://n:1/a/", "b", "hdfs://n:1/", "/a/b"), ("file:///a b#c", "", "file:///", "/a b#c"),
+        ("s3a://b", "", "s3a://b/", "/"),
+        ("file:///", "/a/", "file:///", "/a"),
+        ("hdfs://n:1/a/", "b", "hdfs://n:1/", "/a/b"),
+        ("file:///a b#c", "", "file:///", "/a b#c"),
     ],
-)  # fmt: skip
+)
 def test_the_client_is_opened_at_the_store_and_works_at_the_path(
     monkeypatch, uri, directory, opened, root
 ):

@@ -81,8 +81,14 @@ def test_the_usual_deployment_has_a_kind_of_role_on_hosts_of_its_own():
     system = discover.file_system("moosefs")
     made = standard(system, 4, 2, rate("--link", "1Gbit"), delay("--delay", "0.5ms"))
     assert [name for name, _ in made.nodes()] == [
-        "master", "server-1", "server-2", "server-3", "server-4", "client-1", "client-2",
-    ]  # fmt: skip
+        "master",
+        "server-1",
+        "server-2",
+        "server-3",
+        "server-4",
+        "client-1",
+        "client-2",
+    ]
     link = link_of(made.node[1], made)
     assert (link.rate_bytes_per_s, link.delay_s) == (1.25e8, 5e-4)
     assert disk_limits(made.node[1]) == {}
@@ -92,19 +98,25 @@ def test_the_usual_deployment_has_a_kind_of_role_on_hosts_of_its_own():
 def test_what_is_declared_and_cannot_be_made_is_told(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     node = {"roles": {"brick": 1}, "memory": "1 GiB"}
-    made = Deployment.model_validate({"node": [{"name": "large", "cores": 8, **node},
-                                               {"name": "small", "cores": 1, **node}]})  # fmt: skip
+    made = Deployment.model_validate(
+        {"node": [{"name": "large", "cores": 8, **node}, {"name": "small", "cores": 1, **node}]}
+    )
     monkeypatch.setattr(kernel, "features", lambda: ())
     shared = "large declares 8 cores; it shares the 2 of this machine"
     assert not_made(made) == [shared]
-    monkeypatch.setattr(kernel, "features", lambda: (
-        kernel.Feature("memory limits", False, "the page cache's size"),
-        kernel.Feature("cpu limits", False, "fewer cores"),
-    ))  # fmt: skip
+    monkeypatch.setattr(
+        kernel,
+        "features",
+        lambda: (
+            kernel.Feature("memory limits", False, "the page cache's size"),
+            kernel.Feature("cpu limits", False, "fewer cores"),
+        ),
+    )
     assert not_made(made) == [
         "memory limits: not on this machine; disables the page cache's size",
-        "cpu limits: not on this machine; disables fewer cores", shared,
-    ]  # fmt: skip
+        "cpu limits: not on this machine; disables fewer cores",
+        shared,
+    ]
 
 
 @pytest.mark.parametrize("text", ["fast", "1", "-1Gbit", "1 s"])
@@ -120,9 +132,14 @@ def test_a_bed_is_told_what_its_description_knows():
         told("glusterfs", {"copy": 2}, {})
     with pytest.raises(InputError, match="profile = 'maybe': must be true or false"):
         told("glusterfs", {"profile": "maybe"}, {"profile": True})
-    three = Deployment.model_validate({"node": [
-        {"name": "server", "count": 3, "roles": {"brick": 1}},
-        {"name": "client", "roles": {"client": 1}}]})  # fmt: skip
+    three = Deployment.model_validate(
+        {
+            "node": [
+                {"name": "server", "count": 3, "roles": {"brick": 1}},
+                {"name": "client", "roles": {"client": 1}},
+            ]
+        }
+    )
     with pytest.raises(InputError, match=r"bed\.copies = 2.0: must be a divisor of the 3 bricks"):
         check_layout("glusterfs", told_so, three)
 

@@ -60,8 +60,11 @@ def test_clients_that_hang_at_nodes_of_a_bed_are_ended_with_it(tmp_path, monkeyp
     found: list[psutil.Process] = []
 
     def agents() -> list[psutil.Process]:
-        return [p for p in psutil.Process().children(recursive=True)
-                if "dfslab.fleet.agent" in p.cmdline()]  # fmt: skip
+        return [
+            p
+            for p in psutil.Process().children(recursive=True)
+            if "dfslab.fleet.agent" in p.cmdline()
+        ]
 
     with workers.started([Place("node-1"), Place("node-2")]) as address:
         began_s = time.monotonic()

@@ -77,10 +77,14 @@ def test_repetitions_count_by_their_geometric_mean(measured):
     faster = []
     for result in measured:
         phases = [
-            {**phase, "rate_per_s": 4 * phase["rate_per_s"], "window_s": phase["window_s"] / 4,
-             "throughput_bytes_per_s": 4 * phase["throughput_bytes_per_s"]}
+            {
+                **phase,
+                "rate_per_s": 4 * phase["rate_per_s"],
+                "window_s": phase["window_s"] / 4,
+                "throughput_bytes_per_s": 4 * phase["throughput_bytes_per_s"],
+            }
             for phase in result.detail["phases"]
-        ]  # fmt: skip
+        ]
         faster.append(result.model_copy(update={"detail": {**result.detail, "phases": phases}}))
     (once,), (both,) = io500.scores(measured), io500.scores([*measured, *faster])
     assert once.score is not None

@@ -14,13 +14,20 @@ OPERATIONS = 100
 
 
 def scenario(*layers: dict, methods: tuple[str, ...] = ("measure",), **run) -> Scenario:
-    return build(Scenario, {
-        "name": "layers",
-        "deployment": {"node": [{"roles": {"client": 1, "storage": 1}}]},
-        "file_system": {"name": "local"},
-        "workload": {"name": "metadata", "operation": "stat", "operations_per_client": OPERATIONS},
-        "run": {"methods": list(methods), "layer": list(layers), **run},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "layers",
+            "deployment": {"node": [{"roles": {"client": 1, "storage": 1}}]},
+            "file_system": {"name": "local"},
+            "workload": {
+                "name": "metadata",
+                "operation": "stat",
+                "operations_per_client": OPERATIONS,
+            },
+            "run": {"methods": list(methods), "layer": list(layers), **run},
+        },
+    )
 
 
 def measured(*layers: dict, **run) -> Result:

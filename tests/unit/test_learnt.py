@@ -35,20 +35,29 @@ def scenario():
         {"name": "client", "roles": {"client": 1}},
     ]
     ends = [f"deployment.node.{name}.adapter.bandwidth" for name in ("server", "client")]
-    return build(Scenario, {
-        "name": "learnt", "deployment": {"node": nodes}, "file_system": {"name": "glusterfs"},
-        "workload": {"name": "sequential_write", "cache": "cold", "fsync": True},
-        "run": {"methods": ["sequence"], "repetitions": 1},
-        "design": {"beds": 14, "per_bed": 5, "factor": [
-            factor("network", ["100 Mbit/s", "400 Mbit/s"], *ends, effect="+"),
-            factor("servers", [1, 2, 3, 4], "deployment.node.server.count"),
-            factor("copies", [1, 2], "file_system.copies"),
-            factor("base", ["xfs", "ext4"], "deployment.node.server.disk.file_system"),
-            factor("clients", [1, 2, 4], "workload.clients"),
-            factor("operation", ["sequential_write", "sequential_read"], "workload.name"),
-            factor("file_size", ["1 MiB", "16 MiB"], "workload.file_size", effect="+"),
-        ]},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "learnt",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "glusterfs"},
+            "workload": {"name": "sequential_write", "cache": "cold", "fsync": True},
+            "run": {"methods": ["sequence"], "repetitions": 1},
+            "design": {
+                "beds": 14,
+                "per_bed": 5,
+                "factor": [
+                    factor("network", ["100 Mbit/s", "400 Mbit/s"], *ends, effect="+"),
+                    factor("servers", [1, 2, 3, 4], "deployment.node.server.count"),
+                    factor("copies", [1, 2], "file_system.copies"),
+                    factor("base", ["xfs", "ext4"], "deployment.node.server.disk.file_system"),
+                    factor("clients", [1, 2, 4], "workload.clients"),
+                    factor("operation", ["sequential_write", "sequential_read"], "workload.name"),
+                    factor("file_size", ["1 MiB", "16 MiB"], "workload.file_size", effect="+"),
+                ],
+            },
+        },
+    )
 
 
 def truth(point):
@@ -62,18 +71,31 @@ def truth(point):
 def measured():
     random = np.random.default_rng(7)
     return [
-        Result(method="measure", point_id=point.id, point=point, detail={"wall_s": 2.0},
-               metrics={"rate_per_s": Metric(
-                   value=truth(point) * float(np.exp(0.05 * random.normal())))},
-               provenance=provenance(1))
+        Result(
+            method="measure",
+            point_id=point.id,
+            point=point,
+            detail={"wall_s": 2.0},
+            metrics={
+                "rate_per_s": Metric(value=truth(point) * float(np.exp(0.05 * random.normal())))
+            },
+            provenance=provenance(1),
+        )
         for point in design.points(design.plan(scenario()).scenario)
-    ]  # fmt: skip
+    ]
 
 
 def test_columns_are_logarithms_numbers_and_names(measured):
     encoding = Encoding(factors_of([result.point for result in measured]))
-    assert encoding.names == ["network", "servers", "copies", "base=ext4", "clients",
-                              "operation=sequential_read", "file_size"]  # fmt: skip
+    assert encoding.names == [
+        "network",
+        "servers",
+        "copies",
+        "base=ext4",
+        "clients",
+        "operation=sequential_read",
+        "file_size",
+    ]
     assert encoding.signs.tolist() == [1, 0, 0, 0, 0, 0, 1]
     labels = measured[0].labels
     row = encoding.matrix([labels])[0]
@@ -88,16 +110,20 @@ def test_without_a_design_keys_that_move_together_are_one_factor():
     points = [result.point for result in synthetic.planted()]
     assert [one.name for one in factors_of(points)] == ["name", "file_size", "clients"]
     moved = [
-        point.model_copy(update={"labels": {**point.labels, "workload.think_time":
-                                            point.labels["workload.clients"]}})
+        point.model_copy(
+            update={
+                "labels": {**point.labels, "workload.think_time": point.labels["workload.clients"]}
+            }
+        )
         for point in points
-    ]  # fmt: skip
+    ]
     last = factors_of(moved)[-1]
     assert last.keys == ["workload.clients", "workload.think_time"]
 
 
-@pytest.mark.parametrize("estimator", [PaperLinear(), GreyBox([0], [0]), Gaussian(),
-                                       boosting([0, 0, 0], 1)])  # fmt: skip
+@pytest.mark.parametrize(
+    "estimator", [PaperLinear(), GreyBox([0], [0]), Gaussian(), boosting([0, 0, 0], 1)]
+)
 def test_estimators_keep_scikit_learns_shape(estimator):
     random = np.random.default_rng(1)
     matrix = np.column_stack(
@@ -142,8 +168,10 @@ def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
     if name == "greybox":
         assert np.median(errors) < 0.15
         assert all(m.low > 0 and m.high <= limit * (1 + 1e-9) for m, limit in bounds)
-    covered = [f.metrics["rate_per_s"].low <= r.value() <= f.metrics["rate_per_s"].high
-               for f, r in zip(found, left, strict=True)]  # fmt: skip
+    covered = [
+        f.metrics["rate_per_s"].low <= r.value() <= f.metrics["rate_per_s"].high
+        for f, r in zip(found, left, strict=True)
+    ]
     assert np.mean(covered) > 0.6
     one = model.run(left[0].point)
     assert one.value() == pytest.approx(found[0].value())
@@ -197,9 +225,16 @@ def test_splits_leave_out_what_they_say(measured):
         for fold in found[kind]:
             assert not values(fold, key) & values(everything - fold, key)
     for fold in found["layout"]:
-        shown = [{(measured[i].labels["deployment.node.server.count"],
-                   measured[i].labels["file_system.copies"]) for i in rows}
-                 for rows in (fold, everything - fold)]  # fmt: skip
+        shown = [
+            {
+                (
+                    measured[i].labels["deployment.node.server.count"],
+                    measured[i].labels["file_system.copies"],
+                )
+                for i in rows
+            }
+            for rows in (fold, everything - fold)
+        ]
         assert not shown[0] & shown[1]
     (servers,) = found["more servers"]
     assert values(servers, "deployment.node.server.count") <= {"3", "4"}
@@ -258,10 +293,18 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     assert set(found.validation.scores["layout"]) == {"greybox", "linear", "mean"}
     assert found.impossible["greybox"] == 0.0
     assert {one.factor for one in found.importance} == {
-        "network", "servers", "copies", "base", "clients", "operation", "file_size"}  # fmt: skip
+        "network",
+        "servers",
+        "copies",
+        "base",
+        "clients",
+        "operation",
+        "file_size",
+    }
     assert all(one.total.low <= one.total.value <= one.total.high for one in found.importance)
     assert {"VI of the paper", "PAWN", "RBD-FAST", "permutation", "SHAP"} == set(
-        found.importance[0].measures)  # fmt: skip
+        found.importance[0].measures
+    )
     # The file size decides how many operations there are a second, not how many bytes.
     assert "servers, copies" in found.blocks
     assert 1 <= len(found.proposals) <= 3
@@ -269,8 +312,15 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     again = learning.Learning.model_validate_json(found.model_dump_json())
     assert again.importance == found.importance
     text = page.render(page.ReportInput(scenario(), measured, learning=found))
-    for words in ("Share of the variance", "random quarter", "The paper&#39;s signs", "layout",
-                  "Impossible predictions", "hours of measurement", "The next runs"):  # fmt: skip
+    for words in (
+        "Share of the variance",
+        "random quarter",
+        "The paper&#39;s signs",
+        "layout",
+        "Impossible predictions",
+        "hours of measurement",
+        "The next runs",
+    ):
         assert words in text or words.replace("&#39;", "'") in text, words
     assert terminal.learning_tables(found)
 

@@ -53,10 +53,15 @@ def test_each_second_is_a_row():
 def told_of(places, count) -> tuple[LoadView, list[Seen], dict]:
     view, told = LoadView(), []
     stream = {
-        "seed": 1, "clients": 2, "operations_per_client": count, "files_per_client": 1,
-        "mix": [{"operation": "stat"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
+        "seed": 1,
+        "clients": 2,
+        "operations_per_client": count,
+        "files_per_client": 1,
+        "mix": [{"operation": "stat"}],
+        "file_size": {"fixed": 0},
+        "transfer_size_bytes": 4096,
         "arrival": {"open": {"rate_per_s": 400.0, "process": "even"}},
-    }  # fmt: skip
+    }
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "x"}
 
     def seen(what: Seen) -> None:
@@ -114,9 +119,13 @@ def test_a_terminal_shows_the_seconds_of_a_real_run(tmp_path):
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     mine, theirs = os.openpty()
     with subprocess.Popen(
-        [DFSLAB, "measure", "scenario.toml"], cwd=tmp_path, stdin=theirs, stdout=theirs,
-        stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    ) as child:  # fmt: skip
+        [DFSLAB, "measure", "scenario.toml"],
+        cwd=tmp_path,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    ) as child:
         os.close(theirs)
         said = b""
         # A terminal whose last program has gone fails.

@@ -34,19 +34,22 @@ except KeyboardInterrupt as error:
 def stream(kinds=KINDS, **changes) -> dict:
     """A small specification of every kind in equal parts."""
     return {
-        "seed": 5, "clients": 2, "operations_per_client": 90, "files_per_client": 6,
+        "seed": 5,
+        "clients": 2,
+        "operations_per_client": 90,
+        "files_per_client": 6,
         "mix": [{"operation": kind, "weight": 1.0} for kind in kinds],
         "file_size": {"lognormal": {"median": 50_000, "sigma": 1.0, "max": 1_000_000}},
-        "transfer_size_bytes": 65536, "file_choice": {"zipf": 1.1}, **changes,
-    }  # fmt: skip
+        "transfer_size_bytes": 65536,
+        "file_choice": {"zipf": 1.1},
+        **changes,
+    }
 
 
 def plan(target: dict, kinds=KINDS, changes: dict | None = None, **top) -> str:
     """A plan in the run directory `dfslab-run`."""
     chosen = stream(kinds, **(changes or {}))
-    return json.dumps(
-        {"stream": chosen, "target": target, "run_directory": "dfslab-run", **top}
-    )  # fmt: skip
+    return json.dumps({"stream": chosen, "target": target, "run_directory": "dfslab-run", **top})
 
 
 def posix(root: Path, **options) -> dict:
@@ -217,14 +220,17 @@ def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
         target = {**bed.access, "replication": 2, "block_size_bytes": 1 << 20, "fsync": "close"}
         hadoop = {**target, "kind": "hadoop", **java.client(bed.java_access), "sync_block": True}
         changes = {
-            "operations_per_client": 30, "files_per_client": 4,
+            "operations_per_client": 30,
+            "files_per_client": 4,
             "file_size": {"uniform": {"low": 1, "high": 3_000_000}},
-        }  # fmt: skip
+        }
         more = [*KINDS, "exists", "chmod", "set_xattr", "get_xattr", "pread", "rmdir"]
         for told, kinds, verify in (
-            (target, KINDS, "inline"), (target, KINDS, "after"),
-            (hadoop, KINDS, "after"), ({**hadoop, "shared_client": True}, more, "inline"),
-        ):  # fmt: skip
+            (target, KINDS, "inline"),
+            (target, KINDS, "after"),
+            (hadoop, KINDS, "after"),
+            ({**hadoop, "shared_client": True}, more, "inline"),
+        ):
             text = plan(told, kinds, changes, verify=verify, record=True)
             report, _, recorded = _core.run_load(text)
             outcome = json.loads(report)

@@ -28,8 +28,13 @@ TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
 
 
 def base(**changes) -> dict:
-    return {"seed": 3, "clients": 2, "file_size": {"fixed": 20_000}, "transfer_size_bytes": 4096,
-            **changes}  # fmt: skip
+    return {
+        "seed": 3,
+        "clients": 2,
+        "file_size": {"fixed": 20_000},
+        "transfer_size_bytes": 4096,
+        **changes,
+    }
 
 
 def everything() -> dict:
@@ -40,28 +45,50 @@ def everything() -> dict:
     mix[1] |= {"file_choice": "newest", "think_time_s": 0.001}
     phases = [
         {"name": "all", "operations_per_client": 60, "mix": mix, "file_choice": {"zipf": 1.1}},
-        {"operations_per_client": 5, "mix": [{"operation": "read"}], "files": {"neighbour": 1},
-         "access": {"order": {"skip": 100}, "transfers_per_operation": 3,
-                    "transfer_size": {"uniform": {"low": 1, "high": 4096}}}},
-        {"operations_per_client": 5, "mix": [{"operation": "pread"}], "files": "shared",
-         "mix_order": "cycle"},
-    ]  # fmt: skip
+        {
+            "operations_per_client": 5,
+            "mix": [{"operation": "read"}],
+            "files": {"neighbour": 1},
+            "access": {
+                "order": {"skip": 100},
+                "transfers_per_operation": 3,
+                "transfer_size": {"uniform": {"low": 1, "high": 4096}},
+            },
+        },
+        {
+            "operations_per_client": 5,
+            "mix": [{"operation": "pread"}],
+            "files": "shared",
+            "mix_order": "cycle",
+        },
+    ]
     return base(
-        phases=phases, files_per_client=30, layout={"depth": 1, "branches": 2},
-        arrival={"open": {"rate_per_s": 5000.0, "process": {"lognormal": 0.5},
-                          "profile": [[0.0, 0.5], [0.01, 1.0]],
-                          "session": {"requests": 3.0, "think_time_s": 0.0001}}},
+        phases=phases,
+        files_per_client=30,
+        layout={"depth": 1, "branches": 2},
+        arrival={
+            "open": {
+                "rate_per_s": 5000.0,
+                "process": {"lognormal": 0.5},
+                "profile": [[0.0, 0.5], [0.01, 1.0]],
+                "session": {"requests": 3.0, "think_time_s": 0.0001},
+            }
+        },
         file_size={"gamma": {"mean": 20000.0, "shape": 2.0, "max": 100_000}},
         compressible=0.5,
-    )  # fmt: skip
+    )
 
 
 def test_the_twin_says_what_the_core_understands(tmp_path):
     spec = checked(everything())
     assert spec["phases"][1]["files"] == {"neighbour": 1}
     assert operations_per_client(spec) == 70
-    plan = {"stream": spec, "target": {"kind": "posix", "root": str(tmp_path)},
-            "run_directory": "r", "record": True}  # fmt: skip
+    plan = {
+        "stream": spec,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "r",
+        "record": True,
+    }
     report, _, recorded = _core.run_load(json.dumps(plan))
     outcome = json.loads(report)
     assert outcome["complete"], outcome["errors"]
@@ -92,8 +119,12 @@ def test_what_the_twin_does_not_know_is_an_input_error(changes, key):
 def test_a_word_that_a_target_cannot_do_is_refused_before_anything_is_made():
     mix = [{"operation": "lock"}]
     stream = base(mix=mix, operations_per_client=1, files_per_client=1)
-    target = {"kind": "hdfs", "uri": "hdfs://127.0.0.1:1", "replication": 1,
-              "block_size_bytes": 1 << 20}  # fmt: skip
+    target = {
+        "kind": "hdfs",
+        "uri": "hdfs://127.0.0.1:1",
+        "replication": 1,
+        "block_size_bytes": 1 << 20,
+    }
     plan = {"stream": stream, "target": target, "run_directory": "r"}
     with pytest.raises(_core.InputError, match="target hdfs cannot lock"):
         _core.run_load(json.dumps(plan))
@@ -101,11 +132,21 @@ def test_a_word_that_a_target_cannot_do_is_refused_before_anything_is_made():
 
 def stalled(seed: int) -> dict:
     """1000 requests a second to a target that stalls for the last 0.5 s of every 2 s."""
-    stream = base(mix=[{"operation": "stat"}], operations_per_client=500, files_per_client=1,
-                  clients=8, arrival={"open": {"rate_per_s": 1000.0}}, seed=seed)  # fmt: skip
-    return {"stream": stream, "target": {"kind": "null"}, "run_directory": "r",
-            "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}],
-            "spans": {"limit": 8000}}  # fmt: skip
+    stream = base(
+        mix=[{"operation": "stat"}],
+        operations_per_client=500,
+        files_per_client=1,
+        clients=8,
+        arrival={"open": {"rate_per_s": 1000.0}},
+        seed=seed,
+    )
+    return {
+        "stream": stream,
+        "target": {"kind": "null"},
+        "run_directory": "r",
+        "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}],
+        "spans": {"limit": 8000},
+    }
 
 
 def dues_and_ends(report: dict, spans: list) -> list[tuple[float, float]]:
@@ -116,8 +157,10 @@ def dues_and_ends(report: dict, spans: list) -> list[tuple[float, float]]:
         number = client["client"]
         its = [span[1:3] for span in spans if span[5] == number and span[4] == 0]
         zero_ns = its[0][0] - client["first_start_s"] * 1e9
-        times += [((8 * turn + number) * 1e-3, (end_ns - zero_ns) * 1e-9)
-                  for turn, (_, end_ns) in enumerate(its)]  # fmt: skip
+        times += [
+            ((8 * turn + number) * 1e-3, (end_ns - zero_ns) * 1e-9)
+            for turn, (_, end_ns) in enumerate(its)
+        ]
     return times
 
 
@@ -158,23 +201,38 @@ def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
 def test_phases_begin_together_in_two_places(tmp_path):
     phases = [
         {"name": "write", "operations_per_client": 8, "mix": [{"operation": "write"}]},
-        {"name": "read", "operations_per_client": 8, "mix": [{"operation": "read"}],
-         "files": {"neighbour": 2}},
-    ]  # fmt: skip
-    wanted = {"stream": base(clients=4, phases=phases), "run_directory": "r", "record": True,
-              "target": {"kind": "posix", "root": str(tmp_path)}, "verify": "inline"}  # fmt: skip
+        {
+            "name": "read",
+            "operations_per_client": 8,
+            "mix": [{"operation": "read"}],
+            "files": {"neighbour": 2},
+        },
+    ]
+    wanted = {
+        "stream": base(clients=4, phases=phases),
+        "run_directory": "r",
+        "record": True,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "verify": "inline",
+    }
     report, _, recorded = run.run_load(wanted, TWO)
     assert report["complete"], report["errors"]
     assert [(phase["name"], phase["count"]) for phase in report["phases"]] == [
-        ("write", 32), ("read", 32)]  # fmt: skip
+        ("write", 32),
+        ("read", 32),
+    ]
     assert report["verified_bytes"] == report["phases"][1]["bytes"] == 32 * 20_000
     assert len(without_times(recorded)) == 64 * 56
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_open_scenario_is_measured_with_response_times():
-    changes = {"workload.arrival": "poisson", "workload.rate": "400 /s",
-               "workload.operations_per_client": 40, "run.methods": ["measure"]}  # fmt: skip
+    changes = {
+        "workload.arrival": "poisson",
+        "workload.rate": "400 /s",
+        "workload.operations_per_client": 40,
+        "run.methods": ["measure"],
+    }
     given = scenario(hold_out=()).with_values(changes)
     (point,) = check(given)
     assert stream_spec(given)["arrival"]["open"]["process"] == "poisson"
@@ -191,13 +249,21 @@ WAYS = {"workload.fsync": "write", "workload.sync_io": "all", "workload.mmap": T
 
 @pytest.mark.parametrize(("key", "value"), WAYS.items())
 def test_ways_of_writing_reach_the_calls_and_are_refused_to_models(key, value, monkeypatch):
-    changes = {key: value, "workload.name": "random_write", "workload.operations_per_client": 3,
-               "run.methods": ["measure"], "run.verify": "after"}  # fmt: skip
+    changes = {
+        key: value,
+        "workload.name": "random_write",
+        "workload.operations_per_client": 3,
+        "run.methods": ["measure"],
+        "run.verify": "after",
+    }
     given = scenario(hold_out=()).with_values(changes)
     (point,) = check(given)
     told, run_load = [], run.run_load
-    monkeypatch.setattr(run, "run_load", lambda plan, *more, **named: (
-        told.append(plan), run_load(plan, *more, **named))[1])  # fmt: skip
+    monkeypatch.setattr(
+        run,
+        "run_load",
+        lambda plan, *more, **named: (told.append(plan), run_load(plan, *more, **named))[1],
+    )
     assert Measure().run(point).value("rate_per_s") > 0
     assert told[-1]["target"][key.split(".")[1]] == value
     with pytest.raises(InputError, match=f"{key}.*is not modelled; without sequence"):
@@ -228,10 +294,17 @@ def test_open_scenarios_that_cannot_be_are_refused(changes, message):
 
 def test_a_tree_of_directories_is_removed_whole(tmp_path: Path):
     """Deepest first, and nothing else."""
-    stream = base(mix=[{"operation": "list"}, {"operation": "create"}], operations_per_client=40,
-                  files_per_client=9, layout={"depth": 2, "branches": 3})  # fmt: skip
-    plan = {"stream": stream, "target": {"kind": "posix", "root": str(tmp_path)},
-            "run_directory": "r"}  # fmt: skip
+    stream = base(
+        mix=[{"operation": "list"}, {"operation": "create"}],
+        operations_per_client=40,
+        files_per_client=9,
+        layout={"depth": 2, "branches": 3},
+    )
+    plan = {
+        "stream": stream,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "r",
+    }
     outcome = json.loads(_core.run_load(json.dumps(plan))[0])
     assert outcome["complete"], outcome["errors"]
     assert list(tmp_path.iterdir()) == []

@@ -59,8 +59,9 @@ def test_the_generators_own_part_is_told(phased):
 
 
 def test_response_times_of_open_loads_stand_beside_latencies():
-    result = measured(name="metadata", operation="stat", operations_per_client=60, arrival="even",
-                      rate="2000 /s")  # fmt: skip
+    result = measured(
+        name="metadata", operation="stat", operations_per_client=60, arrival="even", rate="2000 /s"
+    )
     body = latency.render(study(result))
     assert body is not None
     found = {row[1]: row for row in rows(body)}
@@ -100,8 +101,13 @@ def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
     assert sorted(row[place] == load.DASH for row in table[1:3]) == [False, True]
 
 
-SETTLED = {"reached": True, "from_s": 5.0, "seconds": 30, "rate_per_s": 812.4,
-           "rate_per_s_half_width": 14.04}  # fmt: skip
+SETTLED = {
+    "reached": True,
+    "from_s": 5.0,
+    "seconds": 30,
+    "rate_per_s": 812.4,
+    "rate_per_s_half_width": 14.04,
+}
 RESTLESS = {**SETTLED, "reached": False}
 INTERVAL = {"mean_per_s": 812.4, "low_per_s": 798.2, "high_per_s": 826.0, "block_s": 4.0}
 UNSETTLED = "did not settle in its first half"
@@ -152,12 +158,19 @@ def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
         ({"steady": None}, []),
         ({"steady": RESTLESS}, [f"the load {UNSETTLED}: its rate is no steady one"]),
         ({"steady": RESTLESS, "phases": [{"name": "a", "steady": SETTLED}]}, []),
-        ({"steady": None, "phases": [{"name": "a", "steady": RESTLESS},
-                                     {"name": "b", "steady": None},
-                                     {"name": "c", "steady": RESTLESS}]},
-         ["phases that did not settle in their first half: a, c"]),
+        (
+            {
+                "steady": None,
+                "phases": [
+                    {"name": "a", "steady": RESTLESS},
+                    {"name": "b", "steady": None},
+                    {"name": "c", "steady": RESTLESS},
+                ],
+            },
+            ["phases that did not settle in their first half: a, c"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_never_settled_has_one_note(outcome, notes):
     given = synthetic.scenario()
     assert measure.notes_of({"complete": True, "errors": [], **outcome}, given) == notes
@@ -165,8 +178,12 @@ def test_a_run_that_never_settled_has_one_note(outcome, notes):
 
 def test_a_note_of_what_failed_says_what_may_help():
     """Where the file system knows; HDFS, of which nothing is known, only tells."""
-    error = {"operation": "read/read", "kind": "other", "count": 2,
-             "first": 'read "c0/f1": Input/output error (os error 5)'}  # fmt: skip
+    error = {
+        "operation": "read/read",
+        "kind": "other",
+        "count": 2,
+        "first": 'read "c0/f1": Input/output error (os error 5)',
+    }
     outcome = {"complete": False, "errors": [error], "steady": None}
     notes = {}
     for name in ("alluxio", "hdfs"):

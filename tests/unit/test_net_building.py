@@ -34,8 +34,18 @@ def test_a_page_is_copied_for_every_substitution():
     net = tandem(3)
     document = net.document()
     names = [one["name"] for one in document["places"]]
-    assert names == ["q0", "q1", "q2", "q3", "s0.idle", "s0.busy", "s1.idle", "s1.busy",
-                     "s2.idle", "s2.busy"]  # fmt: skip
+    assert names == [
+        "q0",
+        "q1",
+        "q2",
+        "q3",
+        "s0.idle",
+        "s0.busy",
+        "s1.idle",
+        "s1.busy",
+        "s2.idle",
+        "s2.busy",
+    ]
     assert [one["page"] for one in document["transitions"]] == ["s0", "s0", "s1", "s1", "s2", "s2"]
     (report,) = run(net, monitors=[{"kind": "count", "transition": "s2.end"}])
     # Three jobs of 2 s each through three stations in a row: (3 + 3 - 1) * 2 s.
@@ -76,10 +86,16 @@ def test_fusion_makes_one_place_of_several():
     ("spoil", "words"),
     [
         (lambda net, page, place: net.substitute("x", page, {}), "page sub has the ports in"),
-        (lambda net, page, place: net.substitute("x", page, {"in": Net("o").place("far")}),
-         "is no place of this page"),
-        (lambda net, page, place: net.substitute(
-            "x", page, {"in": net.place("c", net.colour("c", n=int))}), "the port's colour is"),
+        (
+            lambda net, page, place: net.substitute("x", page, {"in": Net("o").place("far")}),
+            "is no place of this page",
+        ),
+        (
+            lambda net, page, place: net.substitute(
+                "x", page, {"in": net.place("c", net.colour("c", n=int))}
+            ),
+            "the port's colour is",
+        ),
         (lambda net, page, place: net.place("here"), "is defined twice"),
         (lambda net, page, place: net.colour("unit"), "is declared twice"),
         (lambda net, page, place: net.enum("e", "a") and net.enum("e", "b"), "declared twice"),
@@ -89,14 +105,20 @@ def test_fusion_makes_one_place_of_several():
         (lambda net, page, place: net.transition("t", [Take(place, count=0)]), "at least one"),
         (lambda net, page, place: net.transition("t", [Take(place, "v", 2)]), "one token"),
         (lambda net, page, place: net.transition("t", [Net("o").place("far")]), "no place of"),
-        (lambda net, page, place: page.substitute("y", page, {"in": page.ports[0]})
-         or net.substitute("x", page, {"in": place}), "cannot contain itself"),
-        (lambda net, page, place: net.fuse("f", place, net.place("n", net.colour("c", n=int))),
-         "needs one colour"),
-        (lambda net, page, place: net.place("e", net.colour("c", n=int), [{"m": 1}]),
-         "fields are"),
+        (
+            lambda net, page, place: (
+                page.substitute("y", page, {"in": page.ports[0]})
+                or net.substitute("x", page, {"in": place})
+            ),
+            "cannot contain itself",
+        ),
+        (
+            lambda net, page, place: net.fuse("f", place, net.place("n", net.colour("c", n=int))),
+            "needs one colour",
+        ),
+        (lambda net, page, place: net.place("e", net.colour("c", n=int), [{"m": 1}]), "fields are"),
     ],
-)  # fmt: skip
+)
 def test_wrong_buildings_give_one_line(spoil, words):
     net, page = Net("wrong"), Page("sub")
     place = net.place("here")
@@ -118,11 +140,19 @@ def test_a_queue_of_lists_is_fired_and_explored():
     queue = net.colour("queue", ids=[int])
     seen = net.colour("seen", id=int, hues=[hue], left=[int])
     waiting, done = net.place("waiting", queue, [[3, 1, 3]]), net.place("done", seen)
-    net.transition("serve", [Take(waiting, "q")],
-                   [Put(waiting, ["tail(q.ids)"]),
-                    Put(done, ["head(q.ids)", "if(contains(tail(q.ids), 3), [hue.red], [])",
-                               "reverse(q.ids)"])],
-                   guard="length(q.ids) > 0", delay=1)  # fmt: skip
+    net.transition(
+        "serve",
+        [Take(waiting, "q")],
+        [
+            Put(waiting, ["tail(q.ids)"]),
+            Put(
+                done,
+                ["head(q.ids)", "if(contains(tail(q.ids), 3), [hue.red], [])", "reverse(q.ids)"],
+            ),
+        ],
+        guard="length(q.ids) > 0",
+        delay=1,
+    )
     (report,) = run(net)
     assert (report["end_time_ns"], report["firings"]) == (3_000_000_000, 3)
     game = Game(net)
@@ -147,16 +177,25 @@ def dispatcher() -> Net:
     new = net.place("new", job, [(1, 2.0, "read"), (2, 1.0, "write")])
     queue, done = net.place("queue", line, [[(7, 1.5, "read")]]), net.place("done", job)
     takes = [Take(queue, "q")]
-    net.transition("join", [Take(new, "j"), *takes], [Put(queue, ["append(q.jobs, j)"])],
-                   guard="!contains(q.jobs, j)", priority=1)  # fmt: skip
-    net.transition("serve", takes, [Put(queue, ["tail(q.jobs)"], "head(q.jobs).size"),
-                                    Put(done, "head(q.jobs)")],
-                   guard="q.jobs != [] && head(q.jobs).size < 2")  # fmt: skip
     net.transition(
-        "slice", takes,
+        "join",
+        [Take(new, "j"), *takes],
+        [Put(queue, ["append(q.jobs, j)"])],
+        guard="!contains(q.jobs, j)",
+        priority=1,
+    )
+    net.transition(
+        "serve",
+        takes,
+        [Put(queue, ["tail(q.jobs)"], "head(q.jobs).size"), Put(done, "head(q.jobs)")],
+        guard="q.jobs != [] && head(q.jobs).size < 2",
+    )
+    net.transition(
+        "slice",
+        takes,
         [Put(queue, ["append(tail(q.jobs), job(head(q.jobs).id, head(q.jobs).size - 1, write))"])],
         guard="q.jobs != [] && head(q.jobs).size >= 2",
-    )  # fmt: skip
+    )
     return net
 
 
@@ -170,7 +209,7 @@ def test_a_queue_of_records_is_fired_and_explored():
     assert game.state["marking"] == {
         "queue": [[[]]],
         "done": [[7, 1.5, "read"], [2, 1.0, "write"], [1, 1.0, "write"]],
-    }  # fmt: skip
+    }
     found = state_space(net)
     # Either job may join at each point of the way, so there are many ways to few ends.
     assert found["markings"] > 10
@@ -182,10 +221,18 @@ def test_lists_that_are_dropped_make_room():
     """A ring of numbers turned for long: every turn makes new lists, memory holds a few."""
     net = Net("ring")
     ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
-    net.transition("turn", [Take(ring, "r")],
-                   [Put(ring, ["append(tail(r.ids), r.turn)", "r.turn + 1"])], delay=1)  # fmt: skip
-    log = {"kind": "log", "transition": "turn", "when": "r.turn % 50000 == 3",
-           "fields": ["at(r.ids, 0)", "at(r.ids, 2)"]}  # fmt: skip
+    net.transition(
+        "turn",
+        [Take(ring, "r")],
+        [Put(ring, ["append(tail(r.ids), r.turn)", "r.turn + 1"])],
+        delay=1,
+    )
+    log = {
+        "kind": "log",
+        "transition": "turn",
+        "when": "r.turn % 50000 == 3",
+        "fields": ["at(r.ids, 0)", "at(r.ids, 2)"],
+    }
     (report,) = run(net, max_firings=150_000, monitors=[log])
     rows = [row[1:] for row in report["monitors"][0]["rows"]]
     assert rows == [[0, 2], [50_000, 50_002], [100_000, 100_002]]
@@ -199,9 +246,12 @@ def test_enumerations_and_records_within_records():
     assert request.fields == (("kind", "kind"), ("span_first", "int"), ("span_last", "int"))
     todo = net.place("todo", request, [("read", 0, 3), ("write", 4, 9)])
     done = net.place("done", request)
-    net.transition("flip", [Take(todo, "r")],
-                   [Put(done, ["write", "r.span_first", "r.span_last"])],
-                   guard="r.kind == read")  # fmt: skip
+    net.transition(
+        "flip",
+        [Take(todo, "r")],
+        [Put(done, ["write", "r.span_first", "r.span_last"])],
+        guard="r.kind == read",
+    )
     game = Game(net)
     assert game.enabled()[0]["binding"] == {"r": ["read", 0, 3]}
     assert game.step()["marking"] == {"todo": [["write", 4, 9]], "done": [["write", 0, 3]]}

@@ -25,16 +25,32 @@ GOOD = {
         {"name": "end", "colour": "job"},
     ],
     "transitions": [
-        {"name": "split", "page": "client", "guard": "a.size > 0 && !a.last",
-         "in": [{"place": "start", "var": "a"}, {"place": "lock"}],
-         "out": [{"place": "half", "token": ["a.id", "a.size / two", "a.last"],
-                  "delay": "a.size / rate"}, {"place": "lock"}],
-         "delay": "exponential(0.001)"},
-        {"name": "join", "page": "server", "guard": "a.id == b.id", "weight": 2,
-         "in": [{"place": "half", "var": "a"}, {"place": "half", "var": "b"}],
-         "inhibit": [{"place": "end", "at_least": 3}], "out": [{"place": "end", "token": "a"}]},
+        {
+            "name": "split",
+            "page": "client",
+            "guard": "a.size > 0 && !a.last",
+            "in": [{"place": "start", "var": "a"}, {"place": "lock"}],
+            "out": [
+                {
+                    "place": "half",
+                    "token": ["a.id", "a.size / two", "a.last"],
+                    "delay": "a.size / rate",
+                },
+                {"place": "lock"},
+            ],
+            "delay": "exponential(0.001)",
+        },
+        {
+            "name": "join",
+            "page": "server",
+            "guard": "a.id == b.id",
+            "weight": 2,
+            "in": [{"place": "half", "var": "a"}, {"place": "half", "var": "b"}],
+            "inhibit": [{"place": "end", "at_least": 3}],
+            "out": [{"place": "end", "token": "a"}],
+        },
     ],
-}  # fmt: skip
+}
 
 
 def good(**changes) -> dict:
@@ -78,20 +94,34 @@ def recorded(held="list job", initial=(), guard="a.jobs != []", token="a") -> di
         "name": "records",
         "colours": {"job": [["id", "int"], ["size", "real"]], "line": [["jobs", held]]},
         "places": [{"name": "p", "colour": "line", "initial": list(initial)}],
-        "transitions": [{"name": "t", "guard": guard, "in": [{"place": "p", "var": "a"}],
-                         "out": [{"place": "p", "token": token, "delay": 1}]}],
-    }  # fmt: skip
+        "transitions": [
+            {
+                "name": "t",
+                "guard": guard,
+                "in": [{"place": "p", "var": "a"}],
+                "out": [{"place": "p", "token": token, "delay": 1}],
+            }
+        ],
+    }
 
 
 def listed(initial=(), discipline="fifo", guard="a.q != []", token="a") -> dict:
     return {
-        "name": "lists", "enums": {"hue": ["red", "blue"]},
+        "name": "lists",
+        "enums": {"hue": ["red", "blue"]},
         "colours": {"item": [["q", "list int"], ["h", "list hue"]]},
-        "places": [{"name": "p", "colour": "item", "initial": list(initial),
-                    "discipline": discipline}],
-        "transitions": [{"name": "turn", "in": [{"place": "p", "var": "a"}], "guard": guard,
-                         "out": [{"place": "p", "token": token, "delay": 1}]}],
-    }  # fmt: skip
+        "places": [
+            {"name": "p", "colour": "item", "initial": list(initial), "discipline": discipline}
+        ],
+        "transitions": [
+            {
+                "name": "turn",
+                "in": [{"place": "p", "var": "a"}],
+                "guard": guard,
+                "out": [{"place": "p", "token": token, "delay": 1}],
+            }
+        ],
+    }
 
 
 SPLIT = "page client, transition split"
@@ -100,8 +130,10 @@ MALFORMED = [
     (without(good(), "colours"), "missing field `colours`"),
     (good(wheels=4), "unknown field `wheels`"),
     (good(places={}), "expected a sequence"),
-    (good(colours={"unit": [], "job": [["id", "text"]]}),
-     "colour job, field id: unknown type 'text' (known: bool, int, real, and"),
+    (
+        good(colours={"unit": [], "job": [["id", "text"]]}),
+        "colour job, field id: unknown type 'text' (known: bool, int, real, and",
+    ),
     (good(colours={"unit": [], "job": [["id", "int"], ["id", "int"]]}), "'id' is given twice"),
     (good(colours={"unit": [], "job": [["a b", "int"]]}), "'a b' is no field name"),
     (good(constants={"two words": 1}), "constant two words"),
@@ -163,8 +195,13 @@ MALFORMED = [
     (with_output(delay="a.last"), "delay: the value is bool, expected real"),
     (with_output(delay="exponential(a.last)"), "exponential() takes numbers, not bool"),
     (with_transition(delay="later"), f"{SPLIT}, delay: unknown constant 'later'"),
-    (with_transition(guard="a.size > b.size", **{"in": [
-        {"place": "chance", "var": "a"}, {"place": "start", "var": "b"}]}), "random discipline"),
+    (
+        with_transition(
+            guard="a.size > b.size",
+            **{"in": [{"place": "chance", "var": "a"}, {"place": "start", "var": "b"}]},
+        ),
+        "random discipline",
+    ),
     (good(colours={"unit": [], "job": [["id", "list"]]}), "field id: unknown type 'list'"),
     (good(colours={"unit": [], "job": [["id", "list text"]]}), "unknown type 'list text'"),
     (good(colours={"unit": [], "job": [["id", "list list int"]]}), "and lists of these"),
@@ -187,7 +224,7 @@ MALFORMED = [
     (listed(guard="a.q[0] == 1"), "found '[', expected an operator or the end"),
     (recorded("list line"), "unknown type 'list line'"),
     (recorded(initial=[[[[1, 2.0, 3]]]]), "field jobs is a record, but the value is [[1,2.0,3]]"),
-    (recorded(initial=[[[[1, "x"]]]]), "field jobs is real, but the value is [[1,\"x\"]]"),
+    (recorded(initial=[[[[1, "x"]]]]), 'field jobs is real, but the value is [[1,"x"]]'),
     (recorded(guard="job(1) == head(a.jobs)"), "job() takes 2 arguments, not 1"),
     (recorded(guard="job(1, true) == head(a.jobs)"), "the record's field size is real, not bool"),
     (recorded(guard="head(a.jobs) == 1"), "'==' takes two numbers, not a record and int"),
@@ -205,7 +242,7 @@ MALFORMED = [
     (listed(token=["head(a.q)", "a.h"]), "the value is int, expected a list of int"),
     (listed(token=[[1], "a.h"]), "found [1], expected an expression or a number"),
     (listed(token=["if(a.q == [], a.q, a.h)", "a.h"]), "if() has a list of int in one branch"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("net", "words"), MALFORMED, ids=range(len(MALFORMED)))
@@ -252,15 +289,24 @@ def test_no_net_at_all(text):
         ({"monitors": [{"kind": "marking", "place": "x"}]}, "unknown place 'x'"),
         ({"monitors": [{"kind": "marking", "place": "end", "n": 1}]}, "unknown field `n`"),
         ({"monitors": [{"kind": "log", "transition": "split", "fields": ["b.id"]}]}, "'b'"),
-        ({"monitors": [{"kind": "log", "transition": "split", "fields": ["[1]"]}]},
-         "a log holds single values, not a list of int"),
-        ({"monitors": [{"kind": "sojourn", "from": "split", "to": "join", "key": "a.size"}]},
-         "the value is real, expected int"),
+        (
+            {"monitors": [{"kind": "log", "transition": "split", "fields": ["[1]"]}]},
+            "a log holds single values, not a list of int",
+        ),
+        (
+            {"monitors": [{"kind": "sojourn", "from": "split", "to": "join", "key": "a.size"}]},
+            "the value is real, expected int",
+        ),
         ({"until": {"monitor": 0, "count": 1}}, "until.monitor is 0, but there are 0 monitors"),
-        ({"monitors": [{"kind": "marking", "place": "end"}],
-          "until": {"monitor": 0, "count": 1}}, "makes no count"),
+        (
+            {
+                "monitors": [{"kind": "marking", "place": "end"}],
+                "until": {"monitor": 0, "count": 1},
+            },
+            "makes no count",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_options(options, words):
     with pytest.raises(core.InputError) as caught:
         core.net_run(json.dumps(GOOD), json.dumps(options))
@@ -269,13 +315,17 @@ def test_wrong_options(options, words):
 
 
 def loop(**changes) -> dict:
-    turn = {"name": "turn", "in": [{"place": "p", "var": "a"}],
-            "out": [{"place": "p", "token": ["a.n + 1"], "delay": "0.5"}]}  # fmt: skip
+    turn = {
+        "name": "turn",
+        "in": [{"place": "p", "var": "a"}],
+        "out": [{"place": "p", "token": ["a.n + 1"], "delay": "0.5"}],
+    }
     return {
-        "name": "loop", "colours": {"n": [["n", "int"]]},
+        "name": "loop",
+        "colours": {"n": [["n", "int"]]},
         "places": [{"name": "p", "colour": "n", "initial": [[0]]}, {"name": "q", "colour": "n"}],
         "transitions": [{**turn, **changes}],
-    }  # fmt: skip
+    }
 
 
 def out(delay="0.5", token="a.n") -> list[dict]:
@@ -293,20 +343,35 @@ def out(delay="0.5", token="a.n") -> list[dict]:
         (loop(out=out(token="a.n - 9223372036854775807 - 2")), {}, "an int left the 64-bit"),
         (loop(out=out(token="floor(1 / a.n)")), {}, "inf has no int value"),
         (loop(guard="10 // a.n > 1"), {}, "page main, transition turn, guard"),
-        (loop(out=out("0")), {"max_instant_firings": 1000},
-         "livelock); most often: page main, transition turn"),
-        (loop(out=out() + [{"place": "q", "token": "a"}]), {"max_tokens": 1000},
-         "more than 1000 tokens, most of them in place q"),
+        (
+            loop(out=out("0")),
+            {"max_instant_firings": 1000},
+            "livelock); most often: page main, transition turn",
+        ),
+        (
+            loop(out=out() + [{"place": "q", "token": "a"}]),
+            {"max_tokens": 1000},
+            "more than 1000 tokens, most of them in place q",
+        ),
         (loop(out=out("8e9")), {}, "the clock left its range"),
-        (listed([[[1], []]], token=["tail(tail(a.q))", "a.h"]), {},
-         "field q, at 0 s: tail() of an empty list"),
-        (listed([[[1], []]], token=["[at(a.q, 3)]", "a.h"]), {},
-         "at(): a list of 1 has no element 3"),
+        (
+            listed([[[1], []]], token=["tail(tail(a.q))", "a.h"]),
+            {},
+            "field q, at 0 s: tail() of an empty list",
+        ),
+        (
+            listed([[[1], []]], token=["[at(a.q, 3)]", "a.h"]),
+            {},
+            "at(): a list of 1 has no element 3",
+        ),
         (listed([[[], []]], guard="head(a.q) == 1"), {}, "guard, at 0 s: head() of an empty list"),
-        (listed([[[1], []]], token=["concat(a.q, a.q)", "a.h"]), {},
-         "a list grew beyond 100000 elements"),
+        (
+            listed([[[1], []]], token=["concat(a.q, a.q)", "a.h"]),
+            {},
+            "a list grew beyond 100000 elements",
+        ),
     ],
-)  # fmt: skip
+)
 def test_runs_that_go_wrong(net, options, words):
     with pytest.raises(core.RunError) as caught:
         core.net_run(json.dumps(net), json.dumps(options))

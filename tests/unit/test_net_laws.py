@@ -19,8 +19,11 @@ def queue(servers: int = 1) -> Net:
     job = net.colour("job", id=int)
     source, waiting = net.place("source", job, [0]), net.place("waiting", job)
     idle = net.place("idle", initial=[()] * servers)
-    net.transition("arrive", [Take(source, "s")],
-                   [Put(source, ["s.id + 1"], "exponential(1.25)"), Put(waiting, "s")])  # fmt: skip
+    net.transition(
+        "arrive",
+        [Take(source, "s")],
+        [Put(source, ["s.id + 1"], "exponential(1.25)"), Put(waiting, "s")],
+    )
     net.transition("serve", [Take(waiting, "j"), idle], [Put(idle, delay="exponential(1.0)")])
     return net
 
@@ -41,8 +44,9 @@ def test_the_laws_can_fail():
     """The canary: whoever declares a station that is none is told."""
     net = queue()
     away = net.place("away")
-    net.transition("break", [next(p for p in net.places if p.name == "idle")],
-                   [Put(away, delay=1.0)])  # fmt: skip
+    net.transition(
+        "break", [next(p for p in net.places if p.name == "idle")], [Put(away, delay=1.0)]
+    )
     declared = [{"idle": "idle", "served": "waiting"}]
     with pytest.raises(RunFailed, match="station idle: the utilisation law is broken"):
         run(net, seed=1, end_time_s=100.0, stations=declared)
@@ -52,19 +56,31 @@ def test_the_laws_can_fail():
 
 @pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs", "pvfs"])
 def test_compiled_nets_keep_the_laws_at_every_station(system):
-    scenario = build(Scenario, {
-        "name": "laws",
-        "deployment": {"node": [{"name": "one", "roles": {
-            role.name: role.instances for role in discover.file_system(system).roles}}]},
-        "file_system": {"name": system},
-        "workload": {"name": "sequential_write", "clients": 3, "file_size": "1 MiB"},
-    })  # fmt: skip
+    scenario = build(
+        Scenario,
+        {
+            "name": "laws",
+            "deployment": {
+                "node": [
+                    {
+                        "name": "one",
+                        "roles": {
+                            role.name: role.instances for role in discover.file_system(system).roles
+                        },
+                    }
+                ]
+            },
+            "file_system": {"name": system},
+            "workload": {"name": "sequential_write", "clients": 3, "file_size": "1 MiB"},
+        },
+    )
     situation = Situation(scenario)
     stream = [(c, n, "write", n, 2**20, 2**20) for n in range(3) for c in range(3)]
     job = petri.job_of(situation, situation.constants, stream)
     document, watched = job.net("laws", 3, stream)
-    (report,) = petri.fire(document, watched.monitors, seed=0, replications=1,
-                           stations=watched.laws)  # fmt: skip
+    (report,) = petri.fire(
+        document, watched.monitors, seed=0, replications=1, stations=watched.laws
+    )
     names = {station["idle"] for station in report["stations"]}
     assert names >= {law["idle"] for law in watched.laws}
     assert any(0 < station["utilisation"] < 1 for station in report["stations"])

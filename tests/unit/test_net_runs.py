@@ -25,17 +25,24 @@ def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
         "name": "queue",
         "colours": {"job": [["id", "int"]], "unit": []},
         "places": [
-            {"name": "wait", "colour": "job", "discipline": discipline,
-             "initial": [[id] for id in order]},
+            {
+                "name": "wait",
+                "colour": "job",
+                "discipline": discipline,
+                "initial": [[id] for id in order],
+            },
             {"name": "server", "colour": "unit", "initial": [[]]},
             {"name": "end", "colour": "job"},
         ],
         "transitions": [
-            {"name": "serve", "in": [{"place": "wait", "var": "j"}, {"place": "server"}],
-             "out": [{"place": "end", "token": "j"}, {"place": "server"}],
-             "delay": "exponential(1)"},
+            {
+                "name": "serve",
+                "in": [{"place": "wait", "var": "j"}, {"place": "server"}],
+                "out": [{"place": "end", "token": "j"}, {"place": "server"}],
+                "delay": "exponential(1)",
+            }
         ],
-    }  # fmt: skip
+    }
 
 
 LOG = {"kind": "log", "transition": "serve", "fields": ["j.id"]}
@@ -46,8 +53,7 @@ def order_of(answer: dict) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("discipline", "wanted"),
-    [("fifo", [3, 1, 2]), ("lifo", [2, 1, 3]), ("min:id", [1, 2, 3])],
+    ("discipline", "wanted"), [("fifo", [3, 1, 2]), ("lifo", [2, 1, 3]), ("min:id", [1, 2, 3])]
 )
 def test_disciplines(discipline, wanted):
     assert order_of(run(queue_net(discipline), monitors=[LOG])) == wanted
@@ -85,9 +91,13 @@ def test_stops():
     count = {"kind": "count", "transition": "serve"}
     assert run(net)["reason"] == "dead"
     assert run(net, max_firings=10) | {"end_time_ns": 0} == {
-        "replication": 0, "end_time_ns": 0, "firings": 10, "reason": "max_firings",
-        "warmed_up": True, "monitors": [],
-    }  # fmt: skip
+        "replication": 0,
+        "end_time_ns": 0,
+        "firings": 10,
+        "reason": "max_firings",
+        "warmed_up": True,
+        "monitors": [],
+    }
     ended = run(net, end_time_s=5.0)
     assert (ended["reason"], ended["end_time_ns"]) == ("end_time", 5_000_000_000)
     until = run(net, monitors=[count], until={"monitor": 0, "count": 7})
@@ -140,10 +150,11 @@ def conflict_net(first: dict, second: dict) -> dict:
     """Two transitions want each token."""
     arc = [{"place": "wait", "var": "j"}]
     return {
-        "name": "conflict", "colours": {"job": [["id", "int"]]},
+        "name": "conflict",
+        "colours": {"job": [["id", "int"]]},
         "places": [{"name": "wait", "colour": "job", "initial": [[id] for id in range(8000)]}],
         "transitions": [{"name": "a", "in": arc, **first}, {"name": "b", "in": arc, **second}],
-    }  # fmt: skip
+    }
 
 
 def shares(net: dict) -> list[int]:
@@ -162,9 +173,9 @@ def test_priority_weight_and_definition_order():
 
 def test_transition_delay_is_drawn_once():
     net = queue_net(order=[1])
-    net["transitions"].append({
-        "name": "pair", "in": [{"place": "end", "var": "j"}, {"place": "server"}], "out": []
-    })  # fmt: skip
+    net["transitions"].append(
+        {"name": "pair", "in": [{"place": "end", "var": "j"}, {"place": "server"}], "out": []}
+    )
     monitors = [{"kind": "log", "transition": "pair"}]
     answer = run(net, monitors=monitors, seed=2)
     # Both outputs of `serve` came at one time, the end of its only delay.
@@ -177,7 +188,7 @@ def test_dispatch_on_a_constant_routes_each_token():
     takers = [
         {"name": f"to{at}", "guard": f"j.id == {at} && true", "in": [{"place": "wait", "var": "j"}]}
         for at in range(40)
-    ]  # fmt: skip
+    ]
     net = conflict_net({"guard": "j.id >= 40 && j.id < 7000"}, {"guard": "7000 == j.id"})
     net["transitions"] += takers
     names = ["a", "b", *(taker["name"] for taker in takers)]

@@ -54,13 +54,23 @@ def store(tmp_path_factory):
         BUCKET,
     ]
     subprocess.run(words, check=True, capture_output=True, timeout=START_LIMIT_S)
-    words = [JUICEFS, "gateway", "--no-usage-report", "--cache-dir", f"{folder}/cache",
-             "--cache-size", "0", database, f"127.0.0.1:{port}"]  # fmt: skip
+    words = [
+        JUICEFS,
+        "gateway",
+        "--no-usage-report",
+        "--cache-dir",
+        f"{folder}/cache",
+        "--cache-size",
+        "0",
+        database,
+        f"127.0.0.1:{port}",
+    ]
     secret = {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET, "HOME": str(folder)}
     said = folder / "gateway.log"
     with said.open("wb") as out:
-        server = subprocess.Popen(words, env={**os.environ, **secret}, stdout=out, stderr=out,
-                                  stdin=subprocess.DEVNULL)  # fmt: skip
+        server = subprocess.Popen(
+            words, env={**os.environ, **secret}, stdout=out, stderr=out, stdin=subprocess.DEVNULL
+        )
     patch = pytest.MonkeyPatch()
     patch.setenv("AWS_ACCESS_KEY_ID", KEY)
     patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
@@ -79,21 +89,41 @@ def store(tmp_path_factory):
 
 def plan(uri: str, mix: list[str], **more) -> dict:
     stream = {
-        "seed": 5, "clients": 2, "operations_per_client": 30, "files_per_client": 4,
-        "mix": [{"operation": one} for one in mix], "file_choice": "uniform",
-        "file_size": {"uniform": {"low": 0, "high": 200_000}}, "transfer_size_bytes": 65536,
+        "seed": 5,
+        "clients": 2,
+        "operations_per_client": 30,
+        "files_per_client": 4,
+        "mix": [{"operation": one} for one in mix],
+        "file_choice": "uniform",
+        "file_size": {"uniform": {"low": 0, "high": 200_000}},
+        "transfer_size_bytes": 65536,
         **more.pop("stream", {}),
-    }  # fmt: skip
-    return {"stream": stream, "target": {"kind": "opendal", "uri": uri, **more.pop("target", {})},
-            "run_directory": "dfslab-run", **more}  # fmt: skip
+    }
+    return {
+        "stream": stream,
+        "target": {"kind": "opendal", "uri": uri, **more.pop("target", {})},
+        "run_directory": "dfslab-run",
+        **more,
+    }
 
 
 def run(given: dict) -> dict:
     return json.loads(_core.run_load(json.dumps(given))[0])
 
 
-EVERYTHING = ["write", "create", "read", "pread", "stat", "exists", "list", "rename", "delete",
-              "mkdir", "rmdir"]  # fmt: skip
+EVERYTHING = [
+    "write",
+    "create",
+    "read",
+    "pread",
+    "stat",
+    "exists",
+    "list",
+    "rename",
+    "delete",
+    "mkdir",
+    "rmdir",
+]
 
 
 @pytest.mark.parametrize("shared_client", [False, True])
@@ -109,8 +139,13 @@ def test_every_operation_is_done_and_verified_and_leaves_nothing(store, shared_c
 
 
 def test_large_objects_go_in_parts(store):
-    stream = {"file_size": {"fixed": 12_000_000}, "operations_per_client": 2, "clients": 1,
-              "files_per_client": 0, "transfer_size_bytes": 1 << 20}  # fmt: skip
+    stream = {
+        "file_size": {"fixed": 12_000_000},
+        "operations_per_client": 2,
+        "clients": 1,
+        "files_per_client": 0,
+        "transfer_size_bytes": 1 << 20,
+    }
     target = {"part_size_bytes": 5 << 20}
     report = run(plan(store, ["write"], verify="after", stream=stream, target=target))
     assert report["complete"], report["errors"]
@@ -145,14 +180,21 @@ def test_what_the_store_refuses_is_one_line(store, change, told):
 
 
 def scenario(**file_system) -> Scenario:
-    return build(Scenario, {
-        "name": "objects",
-        "deployment": {"node": [{"name": "one", "roles": {"client": 1, "store": 1}}]},
-        "file_system": {"name": "s3", **file_system},
-        "workload": {"name": "mixture", "clients": 2, "file_size": "20 kB",
-                     "operations_per_client": 10},
-        "run": {"methods": ["measure", "sequence"], "repetitions": 1, "verify": "after"},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "objects",
+            "deployment": {"node": [{"name": "one", "roles": {"client": 1, "store": 1}}]},
+            "file_system": {"name": "s3", **file_system},
+            "workload": {
+                "name": "mixture",
+                "clients": 2,
+                "file_size": "20 kB",
+                "operations_per_client": 10,
+            },
+            "run": {"methods": ["measure", "sequence"], "repetitions": 1, "verify": "after"},
+        },
+    )
 
 
 def test_a_scenario_is_measured_on_it(store):

@@ -14,21 +14,32 @@ from dfslab.spec.model import build
 
 NODES = [
     {"name": "c", "cores": 1, "roles": {"client": 1}, "adapter": {"bandwidth": "100 MB/s"}},
-    {"name": "s", "cores": 1, "count": 2, "roles": {"server": 1},
-     "adapter": {"bandwidth": "50 MB/s"},
-     "disk": {"write_rate": "10 MB/s", "read_rate": "10 MB/s", "latency": "0 s"}},
-]  # fmt: skip
+    {
+        "name": "s",
+        "cores": 1,
+        "count": 2,
+        "roles": {"server": 1},
+        "adapter": {"bandwidth": "50 MB/s"},
+        "disk": {"write_rate": "10 MB/s", "read_rate": "10 MB/s", "latency": "0 s"},
+    },
+]
 
 
 def reader(nodes=None, **values):
     deployment = build(Deployment, {"node": nodes or NODES, "network": {"latency": "1 ms"}})
     environment = {
-        "network_latency": 1e-3, "loopback_latency": 1e-5,
-        "client.frequency": 2.5e9, "server.frequency": 2.5e9,
-        "client.nic_bandwidth": 1e8, "server.nic_bandwidth": 5e7,
-        "client.nic_latency": 0.0, "server.nic_latency": 0.0,
-        "server.disk_write_rate": 1e7, "server.disk_read_rate": 1e7, "server.disk_latency": 0.0,
-    }  # fmt: skip
+        "network_latency": 1e-3,
+        "loopback_latency": 1e-5,
+        "client.frequency": 2.5e9,
+        "server.frequency": 2.5e9,
+        "client.nic_bandwidth": 1e8,
+        "server.nic_bandwidth": 5e7,
+        "client.nic_latency": 0.0,
+        "server.nic_latency": 0.0,
+        "server.disk_write_rate": 1e7,
+        "server.disk_read_rate": 1e7,
+        "server.disk_latency": 0.0,
+    }
     return Reader(Placement(deployment), {**environment, **values})
 
 
@@ -101,16 +112,34 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
         for role in system.roles
     ]
     deployment = build(Deployment, {"node": nodes})
-    values = {"network_latency": 5e-5, "loopback_latency": 0.0, "file_size": 3e6,
-              "transfer_size": 131072.0, "clients": 1.0, "direct": 0.0, "cold": 0.0,
-              "fsync": 1.0, "scattered": 0.0, "entries": 10.0, "kept": 0.0, "first": 0.25,
-              "initial_window": 14480.0}  # fmt: skip
+    values = {
+        "network_latency": 5e-5,
+        "loopback_latency": 0.0,
+        "file_size": 3e6,
+        "transfer_size": 131072.0,
+        "clients": 1.0,
+        "direct": 0.0,
+        "cold": 0.0,
+        "fsync": 1.0,
+        "scattered": 0.0,
+        "entries": 10.0,
+        "kept": 0.0,
+        "first": 0.25,
+        "initial_window": 14480.0,
+    }
     values |= {p.key: float(p.default) for p in system.parameters}
     for role in system.roles:
-        for kind, number in (("frequency", 2.5e9), ("nic_bandwidth", 1e12), ("nic_latency", 0.0),
-                             ("disk_read_rate", 1e9), ("disk_write_rate", 1e9),
-                             ("disk_latency", 1e-4), ("call_time", 1e-6), ("copy_rate", 1e10),
-                             ("instances", 64.0)):  # fmt: skip
+        for kind, number in (
+            ("frequency", 2.5e9),
+            ("nic_bandwidth", 1e12),
+            ("nic_latency", 0.0),
+            ("disk_read_rate", 1e9),
+            ("disk_write_rate", 1e9),
+            ("disk_latency", 1e-4),
+            ("call_time", 1e-6),
+            ("copy_rate", 1e10),
+            ("instances", 64.0),
+        ):
             values[f"{role.name}.{kind}"] = number
     numbers = Reader(Placement(deployment), values)
     for operation, tree in system.operations.items():

@@ -19,25 +19,34 @@ SIZES = [f"{2**n} KiB" for n in range(2, 15)]
 def scenario(hold_out=("64 KiB", "4096 KiB")):
     """An HDFS read at thirteen sizes by two numbers of clients, some sizes held out."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
-    nodes = [{"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
-             for n, c in roles.items()]  # fmt: skip
-    return build(Scenario, {
-        "name": "steps", "deployment": {"node": nodes},
-        "file_system": {"name": "hdfs", "access": {"bed": True}},
-        "workload": {"name": "sequential_read"},
-        "sweep": [{"workload.file_size": SIZES, "workload.clients": [1, 4]}],
-        "judge": {"hold_out": [{"workload.file_size": list(hold_out)}]},
-    })  # fmt: skip
+    nodes = [
+        {"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
+        for n, c in roles.items()
+    ]
+    return build(
+        Scenario,
+        {
+            "name": "steps",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "workload": {"name": "sequential_read"},
+            "sweep": [{"workload.file_size": SIZES, "workload.clients": [1, 4]}],
+            "judge": {"hold_out": [{"workload.file_size": list(hold_out)}]},
+        },
+    )
 
 
 def measured(point, times, repetition=0, method="measure"):
     """A result that says only how long the steps took."""
     return Result(
-        method=method, point_id=point.id, point=point, repetition=repetition,
+        method=method,
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
         metrics={"rate_per_s": Metric(value=1.0)},
         steps=[Step(operation="read", step=s, time_s_mean=t, count=8) for s, t in times.items()],
         provenance=provenance(1),
-    )  # fmt: skip
+    )
 
 
 def planted(point):
@@ -49,10 +58,14 @@ def planted(point):
 def runs(noise=0.02, repetitions=4):
     random = np.random.default_rng(11)
     return [
-        measured(point, {k: t * float(np.exp(noise * random.normal()))
-                         for k, t in planted(point).items()}, n)
-        for point in scenario().points() for n in range(repetitions)
-    ]  # fmt: skip
+        measured(
+            point,
+            {k: t * float(np.exp(noise * random.normal())) for k, t in planted(point).items()},
+            n,
+        )
+        for point in scenario().points()
+        for n in range(repetitions)
+    ]
 
 
 def test_a_step_is_its_calls_and_the_rest():
@@ -80,8 +93,9 @@ def test_functions_beat_the_serial_fit_and_the_mean_on_sizes_left_out():
 
 def test_a_models_steps_are_judged_by_how_far_off_it_was_where_it_was_fitted():
     points = scenario().points()
-    model = [measured(p, {k: 1.3 * t for k, t in planted(p).items()}, method="sequence")
-             for p in points]  # fmt: skip
+    model = [
+        measured(p, {k: 1.3 * t for k, t in planted(p).items()}, method="sequence") for p in points
+    ]
     score = operations.operations([*runs(), *model]).held_out["read: open"]["sequence"]
     assert score.median_signed_error == pytest.approx(0.3, abs=0.05)
     assert score.coverage_90 == 1.0
@@ -101,8 +115,11 @@ def test_what_is_lost_in_noise_judges_nobody():
 
 def test_less_than_a_wake_up_judges_nobody_however_sure_it_is():
     points = scenario().points()
-    quick = [measured(point, {"open": 0.0015, "close": 0.2 * operations.LEAST_TIME_S}, n)
-             for point in points for n in range(4)]  # fmt: skip
+    quick = [
+        measured(point, {"open": 0.0015, "close": 0.2 * operations.LEAST_TIME_S}, n)
+        for point in points
+        for n in range(4)
+    ]
     found = operations.operations(quick)
     held = sum(point.held_out for point in points)
     assert found.floors["read: open"].judged == held
@@ -126,11 +143,15 @@ def three_datanodes(
     for other, change in zip(nodes, changes or (), strict=False):
         other["disk"] = {**rates, **change}
     nodes += [{"name": role, "roles": {role: 1}} for role in ("namenode", "client")]
-    return build(Scenario, {
-        "name": "groups", "deployment": {"node": nodes},
-        "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 3, **own},
-        "workload": {"name": work, "file_size": size, "cache": "cold"},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "groups",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 3, **own},
+            "workload": {"name": work, "file_size": size, "cache": "cold"},
+        },
+    )
 
 
 @pytest.mark.parametrize("counts", [(2, 1), (1, 2), (1, 1, 1)])
@@ -171,16 +192,26 @@ def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
 @pytest.mark.parametrize(("server_s", "adapter"), [(0.006, 0.0), (0.004, 1.0)])
 def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
     """Fitted at short latencies, held against a closed network solved at a long one."""
-    own = {"name": "latencies", "sweep": [
-        {"deployment.network.latency": [latency], "workload.file_size": ["16 KiB", "64 KiB"],
-         "workload.clients": [1, 2, 4, 8]} for latency in ("50 us", "200 us", "5 ms")]}  # fmt: skip
+    own = {
+        "name": "latencies",
+        "sweep": [
+            {
+                "deployment.network.latency": [latency],
+                "workload.file_size": ["16 KiB", "64 KiB"],
+                "workload.clients": [1, 2, 4, 8],
+            }
+            for latency in ("50 us", "200 us", "5 ms")
+        ],
+    }
     base = scenario().model_dump(exclude={"sweep", "judge", "name"})
     points = build(Scenario, {**base, **own}).points()
 
     def time_s(point):
         moved = adapter * step_functions.terms_of(point.scenario)[2]
-        here, away = (step_functions.waited_s(point.scenario, "read", step)
-                      for step in ("read", step_functions.WHOLE))  # fmt: skip
+        here, away = (
+            step_functions.waited_s(point.scenario, "read", step)
+            for step in ("read", step_functions.WHOLE)
+        )
         clients = point.scenario.workload.clients
         return here + mean_value_analysis([server_s, moved], clients, away).response_s
 
@@ -206,8 +237,10 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
     def time_s(point):
         latency = point.scenario.deployment.network.latency
-        here, away = (step_functions.waited_s(point.scenario, "read", step)
-                      for step in ("read", step_functions.WHOLE))  # fmt: skip
+        here, away = (
+            step_functions.waited_s(point.scenario, "read", step)
+            for step in ("read", step_functions.WHOLE)
+        )
         held = here / latency if latency > 1e-4 else 0.0
         demands = [server_s + crossing_s * held, 0.0]
         return here + mean_value_analysis(demands, point.scenario.workload.clients, away).response_s
@@ -215,7 +248,9 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
     near = [p for p in points if p.scenario.deployment.network.latency < 5e-4]
     (read,) = step_functions.fit([measured(point, {"read": time_s(point)}) for point in near])
     assert {c.term for c in read.coefficients if c.value * 1e6 > 1} == {
-        "clients met", "clients met * crossings"}  # fmt: skip
+        "clients met",
+        "clients met * crossings",
+    }
     for point in points:
         assert read.time_s(point.scenario)[0] == pytest.approx(time_s(point), rel=0.03)
 
@@ -229,8 +264,10 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
     def time_s(point):
         values = Situation(point.scenario).environment
         last = min(values["file_size"], 2**20) / 125e6
-        here, away = (step_functions.waited_s(point.scenario, "read", step)
-                      for step in ("read", step_functions.WHOLE))  # fmt: skip
+        here, away = (
+            step_functions.waited_s(point.scenario, "read", step)
+            for step in ("read", step_functions.WHOLE)
+        )
         clients = point.scenario.workload.clients
         return 0.002 + here + mean_value_analysis([0, last], clients, away + 0.002).response_s
 
@@ -247,12 +284,20 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
 def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
     """Whatever grows with the size beside it, an open asks for no data and a read does."""
     times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
-    seen = [measured(p, {step: one * (1e-3 + step_functions.terms_of(p.scenario)[2])
-                         for step, one in times.items()})
-            for p in scenario().points()]  # fmt: skip
-    by_bytes = {function.step: any("bytes" in one.term and one.value > 0
-                                   for one in function.coefficients)
-                for function in step_functions.fit(seen)}  # fmt: skip
+    seen = [
+        measured(
+            p,
+            {
+                step: one * (1e-3 + step_functions.terms_of(p.scenario)[2])
+                for step, one in times.items()
+            },
+        )
+        for p in scenario().points()
+    ]
+    by_bytes = {
+        function.step: any("bytes" in one.term and one.value > 0 for one in function.coefficients)
+        for function in step_functions.fit(seen)
+    }
     assert by_bytes == {"open": False, "open/getBlockLocations": False, "read": True}
 
 
@@ -273,10 +318,11 @@ def test_functions_err_as_far_up_as_down():
     for seed in range(5):
         random = np.random.default_rng(seed)
         noisy = [
-            measured(p, {k: t * float(np.exp(0.6 * random.normal()))
-                         for k, t in planted(p).items()})
+            measured(
+                p, {k: t * float(np.exp(0.6 * random.normal())) for k, t in planted(p).items()}
+            )
             for p in scenario().points()
-        ]  # fmt: skip
+        ]
         (read,) = [f for f in step_functions.fit(noisy) if f.step == "read"]
         said = [read.time_s(p.scenario)[0] / planted(p)["read"] for p in scenario().points()]
         scores.append(np.median(np.log(said)))

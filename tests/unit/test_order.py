@@ -11,10 +11,16 @@ from dfslab.studies.order import orders
 def row(copies, measured, sequence, held_out=True, load="iterate"):
     labels = {"file_system.copies": copies, "workload.name": load}
     return Row(
-        point_id=f"{copies}{load}", labels=labels, operations=["write"], held_out=held_out,
-        measured=Metric(value=measured), repetitions=1, errors={}, steps={},
+        point_id=f"{copies}{load}",
+        labels=labels,
+        operations=["write"],
+        held_out=held_out,
+        measured=Metric(value=measured),
+        repetitions=1,
+        errors={},
+        steps={},
         predictions={"sequence": Metric(value=sequence), "mean": Metric(value=5.0)},
-    )  # fmt: skip
+    )
 
 
 def test_ratios_and_pairs_of_one_load():

@@ -13,21 +13,48 @@ MS = 1_000_000
 BYTES = 8 << 20
 
 
-def step(above: int, name: str, total: int, below: int = 0, kind: str = "service",
-         count: int = 10, moved: int = 0) -> dict:  # fmt: skip
+def step(
+    above: int,
+    name: str,
+    total: int,
+    below: int = 0,
+    kind: str = "service",
+    count: int = 10,
+    moved: int = 0,
+) -> dict:
     each = total * MS // count
-    return {"above": above, "step": name, "kind": kind, "count": count, "total_ns": total * MS,
-            "self_ns": (total - below) * MS, "min_ns": each, "max_ns": each, "bytes": moved,
-            "durations": [[each, count]]}  # fmt: skip
+    return {
+        "above": above,
+        "step": name,
+        "kind": kind,
+        "count": count,
+        "total_ns": total * MS,
+        "self_ns": (total - below) * MS,
+        "min_ns": each,
+        "max_ns": each,
+        "bytes": moved,
+        "durations": [[each, count]],
+    }
 
 
 def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
-    return File.model_validate({
-        "format": "dfslab-profile/1", "service": service, "instance": service, "pid": 1,
-        "started_unix_ns": 1, "written_unix_ns": 1 + 1000 * MS, "last": True, "trees": 1,
-        "open_calls": 0, "points": [], "losses": {}, "nodes": rows,
-        "processor_ns": runnable_ms * MS,
-    })  # fmt: skip
+    return File.model_validate(
+        {
+            "format": "dfslab-profile/1",
+            "service": service,
+            "instance": service,
+            "pid": 1,
+            "started_unix_ns": 1,
+            "written_unix_ns": 1 + 1000 * MS,
+            "last": True,
+            "trees": 1,
+            "open_calls": 0,
+            "points": [],
+            "losses": {},
+            "nodes": rows,
+            "processor_ns": runnable_ms * MS,
+        }
+    )
 
 
 def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
@@ -41,30 +68,45 @@ def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
     ]
 
 
-def found(waits: tuple[int, int], disks: tuple[int, int], rpc: int = 100, served: int = 20,
-          runnable: int = 30, factor: float = 2.0, unexplained: int = 0,
-          asked: int = 0) -> dict[str, Any]:  # fmt: skip
+def found(
+    waits: tuple[int, int],
+    disks: tuple[int, int],
+    rpc: int = 100,
+    served: int = 20,
+    runnable: int = 30,
+    factor: float = 2.0,
+    unexplained: int = 0,
+    asked: int = 0,
+) -> dict[str, Any]:
     """A client writes through one and two; waits and disks are theirs, in milliseconds; while it
     streams it asks the server once more."""
     whole = max(waits) + max(disks) + rpc + unexplained
     files = [
-        profile("client", [
-            step(-1, "write", whole, whole),
-            step(0, "room", whole - rpc, kind="blocked"),
-            step(0, "call", rpc, kind="blocked"),
-            {"above": -1, "under": "client:write", "remote": False},
-            step(3, "stream", 20, 20),
-            step(4, "connect", 20, kind="blocked"),
-            step(4, "call", asked, kind="blocked"),
-        ]),
+        profile(
+            "client",
+            [
+                step(-1, "write", whole, whole),
+                step(0, "room", whole - rpc, kind="blocked"),
+                step(0, "call", rpc, kind="blocked"),
+                {"above": -1, "under": "client:write", "remote": False},
+                step(3, "stream", 20, 20),
+                step(4, "connect", 20, kind="blocked"),
+                step(4, "call", asked, kind="blocked"),
+            ],
+        ),
         profile("one", lane("client:write/stream/connect", waits[0], disks[0], 5)),
         profile("two", lane("client:write/stream/connect/one:block", waits[1], disks[1])),
-        profile("names", [
-            {"above": -1, "under": "client:write/call", "remote": True}, step(0, "serve", served),
-            {"above": -1, "under": "client:write/stream/call", "remote": True},
-            step(2, "serve", asked // 4),
-        ], runnable),
-    ]  # fmt: skip
+        profile(
+            "names",
+            [
+                {"above": -1, "under": "client:write/call", "remote": True},
+                step(0, "serve", served),
+                {"above": -1, "under": "client:write/stream/call", "remote": True},
+                step(2, "serve", asked // 4),
+            ],
+            runnable,
+        ),
+    ]
     return ranking(merge((file.instance, file) for file in files), processors(files), factor)
 
 
@@ -143,8 +185,9 @@ def test_another_run_shows_it_by_as_much_as_runs_differ():
 
 
 def test_calls_beside_are_the_server_s_as_well():
-    alone, both = (found((200, 205), (900, 100), runnable=400, served=20, asked=asked)
-                   for asked in (0, 300))  # fmt: skip
+    alone, both = (
+        found((200, 205), (900, 100), runnable=400, served=20, asked=asked) for asked in (0, 300)
+    )
     before, after = (of(report, "names: processor") for report in (alone, both))
     assert after["saving"] - before["saving"] == pytest.approx(0.4 * 150 / 1205)
     # Whoever streams may have waited for something else meanwhile.
@@ -171,8 +214,11 @@ def test_nothing_traced_gains_nothing():
 def test_a_period_is_what_the_later_snapshot_has_more():
     rows = [step(-1, "work", 10, count=10), step(0, "part", 4, count=2)]
     earlier = profile("one", rows, 5)
-    later = profile("one", [step(-1, "work", 30, count=30), step(0, "part", 10, count=5),
-                            step(-1, "new", 7, count=7)], 9)  # fmt: skip
+    later = profile(
+        "one",
+        [step(-1, "work", 30, count=30), step(0, "part", 10, count=5), step(-1, "new", 7, count=7)],
+        9,
+    )
     period = since(earlier, later)
     sums = {row.step: (row.count, row.total_ns // MS) for row in period.nodes}
     assert sums == {"work": (20, 20), "part": (3, 6), "new": (7, 7)}

@@ -21,10 +21,16 @@ MEASURED = (1, 2, 4, 8, 16)
 
 def point(name="metadata", clients=4, nodes=SERVERS, system="hdfs", **keys):
     workload = {"name": name, "clients": clients, "operations_per_client": 30, **keys}
-    scenario = build(Scenario, {
-        "name": "model", "deployment": {"node": nodes},
-        "file_system": {"name": system}, "workload": workload, "run": {"seed": 5},
-    })  # fmt: skip
+    scenario = build(
+        Scenario,
+        {
+            "name": "model",
+            "deployment": {"node": nodes},
+            "file_system": {"name": system},
+            "workload": workload,
+            "run": {"seed": 5},
+        },
+    )
     return Point(scenario=scenario, labels={"workload.clients": clients})
 
 
@@ -33,8 +39,13 @@ def measured(clients, factor):
     here = point(clients=clients, operation="stat")
     situation = Situation(here.scenario)
     rate = situation.predict(situation.constants).rate_per_s * factor
-    return Result(method="measure", point_id=here.id, point=here,
-                  metrics={"rate_per_s": Metric(value=rate)}, provenance=provenance(5))  # fmt: skip
+    return Result(
+        method="measure",
+        point_id=here.id,
+        point=here,
+        metrics={"rate_per_s": Metric(value=rate)},
+        provenance=provenance(5),
+    )
 
 
 @pytest.mark.parametrize("name", ["sequential_write", "sequential_read", "mixture", "metadata"])
@@ -107,10 +118,23 @@ def test_a_prefix_has_the_rate_of_the_whole():
 
 def test_written_back_work_limits_the_rate():
     """Far more data than memory: in the end the disks decide."""
-    nodes = [{"name": "one", "cores": 16, "memory": "1 GiB", "roles": {"client": 1, "storage": 1},
-              "disk": {"write_rate": "100 MB/s"}}]  # fmt: skip
-    here = point("sequential_write", clients=2, nodes=nodes, system="local",
-                 file_size="64 MiB", operations_per_client=100)  # fmt: skip
+    nodes = [
+        {
+            "name": "one",
+            "cores": 16,
+            "memory": "1 GiB",
+            "roles": {"client": 1, "storage": 1},
+            "disk": {"write_rate": "100 MB/s"},
+        }
+    ]
+    here = point(
+        "sequential_write",
+        clients=2,
+        nodes=nodes,
+        system="local",
+        file_size="64 MiB",
+        operations_per_client=100,
+    )
     situation = Situation(here.scenario)
     assert situation.written_back > 0.99
     found = petri.simulate(situation, situation.constants)

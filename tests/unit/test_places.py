@@ -19,8 +19,9 @@ from support.synthetic import measured, scenario
 def names(point, hosts=()):
     with access.session() as session:
         if hosts:
-            made = [SimpleNamespace(name=name, command=lambda words: ["env", *words])
-                    for name in hosts]  # fmt: skip
+            made = [
+                SimpleNamespace(name=name, command=lambda words: ["env", *words]) for name in hosts
+            ]
             session.use(SimpleNamespace(clients=made))
         places = session.places(point.scenario)
         return places if isinstance(places, Nodes) else [place.name for place in places]
@@ -121,8 +122,9 @@ def test_threads_stand_beside_processes():
     page = str(processes.render(told))
     rows = [re.findall(r">([\d.,]+)<", row) for row in page.split("<tr>")[2:]]
     assert [[row[0], row[1], row[2], row[-2], row[-1]] for row in rows] == [
-        ["4", "2", "200", "50", "0.25"], ["4", "4", "200", "400", "2"],
-    ]  # fmt: skip
+        ["4", "2", "200", "50", "0.25"],
+        ["4", "4", "200", "400", "2"],
+    ]
     assert "7777" not in page
     assert "8888" not in page
     assert processes.render(ReportInput(point.scenario, [*threads, nodes])) is None

@@ -43,9 +43,12 @@ def test_a_choice_fires_the_binding_with_its_number():
     shown = [line for line in said if line.startswith("  ") and ")" in line and "with" in line]
     choices = [line.split(") ", 1)[1] for line in shown]
     assert choices[:5] == [
-        "hurry with j = (1)", "hurry with j = (2)", "hurry with j = (3)",
-        "wait with j = (2)", "wait with j = (3)",
-    ]  # fmt: skip
+        "hurry with j = (1)",
+        "hurry with j = (2)",
+        "hurry with j = (3)",
+        "wait with j = (2)",
+        "wait with j = (3)",
+    ]
     assert "fired hurry with j = (2)" in said
     # One binding of each transition is gone with the token.
     assert choices[5:] == ["hurry with j = (1)", "hurry with j = (3)", "wait with j = (3)"]
@@ -54,7 +57,8 @@ def test_a_choice_fires_the_binding_with_its_number():
 def test_what_is_no_choice_is_said_and_fires_nothing():
     steps, said = played(sorting(), "9", "x", "-1", "")
     assert [line for line in said if "no choice" in line] == [
-        f"'{word}' is no choice: 1 to 5, +N or q" for word in ("9", "x", "-1")]  # fmt: skip
+        f"'{word}' is no choice: 1 to 5, +N or q" for word in ("9", "x", "-1")
+    ]
     assert steps == 1, "Enter fires the first"
 
 

@@ -67,8 +67,9 @@ def test_what_pnml_has_no_words_for_is_kept_as_text():
     net = Net("timed")
     job = net.colour("job", id=int)
     place = net.place("jobs", job, [1, 2])
-    net.transition("work", [Take(place, "j")], [Put(place, ["j.id + 1"], "exponential(1)")],
-                   guard="j.id < 5")  # fmt: skip
+    net.transition(
+        "work", [Take(place, "j")], [Put(place, ["j.id + 1"], "exponential(1)")], guard="j.id < 5"
+    )
     text = pnml.write(net)
     assert "j.id &lt; 5" in text
     assert "exponential(1)" in text
@@ -92,9 +93,12 @@ WRONG = [
     ('id="a1"', 'id="a1" type="zigzag"', "the type must be normal, inhibitor or reset"),
     ('id="a2"', 'id="a2" type="inhibitor"', "goes from a place to a transition"),
     ('<transition id="t1">', '<referenceTransition id="t1">', "no XML"),
-    ('<place id="p2"><name><text>full</text></name></place>', '<referencePlace id="p2" ref="p1"/>',
-     "is not read"),
-]  # fmt: skip
+    (
+        '<place id="p2"><name><text>full</text></name></place>',
+        '<referencePlace id="p2" ref="p1"/>',
+        "is not read",
+    ),
+]
 
 
 @pytest.mark.parametrize(("old", "new", "words"), WRONG)
@@ -115,8 +119,14 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
         cuts = sorted(chance.randrange(len(text)) for _ in range(2))
         before, middle, after = (text[a:b] for a, b in pairwise([0, *cuts, len(text)]))
         piece = middle[:40]
-        text = chance.choice([before + after, before + piece + piece + after,
-                              after + middle + before, before + "\x00&<" + after])  # fmt: skip
+        text = chance.choice(
+            [
+                before + after,
+                before + piece + piece + after,
+                after + middle + before,
+                before + "\x00&<" + after,
+            ]
+        )
     line = refusal(text)
     assert "\n" not in line, f"seed {seed}"
     assert len(line) < 700, f"seed {seed}"

@@ -65,8 +65,15 @@ class Noisy:
         size = point.scenario.workload.parameters["file_size"]
         factor = 1 + (0.2 * (-1) ** repetition if size == "2 MiB" else 0)
         metrics = {"rate_per_s": Metric(value=100 * factor)}
-        return Result(method="measure", point_id=point.id, point=point, repetition=repetition,
-                      complete=True, metrics=metrics, provenance=provenance(1))  # fmt: skip
+        return Result(
+            method="measure",
+            point_id=point.id,
+            point=point,
+            repetition=repetition,
+            complete=True,
+            metrics=metrics,
+            provenance=provenance(1),
+        )
 
 
 def asked(**run):

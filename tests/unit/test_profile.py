@@ -9,11 +9,17 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
 
 MEASURED = {
-    "memory_copy_rate": ("B/s", 4e9), "system_call": ("s", 2e-7), "disk_write_rate": ("B/s", 8e7),
-    "kept_read_rate": ("B/s", 3e9), "kept_read_call": ("s", 9e-7),
-    "disk_read_rate": ("B/s", 1.6e8), "disk_access": ("s", 2e-3), "network_rate": ("B/s", 5e7),
-    "network_round_trip": ("s", 3e-3), "loopback_round_trip": ("s", 4e-5),
-}  # fmt: skip
+    "memory_copy_rate": ("B/s", 4e9),
+    "system_call": ("s", 2e-7),
+    "disk_write_rate": ("B/s", 8e7),
+    "kept_read_rate": ("B/s", 3e9),
+    "kept_read_call": ("s", 9e-7),
+    "disk_read_rate": ("B/s", 1.6e8),
+    "disk_access": ("s", 2e-3),
+    "network_rate": ("B/s", 5e7),
+    "network_round_trip": ("s", 3e-3),
+    "loopback_round_trip": ("s", 4e-5),
+}
 SCENARIO = """
 name = "profiled"
 [deployment]
@@ -97,15 +103,24 @@ def test_a_group_may_have_a_profile_of_its_own(tmp_path):
 
 def test_a_link_that_no_peer_can_fill_is_not_claimed(tmp_path):
     groups = {"brick": "100 Mbit/s", "client": "1 Gbit/s"}
-    nodes = [{"name": name, "roles": {name: 1}, "adapter": {"bandwidth": rate}}
-             for name, rate in groups.items()]  # fmt: skip
-    deployment = build(Scenario, {
-        "name": "x", "deployment": {"node": nodes}, "file_system": {"name": "glusterfs"},
-        "workload": {"name": "sequential_write"},
-    }).deployment  # fmt: skip
+    nodes = [
+        {"name": name, "roles": {name: 1}, "adapter": {"bandwidth": rate}}
+        for name, rate in groups.items()
+    ]
+    deployment = build(
+        Scenario,
+        {
+            "name": "x",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "glusterfs"},
+            "workload": {"name": "sequential_write"},
+        },
+    ).deployment
     text = calibrate_bed.toml({"brick": quantities(), "client": quantities()}, deployment)
     assert [line[:22] for line in text.splitlines() if "bandwidth" in line] == [
-        'bandwidth = "50 MB/s" ', "# No other host can ta"]  # fmt: skip
+        'bandwidth = "50 MB/s" ',
+        "# No other host can ta",
+    ]
 
 
 @pytest.mark.parametrize(

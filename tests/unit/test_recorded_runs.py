@@ -18,17 +18,23 @@ SIZES = ["1 MiB", "2 MiB", "4 MiB", "8 MiB"]
 
 
 def scenario(**workload):
-    nodes = [{"name": "master", "roles": {"namenode": 1}},
-             {"name": "server", "count": 3, "roles": {"datanode": 1}},
-             {"name": "client", "roles": {"client": 1}}]  # fmt: skip
-    return build(Scenario, {
-        "name": "recorded", "deployment": {"node": nodes},
-        "file_system": {"name": "hdfs", "access": {"bed": True}},
-        "workload": {"name": "sequential_write", **workload},
-        "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 1},
-        "sweep": [{"workload.file_size": SIZES}],
-        "judge": {"hold_out": [{"workload.file_size": "4 MiB"}], "folds": 2},
-    })  # fmt: skip
+    nodes = [
+        {"name": "master", "roles": {"namenode": 1}},
+        {"name": "server", "count": 3, "roles": {"datanode": 1}},
+        {"name": "client", "roles": {"client": 1}},
+    ]
+    return build(
+        Scenario,
+        {
+            "name": "recorded",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "workload": {"name": "sequential_write", **workload},
+            "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 1},
+            "sweep": [{"workload.file_size": SIZES}],
+            "judge": {"hold_out": [{"workload.file_size": "4 MiB"}], "folds": 2},
+        },
+    )
 
 
 def run_of(point, repetition):
@@ -36,12 +42,21 @@ def run_of(point, repetition):
     size = int(point.labels["workload.file_size"].split()[0])
     time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
     metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}
-    steps = [Step(operation="write", step="create", time_s_mean=0.001, count=9),
-             Step(operation="write", step="write", time_s_mean=time - 0.003, count=9),
-             Step(operation="write", step="close", time_s_mean=0.002, count=9)]  # fmt: skip
-    return Result(method="measure", point_id=point.id, point=point, repetition=repetition,
-                  metrics=metrics, steps=steps, provenance=provenance(1),
-                  detail={"wall_s": 1.0, "operations": {"write": {"count": 9}}})  # fmt: skip
+    steps = [
+        Step(operation="write", step="create", time_s_mean=0.001, count=9),
+        Step(operation="write", step="write", time_s_mean=time - 0.003, count=9),
+        Step(operation="write", step="close", time_s_mean=0.002, count=9),
+    ]
+    return Result(
+        method="measure",
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        metrics=metrics,
+        steps=steps,
+        provenance=provenance(1),
+        detail={"wall_s": 1.0, "operations": {"write": {"count": 9}}},
+    )
 
 
 @pytest.fixture
@@ -78,11 +93,14 @@ def latencies(latency):
 )
 def test_where_many_blocks_are_is_told_in_windows(blocks, asked, trips):
     """Some 690 bytes a block: 16 fit into a new connection's window of 14,480, and 32 do not."""
-    given = scenario(name="sequential_read").with_values({
-        "deployment.network.latency": "1 ms",
-        "file_system.block_size": "1 MiB", "file_system.prefetch_blocks": asked,
-        "workload.file_size": f"{blocks} MiB",
-    })  # fmt: skip
+    given = scenario(name="sequential_read").with_values(
+        {
+            "deployment.network.latency": "1 ms",
+            "file_system.block_size": "1 MiB",
+            "file_system.prefetch_blocks": asked,
+            "workload.file_size": f"{blocks} MiB",
+        }
+    )
     found = waited_s(given, "read", "open/getBlockLocations")
     assert found == pytest.approx(trips * 2e-3, rel=0.02)
 
@@ -100,8 +118,11 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
         (point,) = one.points()
         time = noise * (1e-3 + waited_s(one, "write", "close"))
         step = Step(operation="write", step="close", time_s_mean=time, count=9)
-        results.append(run_of(point.model_copy(update={"labels": {"workload.file_size": "1 MiB"}}),
-                              0).model_copy(update={"steps": [step]}))  # fmt: skip
+        results.append(
+            run_of(
+                point.model_copy(update={"labels": {"workload.file_size": "1 MiB"}}), 0
+            ).model_copy(update={"steps": [step]})
+        )
     (function,) = fit(results, only=("1", "network latency"))
     at_given = waited_s(given, "write", "close")
     assert at_given > 5e-3, "two crossings of a call, and what is on the way of a block's end"
@@ -127,8 +148,9 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
     # The mean knows no load that arrives at a rate, so a scenario that names it is refused.
     asked["run"]["methods"] = ["sequence"]
     (tmp_path / "open.toml").write_text(build(Scenario, asked).toml())
-    said = CliRunner().invoke(app, ["predict", str(tmp_path / "open.toml"), "--method", "sequence",
-                                    "--json"])  # fmt: skip
+    said = CliRunner().invoke(
+        app, ["predict", str(tmp_path / "open.toml"), "--method", "sequence", "--json"]
+    )
     assert said.exit_code == 0, said.output
     (found,) = json.loads(said.stdout)
     told, response = found["detail"]["open"], found["metrics"]["response_s_mean.stat"]

@@ -130,9 +130,13 @@ def test_the_ideal_bound_is_the_declared_disk():
     """64 KiB direct reads at 500 MB/s and 100 us latency."""
     results = synthetic.planted(hold_out=())
     point = results[0].point
-    direct = point.model_copy(update={
-        "scenario": point.scenario.with_values({
-            "workload.cache": "direct", "workload.transfer_size": "64 KiB"})})  # fmt: skip
+    direct = point.model_copy(
+        update={
+            "scenario": point.scenario.with_values(
+                {"workload.cache": "direct", "workload.transfer_size": "64 KiB"}
+            )
+        }
+    )
     answer = baseline.make("ideal").run(direct)
     assert answer.metrics["rate_per_s"].value == pytest.approx(1 / (1e-4 + 65536 / 5e8))
     assert not baseline.make("ideal").run(point).metrics

@@ -59,8 +59,9 @@ def done(text: str = TRACE, under: str = "/data") -> list[strace.Done]:
 
 
 def test_calls_are_followed_through_descriptors_children_and_directories():
-    told = [(one.operation, one.process, one.path, one.offset_bytes, one.size_bytes)
-            for one in done()]  # fmt: skip
+    told = [
+        (one.operation, one.process, one.path, one.offset_bytes, one.size_bytes) for one in done()
+    ]
     out = '/data/o"ut\n'
     assert told == [
         ("open", 10, "/data/in", 0, 0),
@@ -96,8 +97,13 @@ APPENDING = """
 
 def test_who_appends_writes_at_the_end_and_goes_on_under_a_new_name():
     told = [(one.path, one.offset_bytes) for one in done(APPENDING) if one.operation == "pwrite"]
-    assert told == [("/data/log", 0), ("/data/log", 100), ("/data/log", 110),
-                    ("/data/log.1", 210), ("/data/log", 0)]  # fmt: skip
+    assert told == [
+        ("/data/log", 0),
+        ("/data/log", 100),
+        ("/data/log", 110),
+        ("/data/log.1", 210),
+        ("/data/log", 0),
+    ]
     given = replay.replay(done(APPENDING), 1).given
     files = [one["file"] for one in given if one["operation"] == "pwrite"]
     assert files == [0, 0, 0, 0, 1]
@@ -105,12 +111,28 @@ def test_who_appends_writes_at_the_end_and_goes_on_under_a_new_name():
 
 def test_a_trace_becomes_a_stream_that_the_core_takes():
     found = replay.replay(done(), 2)
-    spec = checked({"seed": 1, "clients": 2, "given": found.given, "file_size": {"fixed": 0},
-                    "transfer_size_bytes": 4096})  # fmt: skip
+    spec = checked(
+        {
+            "seed": 1,
+            "clients": 2,
+            "given": found.given,
+            "file_size": {"fixed": 0},
+            "transfer_size_bytes": 4096,
+        }
+    )
     told = [_core.stream_operations(json.dumps(spec), client) for client in (0, 1)]
     assert [one[2] for one in told[0]] == [
-        "open", "pread", "create", "open", "pwrite", "pwrite", "fsync", "close", "rename", "delete",
-    ]  # fmt: skip
+        "open",
+        "pread",
+        "create",
+        "open",
+        "pwrite",
+        "pwrite",
+        "fsync",
+        "close",
+        "rename",
+        "delete",
+    ]
     # The child reads its parent's file: opened by itself, as it has no descriptors of another.
     assert [(one[2], one[7]) for one in told[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
     assert found.starts_s[0] == 0.0
@@ -126,11 +148,17 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
 def test_a_darshan_log_is_read_by_darshans_package():
     found = replay.load(SIMPLE, "darshan", "/", "/", 1)
-    told = [(one["operation"], one["file"], one["offset_bytes"], one["size_bytes"])
-            for one in found.given]  # fmt: skip
+    told = [
+        (one["operation"], one["file"], one["offset_bytes"], one["size_bytes"])
+        for one in found.given
+    ]
     # MPI-IO's call of 4000 bytes and the one of POSIX below it move the same bytes once.
-    assert told == [("open", 0, 0, 0), ("pwrite", 0, 0, 40),
-                    ("open", 1, 0, 0), ("pwrite", 1, 0, 4000)]  # fmt: skip
+    assert told == [
+        ("open", 0, 0, 0),
+        ("pwrite", 0, 0, 40),
+        ("open", 1, 0, 0),
+        ("pwrite", 1, 0, 4000),
+    ]
     assert found.starts_s == pytest.approx([0, 0, 0.000838, 0.000838], abs=1e-6)
 
 
@@ -154,17 +182,27 @@ def test_of_two_levels_the_lower_counts():
 
 def test_dxt_and_recorded_streams(tmp_path):
     found = replay.replay(dxt.text(DXT.splitlines()), 2)
-    told = [(one["operation"], one["client"], one["offset_bytes"], one["size_bytes"])
-            for one in found.given]  # fmt: skip
+    told = [
+        (one["operation"], one["client"], one["offset_bytes"], one["size_bytes"])
+        for one in found.given
+    ]
     assert told == [
-        ("open", 0, 0, 0), ("pread", 0, 4096, 65536), ("open", 1, 0, 0),
-        ("pwrite", 1, 0, 262144), ("open", 0, 0, 0), ("pwrite", 0, 262144, 262144),
-    ]  # fmt: skip
+        ("open", 0, 0, 0),
+        ("pread", 0, 4096, 65536),
+        ("open", 1, 0, 0),
+        ("pwrite", 1, 0, 262144),
+        ("open", 0, 0, 0),
+        ("pwrite", 0, 262144, 262144),
+    ]
     spec = {
-        "seed": 3, "clients": 2, "operations_per_client": 50, "files_per_client": 4,
+        "seed": 3,
+        "clients": 2,
+        "operations_per_client": 50,
+        "files_per_client": 4,
         "mix": [{"operation": kind} for kind in ("read", "write", "stat", "delete")],
-        "file_size": {"uniform": {"low": 1, "high": 9000}}, "transfer_size_bytes": 4096,
-    }  # fmt: skip
+        "file_size": {"uniform": {"low": 1, "high": 9000}},
+        "transfer_size_bytes": 4096,
+    }
     drawn = b"".join(_core.stream_bytes(json.dumps(spec), client) for client in (0, 1))
     rows = [drawn[at : at + 56] for at in range(0, len(drawn), 56)]
     content = b"".join(row + (7_000_000_000).to_bytes(8, "little") for row in rows)
@@ -212,8 +250,9 @@ def test_a_real_command_is_traced_and_done_again(tmp_path):
     if traced.returncode:
         pytest.skip(f"strace may not trace here: {traced.stderr.decode()[:100]}")
     for factor, least_s in ((0.0, 0.0), (1.0, 0.4), (10.0, 0.04)):
-        told = Parameters(trace=str(trace), under=str(work), started_in=str(work),
-                          rate_factor=factor)  # fmt: skip
+        told = Parameters(
+            trace=str(trace), under=str(work), started_in=str(work), rate_factor=factor
+        )
         stream = {**discover.workload("replay").stream(told), "seed": 1, "clients": 1}
         target = {"kind": "posix", "root": str(_made(tmp_path / f"at-{factor}"))}
         plan = {"stream": checked(stream), "run_directory": "dfslab-replay", "target": target}
@@ -267,8 +306,10 @@ def test_a_trace_that_cannot_be_done_is_one_clear_line(tmp_path):
 def test_queued_block_requests_are_reads_and_writes_of_their_devices():
     told = replay.blkparse(BLOCKS.splitlines())
     assert [(one.path, one.operation, one.offset_bytes, one.size_bytes) for one in told] == [
-        ("8,16", "pread", 0, 4096), ("8,0", "pread", 0, 512), ("8,16", "pwrite", 8192, 8192),
-    ]  # fmt: skip
+        ("8,16", "pread", 0, 4096),
+        ("8,0", "pread", 0, 512),
+        ("8,16", "pwrite", 8192, 8192),
+    ]
     stream = replay.replay(told, 2)
     assert stream.starts_s == [0.0, 0.0, 0.125, 0.125, 0.25, 0.25]
 
@@ -306,10 +347,14 @@ def _replay(path: Path, form: str, factor: float) -> tuple[replay.Replay, dict]:
 def test_a_stream_recorded_without_times_is_refused():
     """Eight of its rows are as long as seven of those with times."""
     spec = {
-        "seed": 3, "clients": 1, "operations_per_client": 8, "files_per_client": 4,
+        "seed": 3,
+        "clients": 1,
+        "operations_per_client": 8,
+        "files_per_client": 4,
         "mix": [{"operation": kind} for kind in ("read", "write", "stat")],
-        "file_size": {"fixed": 4096}, "transfer_size_bytes": 4096,
-    }  # fmt: skip
+        "file_size": {"fixed": 4096},
+        "transfer_size_bytes": 4096,
+    }
     content = _core.stream_bytes(json.dumps(spec), 0)
     assert len(content) % replay.RECORDED.size == 0
     with pytest.raises(ValueError, match="is no recorded stream: client .* has no operation"):
@@ -319,17 +364,24 @@ def test_a_stream_recorded_without_times_is_refused():
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     """A Poisson load of two clients: what was begun when comes again, twice as fast."""
     stream = {
-        "seed": 4, "clients": 2, "operations_per_client": 30, "files_per_client": 2,
-        "mix": [{"operation": "stat"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
+        "seed": 4,
+        "clients": 2,
+        "operations_per_client": 30,
+        "files_per_client": 2,
+        "mix": [{"operation": "stat"}],
+        "file_size": {"fixed": 0},
+        "transfer_size_bytes": 4096,
         "arrival": {"open": {"rate_per_s": 200.0, "process": "poisson"}},
-    }  # fmt: skip
+    }
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "r", "record": True}
     (tmp_path / "one").write_bytes(_core.run_load(json.dumps(plan))[2])
     told = Parameters(trace=str(tmp_path / "one"), form="recorded", rate_factor=2.0)
     again = {**discover.workload("replay").stream(told), "seed": 1, "clients": 2}
     second = _core.run_load(json.dumps({**plan, "stream": checked(again)}))[2]
-    due, begun = (replay.times_of(replay.recorded(content), 1.0)
-                  for content in ((tmp_path / "one").read_bytes(), second))  # fmt: skip
+    due, begun = (
+        replay.times_of(replay.recorded(content), 1.0)
+        for content in ((tmp_path / "one").read_bytes(), second)
+    )
     assert [len(its) for its in begun] == [30, 30]
     for client in (0, 1):
         for due_s, begun_s in zip(due[client], begun[client], strict=True):

@@ -103,18 +103,34 @@ def test_exact_text_reads_back(value, unit):
 
 @pytest.mark.parametrize(
     ("text", "unit", "value"),
-    [("64 MiB", "B", 2**26), ("64 KB", "B", 64000), ("1 Gbit/s", "B/s", 1.25e8),
-     ("0.5 ms", "s", 5e-4), ("2.4 GHz", "Hz", 2.4e9), ("60 MiB/s", "B/s", 60 * 2**20)],
-)  # fmt: skip
+    [
+        ("64 MiB", "B", 2**26),
+        ("64 KB", "B", 64000),
+        ("1 Gbit/s", "B/s", 1.25e8),
+        ("0.5 ms", "s", 5e-4),
+        ("2.4 GHz", "Hz", 2.4e9),
+        ("60 MiB/s", "B/s", 60 * 2**20),
+    ],
+)
 def test_units_as_people_write_them(text, unit, value):
     assert units.parse(text, unit) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
     ("text", "unit"),
-    [("5", "s"), ("5 MiB", "s"), ("5 s", "B"), ("abc", "B"), ("", "B"), ("-1 s", "s"),
-     ("3 rad", "B"), ("nan s", "s"), ("inf B", "B"), ("5 m/s", "B/s")],
-)  # fmt: skip
+    [
+        ("5", "s"),
+        ("5 MiB", "s"),
+        ("5 s", "B"),
+        ("abc", "B"),
+        ("", "B"),
+        ("-1 s", "s"),
+        ("3 rad", "B"),
+        ("nan s", "s"),
+        ("inf B", "B"),
+        ("5 m/s", "B/s"),
+    ],
+)
 def test_wrong_units_are_refused(text, unit):
     with pytest.raises(ValueError, match="like"):
         units.parse(text, unit)

@@ -20,8 +20,9 @@ class Here:
     def run(self, *words: str, limit_s: float) -> str:
         if self.says:
             return self.says
-        return subprocess.run(words, capture_output=True, text=True, timeout=limit_s,
-                              check=True).stdout  # fmt: skip
+        return subprocess.run(
+            words, capture_output=True, text=True, timeout=limit_s, check=True
+        ).stdout
 
 
 def test_the_program_gives_a_positive_score():

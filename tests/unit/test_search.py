@@ -75,26 +75,44 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {
-        "seed": number, "clients": 1, "operations_per_client": count, "files_per_client": 1,
-        "mix": [{"operation": "stat"}], "file_size": {"fixed": 0}, "transfer_size_bytes": 4096,
+        "seed": number,
+        "clients": 1,
+        "operations_per_client": count,
+        "files_per_client": 1,
+        "mix": [{"operation": "stat"}],
+        "file_size": {"fixed": 0},
+        "transfer_size_bytes": 4096,
         "arrival": {"given": [dues_s]},
-    }  # fmt: skip
-    plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "x",
-            "layers": [{"delay": {"by_s": SERVICE_S}}], "spans": {"limit": 4 * count}}  # fmt: skip
+    }
+    plan = {
+        "stream": stream,
+        "target": {"kind": "null"},
+        "run_directory": "x",
+        "layers": [{"delay": {"by_s": SERVICE_S}}],
+        "spans": {"limit": 4 * count},
+    }
     report, spans, _ = run.run_load(plan, [HERE])
     response, schedule = report["operations"]["stat"]["response"], report["schedule"]
-    seen = Seen(report["rate_per_s"], response["mean_s"], response["mean_s"],
-                schedule["offered_per_s"], schedule["span_s"], schedule["behind_s"])  # fmt: skip
+    seen = Seen(
+        report["rate_per_s"],
+        response["mean_s"],
+        response["mean_s"],
+        schedule["offered_per_s"],
+        schedule["span_s"],
+        schedule["behind_s"],
+    )
     zero = report["start_unix_ns"]
-    starts_s, ends_s = ([(span[at] - zero) * 1e-9 for span in spans if span[0] == "stat"]
-                        for at in (1, 2))  # fmt: skip
+    starts_s, ends_s = (
+        [(span[at] - zero) * 1e-9 for span in spans if span[0] == "stat"] for at in (1, 2)
+    )
     ideal_s, free_s = 0.0, 0.0
     for due_s in dues_s:
         free_s = max(due_s, free_s) + SERVICE_S
         ideal_s += free_s - due_s
     responses_s = [end - due for end, due in zip(ends_s, dues_s, strict=True)]
-    return Watched(rate_per_s, seen, sum(responses_s) / count, ideal_s / count,
-                   starts_s[-1] - dues_s[-1])  # fmt: skip
+    return Watched(
+        rate_per_s, seen, sum(responses_s) / count, ideal_s / count, starts_s[-1] - dues_s[-1]
+    )
 
 
 def test_a_real_server_is_found_to_do_what_it_did():
@@ -107,8 +125,13 @@ def test_a_real_server_is_found_to_do_what_it_did():
         return runs[-1].seen
 
     limit_s = 2 * SERVICE_S
-    told = Search(objective=f"response_s_mean <= {1e3 * limit_s} ms", lowest="250 /s",
-                  highest="4000 /s", precision=0.3, repeats=2)  # fmt: skip
+    told = Search(
+        objective=f"response_s_mean <= {1e3 * limit_s} ms",
+        lowest="250 /s",
+        highest="4000 /s",
+        precision=0.3,
+        repeats=2,
+    )
     found = search(told, probe)
     print(json.dumps(found.document()))
     for each in runs:
@@ -183,9 +206,16 @@ def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "p99 <= 20 ms", "response_s_p98 <= 20 ms", "response_s_p99 <= 20",
-             "response_s_p99 <= 0 s", "response_s_p99 >= 20 ms"],
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "p99 <= 20 ms",
+        "response_s_p98 <= 20 ms",
+        "response_s_p99 <= 20",
+        "response_s_p99 <= 0 s",
+        "response_s_p99 >= 20 ms",
+    ],
+)
 def test_a_wrong_objective_is_one_clear_line(text):
     with pytest.raises(ValueError, match=r"must|unit"):
         objective(text)

@@ -17,22 +17,32 @@ OPERATIONS = 32
 
 def scenario():
     """Two shares of a NameNode, closed by clients, and one peak."""
-    nodes = [{"name": "master", "cores": 1, "roles": {"namenode": 1}},
-             {"name": "server", "roles": {"datanode": 1}},
-             {"name": "client", "roles": {"client": 1}}]  # fmt: skip
+    nodes = [
+        {"name": "master", "cores": 1, "roles": {"namenode": 1}},
+        {"name": "server", "roles": {"datanode": 1}},
+        {"name": "client", "roles": {"client": 1}},
+    ]
     stat = {"name": "metadata", "operation": "stat", "operations_per_client": OPERATIONS}
     share = "deployment.node.master.share"
-    return build(Scenario, {
-        "name": "law", "deployment": {"node": nodes},
-        "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 1},
-        "workload": stat,
-        "sweep": [
-            {share: [0.25, 1.0], "workload.clients": CLIENTS},
-            {share: [1.0], "workload.clients": [32], "workload.arrival": ["poisson"],
-             "workload.rate": ["3000 /s"]},
-        ],
-        "judge": {"hold_out": [{"workload.clients": [16, 128]}]},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "law",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 1},
+            "workload": stat,
+            "sweep": [
+                {share: [0.25, 1.0], "workload.clients": CLIENTS},
+                {
+                    share: [1.0],
+                    "workload.clients": [32],
+                    "workload.arrival": ["poisson"],
+                    "workload.rate": ["3000 /s"],
+                },
+            ],
+            "judge": {"hold_out": [{"workload.clients": [16, 128]}]},
+        },
+    )
 
 
 def result(point, repetition, noise=1.0):
@@ -40,30 +50,43 @@ def result(point, repetition, noise=1.0):
     asked, share = point.scenario.workload, point.scenario.deployment.node[0].share
     clients = asked.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
-    metrics = {"rate_per_s": Metric(value=clients / response),
-               "latency_s_mean.stat": Metric(value=response)}  # fmt: skip
+    metrics = {
+        "rate_per_s": Metric(value=clients / response),
+        "latency_s_mean.stat": Metric(value=response),
+    }
     if asked.arrival != "closed":
         q = 1 / (K_S * np.log(clients))
         wait = burst.fluid_wait_s(asked.rate, q, clients * OPERATIONS / asked.rate)
         metrics["response_s_mean.stat"] = Metric(value=wait + 1 / q)
     return Result(
-        method="measure", point_id=point.id, point=point, repetition=repetition, metrics=metrics,
-        detail={"operations": {"stat": {"count": clients * OPERATIONS}},
-                "processor_scores": {"namenode": 50 * share}},
+        method="measure",
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        metrics=metrics,
+        detail={
+            "operations": {"stat": {"count": clients * OPERATIONS}},
+            "processor_scores": {"namenode": 50 * share},
+        },
         provenance=provenance(1),
-    )  # fmt: skip
+    )
 
 
 def runs(sd=0.01):
     random = np.random.default_rng(7)
-    return [result(point, n, float(np.exp(sd * random.normal())))
-            for point in scenario().points() for n in range(3)]  # fmt: skip
+    return [
+        result(point, n, float(np.exp(sd * random.normal())))
+        for point in scenario().points()
+        for n in range(3)
+    ]
 
 
 def test_the_planted_law_shares_and_burst_are_found():
     found = server_law(runs())
     assert [(one.share, one.files, one.clients) for one in found.curves] == [
-        (0.25, "each", CLIENTS), (1.0, "each", CLIENTS)]  # fmt: skip
+        (0.25, "each", CLIENTS),
+        (1.0, "each", CLIENTS),
+    ]
     for curve in found.curves:
         paper = next(fit for fit in curve.fits if fit.law == "x ln x")
         assert paper.parameters[0] == pytest.approx(K_S / curve.share, rel=0.02)
@@ -96,8 +119,10 @@ def test_a_score_that_is_wrong_shows_as_a_wrong_capacity():
 
 
 def test_without_scores_there_are_curves_and_no_ratios():
-    bare = [one.model_copy(update={"detail": {"operations": one.detail["operations"]}})
-            for one in runs()]  # fmt: skip
+    bare = [
+        one.model_copy(update={"detail": {"operations": one.detail["operations"]}})
+        for one in runs()
+    ]
     found = server_law(bare)
     assert len(found.curves) == 2
     assert not found.ratios

@@ -13,8 +13,10 @@ from dfslab.spec.model import build
 @pytest.fixture
 def cluster():
     """A cluster whose limits are only written down."""
-    nodes = [{"name": "small", "cores": 2, "share": 0.25, "roles": {"a": 1}},
-             {"name": "whole", "cores": 2, "roles": {"b": 1}}]  # fmt: skip
+    nodes = [
+        {"name": "small", "cores": 2, "share": 0.25, "roles": {"a": 1}},
+        {"name": "whole", "cores": 2, "roles": {"b": 1}},
+    ]
     made = object.__new__(Cluster)
     made.deployment = build(Deployment, {"node": nodes})
     made.hosts = [SimpleNamespace(name=node["name"]) for node in nodes]

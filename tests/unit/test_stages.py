@@ -94,14 +94,21 @@ def test_a_sweep_loads_and_fits(tmp_path):
 def test_a_run_says_its_seconds_by_stage(tmp_path):
     """By a clock that counts how often it is looked at, so that every stage took a whole number."""
     looked = iter(range(1000))
-    scenario = synthetic.scenario(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2),
-                                  methods=["measure", "mean"])  # fmt: skip
-    table.write(synthetic.planted(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2)),
-                tmp_path / "runs.csv")  # fmt: skip
+    scenario = synthetic.scenario(
+        sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2), methods=["measure", "mean"]
+    )
+    table.write(
+        synthetic.planted(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2)), tmp_path / "runs.csv"
+    )
     done = laboratory.run(
-        scenario, tmp_path, True, lambda *_: None, True,
-        recorded=tmp_path / "runs.csv", clock=lambda: float(next(looked)),
-    )  # fmt: skip
+        scenario,
+        tmp_path,
+        True,
+        lambda *_: None,
+        True,
+        recorded=tmp_path / "runs.csv",
+        clock=lambda: float(next(looked)),
+    )
     found = done.document()["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
     # One for each time that a stage began: a sweep and its end, a model and the studies, …

@@ -152,8 +152,9 @@ def test_a_model_that_cannot_be_fitted_costs_nobody_else_anything(tmp_path):
     assert set(compare(results).held_out) == {"spy"}
     alone = store.open_run(scenario, tmp_path, fresh=True)
     with pytest.raises(RunFailed, match="made to fail"):
-        sweep(scenario, [Instrument(fails={p.id for p in scenario.points()}), Choosy()],
-              alone, SILENT)  # fmt: skip
+        sweep(
+            scenario, [Instrument(fails={p.id for p in scenario.points()}), Choosy()], alone, SILENT
+        )
 
 
 def test_an_interrupted_sweep_leaves_what_was_finished(tmp_path):
@@ -295,8 +296,12 @@ def test_blocks_pass_over_everything_one_after_the_other(tmp_path):
     scenario = synthetic.scenario(repetitions=4)
     design = scenario.design.model_copy(update={"blocks": 2})
     first = Instrument()
-    sweep(scenario.model_copy(update={"design": design}), [first],
-          store.open_run(scenario, tmp_path), SILENT)  # fmt: skip
+    sweep(
+        scenario.model_copy(update={"design": design}),
+        [first],
+        store.open_run(scenario, tmp_path),
+        SILENT,
+    )
     half = len(first.ran) // 2
     assert {k for _, k in first.ran[:half]} == {0, 2}
     assert {k for _, k in first.ran[half:]} == {1, 3}

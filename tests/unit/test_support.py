@@ -44,8 +44,10 @@ def test_the_command_answers_as_its_process_does(words, tmp_path):
         [DFSLAB, *words], cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
     assert (answer.returncode, answer.stdout, answer.stderr) == (
-        process.returncode, process.stdout, process.stderr,
-    )  # fmt: skip
+        process.returncode,
+        process.stdout,
+        process.stderr,
+    )
 
 
 def test_the_command_leaves_this_process_as_it_was(tmp_path, capfd):

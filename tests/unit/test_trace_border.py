@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.report.sections.trace import body
-from dfslab.report.terminal import ranking_tables
+from dfslab.report.terminal_traces import ranking_tables
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -123,19 +123,29 @@ def test_a_clock_that_is_ahead_is_told_and_set_back(tmp_path):
     def written(host: str, spans: list[dict]) -> Path:
         resource = {"attributes": [{"key": "host.name", "value": {"stringValue": host}}]}
         path = tmp_path / f"{host}.json"
-        path.write_text(json.dumps({"resourceSpans": [
-            {"resource": resource, "scopeSpans": [{"spans": spans}]}]}))  # fmt: skip
+        path.write_text(
+            json.dumps(
+                {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]}
+            )
+        )
         return path
 
     def span(trace: int, number: int, parent: int, begin_ns: int, end_ns: int) -> dict:
-        return {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", "name": f"call {number}",
-                "parentSpanId": f"{parent:016x}" if parent else "",
-                "startTimeUnixNano": str(begin_ns), "endTimeUnixNano": str(end_ns)}  # fmt: skip
+        return {
+            "traceId": f"{trace:032x}",
+            "spanId": f"{number:016x}",
+            "name": f"call {number}",
+            "parentSpanId": f"{parent:016x}" if parent else "",
+            "startTimeUnixNano": str(begin_ns),
+            "endTimeUnixNano": str(end_ns),
+        }
 
     begins = [start_ns + call * 10**7 for call in range(20)]
     asks = [span(1 + call, 1, 0, at, at + 10**6) for call, at in enumerate(begins)]
-    serves = [span(1 + call, 2, 1, at + minute_ns + 200_000, at + minute_ns + 700_000)
-              for call, at in enumerate(begins)]  # fmt: skip
+    serves = [
+        span(1 + call, 2, 1, at + minute_ns + 200_000, at + minute_ns + 700_000)
+        for call, at in enumerate(begins)
+    ]
     files = [str(written("client", asks)), str(written("server", serves))]
     profile = json.loads(_core.trace_profile(files, "{}"))
     client, server = profile["clocks"]

@@ -12,7 +12,7 @@ from dfslab.cli import trace_work
 from dfslab.instruments.reading import Reading, reading
 from dfslab.report import repeats
 from dfslab.report.sections.trace import body
-from dfslab.report.terminal import ranking_tables
+from dfslab.report.terminal_traces import ranking_tables
 from dfslab.spec.model import InputError
 from dfslab.studies import trace_store
 from support.command import dfslab
@@ -22,10 +22,15 @@ START = 1_700_000_000 * 10**9
 
 
 def span(trace, number, parent, name, begin, end, failed=False):
-    return {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", "name": name,
-            "parentSpanId": f"{parent:016x}" if parent else "",
-            "startTimeUnixNano": str(START + begin), "endTimeUnixNano": str(START + end),
-            "status": {"code": 2 if failed else 0}}  # fmt: skip
+    return {
+        "traceId": f"{trace:032x}",
+        "spanId": f"{number:016x}",
+        "name": name,
+        "parentSpanId": f"{parent:016x}" if parent else "",
+        "startTimeUnixNano": str(START + begin),
+        "endTimeUnixNano": str(START + end),
+        "status": {"code": 2 if failed else 0},
+    }
 
 
 @pytest.fixture
@@ -65,8 +70,12 @@ def test_failed_attempts_are_places_of_their_own(otlp, tmp_path):
     assert repeats.RETRIES in [getattr(part, "title", part) for part in ranking_tables(found)]
     rows = trace_store.tables(found, "t")["calls"]
     told = {(row["name"], row["again"]): row["times_most"] for row in rows}
-    assert told == {("write", False): None, ("attempt", False): 1, ("attempt", True): 2,
-                    ("send", False): 1, }  # fmt: skip
+    assert told == {
+        ("write", False): None,
+        ("attempt", False): 1,
+        ("attempt", True): 2,
+        ("send", False): 1,
+    }
 
 
 def _rules(folder, text='[steps]\n"send" = ["*.send"]\n'):
@@ -80,8 +89,10 @@ def test_loops_are_told_by_their_counts(tmp_path):
     for tree, packets in enumerate((2, 5, 300)):
         root, begin = number, START + tree * 10**6
         spans.append(("write", begin, begin + 10**5, root, 0, 1, 0))
-        spans += [("packet", begin + 10 * at, begin + 10 * at + 5, root + 1 + at, root, 1, 0)
-                  for at in range(packets)]  # fmt: skip
+        spans += [
+            ("packet", begin + 10 * at, begin + 10 * at + 5, root + 1 + at, root, 1, 0)
+            for at in range(packets)
+        ]
         number += packets + 1
     path = tmp_path / "trace"
     _core.trace_write(spans, "load", str(path), "protobuf")

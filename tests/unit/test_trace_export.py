@@ -17,12 +17,26 @@ from dfslab.report.trace_export import chrome, export, pprof, speedscope
 
 
 def node(name, own, children=(), kind="service"):
-    return {"name": name, "kind": kind, "count": 2, "bytes": 0, "self_ns": own,
-            "children": list(children)}  # fmt: skip
+    return {
+        "name": name,
+        "kind": kind,
+        "count": 2,
+        "bytes": 0,
+        "self_ns": own,
+        "children": list(children),
+    }
 
 
-PROFILE = {"roots": [node("a", 5000, [node("b", 3000), node("w", 9000, kind="blocked"),
-                                      node("d", 70, kind="detail")]), node("c", 1000)]}  # fmt: skip
+PROFILE = {
+    "roots": [
+        node(
+            "a",
+            5000,
+            [node("b", 3000), node("w", 9000, kind="blocked"), node("d", 70, kind="detail")],
+        ),
+        node("c", 1000),
+    ]
+}
 
 
 def test_speedscope_weighs_each_stack_by_its_own_time():
@@ -95,10 +109,14 @@ def test_otlp_beyond_its_size_holds_whole_trees_and_says_so(tmp_path, monkeypatc
 def test_the_slowest_tree_is_shown_in_time(tmp_path):
     (one,) = trace.profile([_written(tmp_path)])["timelines"]
     assert (one["name"], one["duration_s"], one["left_out"]) == ("write", 9004e-9, 0)
-    calls = [(call["name"], call["depth"], call["start_s"], call["duration_s"])
-             for call in one["calls"]]  # fmt: skip
-    assert calls == [("write", 0, 0, 9004e-9), ("block", 1, 10e-9, 7990e-9),
-                     ("disk", 2, 20e-9, 4980e-9)]  # fmt: skip
+    calls = [
+        (call["name"], call["depth"], call["start_s"], call["duration_s"]) for call in one["calls"]
+    ]
+    assert calls == [
+        ("write", 0, 0, 9004e-9),
+        ("block", 1, 10e-9, 7990e-9),
+        ("disk", 2, 20e-9, 4980e-9),
+    ]
     page = str(body(trace.profile([tmp_path / "trace"])))
     assert TITLE in page
     assert "left:0.222%;width:55.309%" in page
@@ -106,8 +124,9 @@ def test_the_slowest_tree_is_shown_in_time(tmp_path):
 
 def test_a_long_tree_shows_its_longest_calls(tmp_path):
     spans = [("copy", START, START + 10**6, 1, 0, 1, 0)]
-    spans += [("read", START + 1000 * at, START + 1000 * at + at, 2 + at, 1, 1, 0)
-              for at in range(500)]  # fmt: skip
+    spans += [
+        ("read", START + 1000 * at, START + 1000 * at + at, 2 + at, 1, 1, 0) for at in range(500)
+    ]
     _core.trace_write(spans, "client", str(tmp_path / "trace"), "json")
     (one,) = trace.profile([tmp_path / "trace"])["timelines"]
     assert (len(one["calls"]), one["left_out"]) == (100, 401)
@@ -157,10 +176,15 @@ def test_pprof_holds_every_stack_with_its_calls_and_own_time():
     kinds = [[texts[place] for _, place in fields(value)] for tag, value in whole if tag == 1]
     assert texts[0] == ""
     assert kinds == [["calls", "count"], ["time", "nanoseconds"]]
-    names = {one[1]: texts[one[2]] for tag, value in whole if tag == 5
-             for one in [dict(fields(value))]}  # fmt: skip
-    places = {one[1]: names[dict(fields(one[4]))[1]] for tag, value in whole if tag == 4
-              for one in [dict(fields(value))]}  # fmt: skip
+    names = {
+        one[1]: texts[one[2]] for tag, value in whole if tag == 5 for one in [dict(fields(value))]
+    }
+    places = {
+        one[1]: names[dict(fields(one[4]))[1]]
+        for tag, value in whole
+        if tag == 4
+        for one in [dict(fields(value))]
+    }
     stacks = {}
     for tag, value in whole:
         if tag == 2:

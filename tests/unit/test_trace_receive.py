@@ -57,11 +57,15 @@ def test_what_is_wrong_is_refused_and_counted(tmp_path):
     sent = message(tmp_path, 1, "protobuf")
     bomb = gzip.compress(bytes(receive.MOST_BYTES + 10))
     cases = [
-        (400, {"body": sent[:-5]}), (400, {"body": b"hello"}), (415, {"kind": "text/plain"}),
-        (404, {"path": "/v1/metrics"}), (415, {"content_encoding": "zstd"}),
-        (400, {"content_encoding": "gzip"}), (413, {"body": bomb, "content_encoding": "gzip"}),
+        (400, {"body": sent[:-5]}),
+        (400, {"body": b"hello"}),
+        (415, {"kind": "text/plain"}),
+        (404, {"path": "/v1/metrics"}),
+        (415, {"content_encoding": "zstd"}),
+        (400, {"content_encoding": "gzip"}),
+        (413, {"body": bomb, "content_encoding": "gzip"}),
         (400, {"body": gzip.compress(sent)[:-9], "content_encoding": "gzip"}),
-    ]  # fmt: skip
+    ]
     with receive.serving(receiver, 0) as port:
         for status, changed in cases:
             answer = post(port, changed.pop("body", sent), **changed)
@@ -78,7 +82,12 @@ def test_for_so_long_it_receives(tmp_path):
     assert clock.sleeps == pytest.approx([0.4, 0.4, 0.2])
     told = [json.loads(text) for text in texts]
     assert [(one["received"]["messages"], one["ended"]) for one in told] == [
-        (0, False), (1, False), (1, False), (1, False), (1, True)]  # fmt: skip
+        (0, False),
+        (1, False),
+        (1, False),
+        (1, False),
+        (1, True),
+    ]
     assert told[-1]["spans"] == 40
     assert found == told[-1]
     words = ["trace", "receive", "--port", "0", "--into", str(tmp_path / "none"), "--for", "1 s"]
@@ -90,8 +99,10 @@ def test_the_command_leaves_valid_results(tmp_path):
     words = ["--interval", "0.2 s"]
     child = subprocess.Popen(
         [DFSLAB, "trace", "receive", "--port", "0", "--into", into, "--json", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert child.stderr is not None
     port = int(child.stderr.readline().rsplit(":", 1)[1].split("/")[0])
     assert post(port, message(tmp_path, 1, "protobuf"))[0] == 200

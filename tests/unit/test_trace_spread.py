@@ -66,10 +66,19 @@ def test_files_that_share_traces_are_read_together(scheduler, files, tmp_path):
     # The same call trees in two files: their traces have the same identities.
     halves = [tmp_path / "left.json", tmp_path / "right.json"]
     ids = {"traceId": "1" * 32, "startTimeUnixNano": "5"}
-    for half, own in zip(halves, ({"spanId": f"{1:016x}", "name": "client", "endTimeUnixNano": "9"},
-                                  {"spanId": f"{2:016x}", "parentSpanId": f"{1:016x}",
-                                   "name": "server", "endTimeUnixNano": "8"}),
-                         strict=True):  # fmt: skip
+    for half, own in zip(
+        halves,
+        (
+            {"spanId": f"{1:016x}", "name": "client", "endTimeUnixNano": "9"},
+            {
+                "spanId": f"{2:016x}",
+                "parentSpanId": f"{1:016x}",
+                "name": "server",
+                "endTimeUnixNano": "8",
+            },
+        ),
+        strict=True,
+    ):
         half.write_text(
             json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{**ids, **own}]}]}]})
         )

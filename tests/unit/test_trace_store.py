@@ -42,8 +42,10 @@ def test_sums_of_the_tables_are_those_of_the_spans(folder):
     total = 50 * 9000 + sum(range(50))
     expected = [("write", 50, total, 50 * 4096), ("write/disk", 50, 50 * 7990, 50 * 4096)]
     assert rows == [(trace, *row) for trace in ("first", "second") for row in expected]
-    ask = ("select c.name, e.kind from exemplars e join calls c using (trace, node) "
-           "where trace = 'first' group by all order by all")  # fmt: skip
+    ask = (
+        "select c.name, e.kind from exemplars e join calls c using (trace, node) "
+        "where trace = 'first' group by all order by all"
+    )
     assert trace_store.query(folder, ask)[1] == [
         (name, kind) for name in ("disk", "write") for kind in ("sampled", "slowest")
     ]
@@ -52,10 +54,19 @@ def test_sums_of_the_tables_are_those_of_the_spans(folder):
 
 @pytest.mark.parametrize(
     "sql",
-    ["select", "select nothing from calls", "copy calls to 'here.csv'", "from 'x.parquet'",
-     "attach 'new.db'", "set enable_external_access = true", "install httpfs",
-     "export database 'out'", "from read_text('/etc/hostname')", ""],
-)  # fmt: skip
+    [
+        "select",
+        "select nothing from calls",
+        "copy calls to 'here.csv'",
+        "from 'x.parquet'",
+        "attach 'new.db'",
+        "set enable_external_access = true",
+        "install httpfs",
+        "export database 'out'",
+        "from read_text('/etc/hostname')",
+        "",
+    ],
+)
 def test_wrong_sql_is_one_line_and_writes_nothing(folder, sql):
     before = sorted(folder.iterdir())
     answer = dfslab("trace", "query", folder, sql, cwd=folder)

@@ -24,15 +24,32 @@ from support.profiles import SMALL_FILES, files
 from support.waiting import wait_until
 from typer.testing import CliRunner
 
-ROW = {"name": "read", "path": "client:read", "kind": "service", "count": 3, "bytes": 0,
-       "total_s": 1.0, "self_s": 1.0, "share": 1.0, "mean_s": 0.3, "errors": 0}  # fmt: skip
+ROW = {
+    "name": "read",
+    "path": "client:read",
+    "kind": "service",
+    "count": 3,
+    "bytes": 0,
+    "total_s": 1.0,
+    "self_s": 1.0,
+    "share": 1.0,
+    "mean_s": 0.3,
+    "errors": 0,
+}
 S = 10**9
 
 
 def received(folder: Path, spans: int, ended: bool) -> None:
     row = {**ROW, "count": spans, "total_s": spans * 0.5, "self_s": spans * 0.25}
-    whole = {"spans": spans, "trees": 1, "shapes": 1, "ranking": [row],
-             "losses": {}, "received": {"refused": 0}, "ended": ended}  # fmt: skip
+    whole = {
+        "spans": spans,
+        "trees": 1,
+        "shapes": 1,
+        "ranking": [row],
+        "losses": {},
+        "received": {"refused": 0},
+        "ended": ended,
+    }
     beside = folder / "next"
     beside.write_text(json.dumps(whole))
     beside.replace(folder / trace_top.RECEIVED)
@@ -42,8 +59,10 @@ def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
     """Every process's profile after it did the same so many times, a second each."""
     for name, file in files(SMALL_FILES):
         sums = ("count", "total_ns", "self_ns", "bytes")
-        rows = [row.model_copy(update={key: getattr(row, key) * times for key in sums})
-                for row in file.nodes]  # fmt: skip
+        rows = [
+            row.model_copy(update={key: getattr(row, key) * times for key in sums})
+            for row in file.nodes
+        ]
         told = {"nodes": rows, "started_unix_ns": S, "written_unix_ns": at_s * S, "last": last}
         beside = folder / "next"
         beside.write_text(callprofile.written(file.model_copy(update=told)))
@@ -138,8 +157,9 @@ def test_in_a_terminal_it_draws_until_it_is_interrupted(tmp_path):
     control, terminal = pty.openpty()
     words = [DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"]
     told = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
-    program = subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal, env=told,
-                               start_new_session=True)  # fmt: skip
+    program = subprocess.Popen(
+        words, stdin=terminal, stdout=terminal, stderr=terminal, env=told, start_new_session=True
+    )
     os.close(terminal)
     drawn = _until(control, "work of the last")
     program.send_signal(signal.SIGINT)
@@ -164,8 +184,11 @@ def test_in_a_log_each_new_profile_is_told_once(tmp_path):
     written(tmp_path, 101, times=100)
     log = tmp_path / "log"
     with log.open("w") as out:
-        program = subprocess.Popen([DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"],
-                                   stdout=out, stderr=subprocess.STDOUT)  # fmt: skip
+        program = subprocess.Popen(
+            [DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
         _await(log, 1)
         written(tmp_path, 111, times=105)
         _await(log, 2)

@@ -56,14 +56,25 @@ def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path
 def scenario(trace: Path, methods=("petri",), system="local", nodes=None, **workload) -> Scenario:
     """A replay on a file system, each role on a node of its own unless told."""
     roles = discover.file_system(system).roles
-    nodes = nodes or [{"name": r.name, "count": r.instances, "cores": 8, "roles": {r.name: 1}}
-                      for r in roles]  # fmt: skip
-    return build(Scenario, {
-        "name": "traced", "deployment": {"node": nodes}, "file_system": {"name": system},
-        "workload": {"name": "replay", "form": "recorded", "trace": str(trace), "clients": 2,
-                     **workload},
-        "run": {"methods": list(methods), "repetitions": 1},
-    })  # fmt: skip
+    nodes = nodes or [
+        {"name": r.name, "count": r.instances, "cores": 8, "roles": {r.name: 1}} for r in roles
+    ]
+    return build(
+        Scenario,
+        {
+            "name": "traced",
+            "deployment": {"node": nodes},
+            "file_system": {"name": system},
+            "workload": {
+                "name": "replay",
+                "form": "recorded",
+                "trace": str(trace),
+                "clients": 2,
+                **workload,
+            },
+            "run": {"methods": list(methods), "repetitions": 1},
+        },
+    )
 
 
 def predicted(given: Scenario, method: str = "petri"):
@@ -73,15 +84,28 @@ def predicted(given: Scenario, method: str = "petri"):
 
 def test_an_operation_means_what_came_before_it():
     told = [
-        (0, "open", 0, 0), (0, "pread", 0, 100), (0, "pread", 100, 50), (0, "pwrite", 900, 100),
-        (1, "pread", 0, 10), (0, "fsync", 0, 0), (0, "pwrite", 1000, 7), (0, "close", 0, 0),
+        (0, "open", 0, 0),
+        (0, "pread", 0, 100),
+        (0, "pread", 100, 50),
+        (0, "pwrite", 900, 100),
+        (1, "pread", 0, 10),
+        (0, "fsync", 0, 0),
+        (0, "pwrite", 1000, 7),
         (0, "close", 0, 0),
-    ]  # fmt: skip
+        (0, "close", 0, 0),
+    ]
     trace = [Done(client, kind, 0, 0, at, size) for client, kind, at, size in told]
     assert list(calls.followed(trace)) == [
-        Meaning(1007), Meaning(100), Meaning(50), Meaning(100, scattered=True), Meaning(10),
-        Meaning(100), Meaning(7), Meaning(7, unforced=True), Meaning(1007),
-    ]  # fmt: skip
+        Meaning(1007),
+        Meaning(100),
+        Meaning(50),
+        Meaning(100, scattered=True),
+        Meaning(10),
+        Meaning(100),
+        Meaning(7),
+        Meaning(7, unforced=True),
+        Meaning(1007),
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(discover.members("filesystems", folders=True)))
@@ -91,7 +115,8 @@ def test_every_description_gives_the_calls_of_a_trace(name):
     for operation, tree in system.operations.items():
         assert system.trees[operation] is tree
     assert calls.taken_as(system.operations, ["exists", "read"]) == (
-        "taken for described operations: exists as stat")  # fmt: skip
+        "taken for described operations: exists as stat"
+    )
 
 
 @pytest.mark.parametrize("system", ["local", "glusterfs", "pvfs", "nfs"])
@@ -113,8 +138,12 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
     """What the load did, as it recorded it, is what the clients of the net begin, in order."""
     nodes = [{"name": "here", "roles": {"client": 1, "storage": 1}}]
     given = scenario(hybrid(tmp_path / "trace"), nodes=nodes)
-    plan = {"stream": stream_spec(given), "target": {"kind": "posix", "root": str(tmp_path)},
-            "run_directory": "run", "record": True}  # fmt: skip
+    plan = {
+        "stream": stream_spec(given),
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "run",
+        "record": True,
+    }
     _, _, done = _core.run_load(json.dumps(plan))
     real = [tuple(one.values()) for one in recorded(done).given]
     situation = Situation(given)
@@ -123,10 +152,21 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
     log = {"kind": "log", "transition": BEGINS, "fields": list(ENTERING), "limit": 10_000}
     (report,) = petri.fire(document, [log], seed=1, replications=1)
     names = document_kinds(situation)
-    begun = [dict(zip([name[2:] for name in ENTERING], row[1:], strict=True))
-             for row in report["monitors"][0]["rows"]]  # fmt: skip
-    fired = [(int(one["client"]), names[int(one["kind"])], int(one["file"]), int(one["size"]),
-              int(one["offset"]), int(one["owner"])) for one in begun]  # fmt: skip
+    begun = [
+        dict(zip([name[2:] for name in ENTERING], row[1:], strict=True))
+        for row in report["monitors"][0]["rows"]
+    ]
+    fired = [
+        (
+            int(one["client"]),
+            names[int(one["kind"])],
+            int(one["file"]),
+            int(one["size"]),
+            int(one["offset"]),
+            int(one["owner"]),
+        )
+        for one in begun
+    ]
     assert len(real) == len(fired) == 2 * 63
     for client in (0, 1):
         assert [one for one in fired if one[0] == client] == [
@@ -155,9 +195,10 @@ def test_jumps_cost_a_disk_more_than_runs(tmp_path):
     tree, values = told.system.trees["pread"], {**told.environment, **constants, "kept": 0.0}
     latency = {
         scattered: told.reader({**values, "file_size": float(16 * BLOCK), "scattered": scattered})
-        .read(tree).latency_s
+        .read(tree)
+        .latency_s
         for scattered in (0.0, 1.0)
-    }  # fmt: skip
+    }
     assert latency[0.0] < latency[1.0]
 
 
@@ -167,8 +208,11 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
     found = predicted(scenario(path, **at_times))
     # Five operations (two opens come with them); the last one is due at 0.45 s, twice as fast.
-    count = sum(Counter(one["operation"] for one in
-                        stream_spec(scenario(path, **at_times))["given"]).values())  # fmt: skip
+    count = sum(
+        Counter(
+            one["operation"] for one in stream_spec(scenario(path, **at_times))["given"]
+        ).values()
+    )
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))
     assert closed.value("rate_per_s") > 10 * found.value("rate_per_s")

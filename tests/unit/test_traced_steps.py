@@ -27,8 +27,13 @@ ROOTS = [
 
 
 def test_each_step_is_told_for_one_operation():
-    modelled = [step("create", 0.2), step("close", 0.4), step("close/ask", 0.1),
-                step("close/wait", 0.06), step("write", 0.3)]  # fmt: skip
+    modelled = [
+        step("create", 0.2),
+        step("close", 0.4),
+        step("close/ask", 0.1),
+        step("close/wait", 0.06),
+        step("write", 0.3),
+    ]
     rows = {(row.step, row.traced): row for row in beside(ROOTS, modelled, NAMED)}
     # What serves a call is in it, and not a second one.
     assert rows["create", "create"].count == 4

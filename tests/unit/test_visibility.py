@@ -76,9 +76,12 @@ def test_control_c_leaves_nothing(tmp_path):
     data.mkdir()
     dfslab = Path(sys.executable).with_name("dfslab")
     child = subprocess.Popen(
-        [dfslab, "visibility", path, "--trials", "100000"], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        [dfslab, "visibility", path, "--trials", "100000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     deadline = time.monotonic() + 60
     # Walking passes over what goes away meanwhile, as the trial of whether it may write there.
     while (

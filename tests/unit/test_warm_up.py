@@ -20,11 +20,16 @@ def given(monkeypatch):
 
 def warm_up(**run):
     nodes = [{"name": "one", "roles": {"client": 1, "namenode": 1, "datanode": 3}}]
-    (point,) = build(Scenario, {
-        "name": "warm", "deployment": {"node": nodes},
-        "file_system": {"name": "hdfs", "access": {"bed": True}},
-        "workload": {"name": "sequential_read"}, "run": run,
-    }).points()  # fmt: skip
+    (point,) = build(
+        Scenario,
+        {
+            "name": "warm",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "workload": {"name": "sequential_read"},
+            "run": run,
+        },
+    ).points()
     session = SimpleNamespace(bed=None, progress=None, notify=print, places=lambda scenario: [])
     warming.warm_up(point, {"kind": "hdfs"}, session)
 

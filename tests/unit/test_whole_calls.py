@@ -17,19 +17,25 @@ MS = 1_000_000
 
 def span(number: int, parent: int, name: str, start: int, took: int, **told: str) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "traceId": f"{told.pop('trace', '1'):0>32}", "spanId": f"{number:016x}", "name": name,
+        "traceId": f"{told.pop('trace', '1'):0>32}",
+        "spanId": f"{number:016x}",
+        "name": name,
         "startTimeUnixNano": str(10**18 + start * MS),
         "endTimeUnixNano": str(10**18 + (start + took) * MS),
-        "attributes": [{"key": f"dfslab.{key}", "value": {"stringValue": value}}
-                       for key, value in told.items()],
-    }  # fmt: skip
+        "attributes": [
+            {"key": f"dfslab.{key}", "value": {"stringValue": value}} for key, value in told.items()
+        ],
+    }
     return {**found, "parentSpanId": f"{parent:016x}"} if parent else found
 
 
 def document(*spans: dict[str, Any], service: str = "client") -> dict[str, Any]:
     name = {"key": "service.name", "value": {"stringValue": service}}
-    return {"resourceSpans": [{"resource": {"attributes": [name]},
-                               "scopeSpans": [{"spans": list(spans)}]}]}  # fmt: skip
+    return {
+        "resourceSpans": [
+            {"resource": {"attributes": [name]}, "scopeSpans": [{"spans": list(spans)}]}
+        ]
+    }
 
 
 WRITE = (
@@ -50,9 +56,12 @@ def test_spans_are_in_the_order_of_their_calls_with_times_from_its_start(tmp_pat
     assert (one["name"], one["cause"], one["duration_s"]) == ("write", "client:put", 0.1)
     keys = ("name", "about", "depth", "start_s", "duration_s", "wait")
     rows = [tuple(row[key] for key in keys) for row in one["calls"]]
-    assert rows == [("write", "/f", 0, 0, 0.1, False), ("open", "", 1, 0.005, 0.05, False),
-                    ("rpc", "", 2, 0.006, 0.02, True),
-                    ("close", "/f", 1, 0.06, 0.04, True)]  # fmt: skip
+    assert rows == [
+        ("write", "/f", 0, 0, 0.1, False),
+        ("open", "", 1, 0.005, 0.05, False),
+        ("rpc", "", 2, 0.006, 0.02, True),
+        ("close", "/f", 1, 0.06, 0.04, True),
+    ]
     assert {row["place"] for row in one["calls"]} == {"client"}
     assert one["left_out"] == 0
 
@@ -69,9 +78,16 @@ def test_the_slowest_of_a_kind_is_kept_and_the_rest_of_a_long_one_counted(tmp_pa
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"resourceSpans": 1}', "[" * 100_000, '{"traceEvents": []}',
-     json.dumps(document({"name": "no times", "traceId": "1", "spanId": "1"}))],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        "{}",
+        '{"resourceSpans": 1}',
+        "[" * 100_000,
+        '{"traceEvents": []}',
+        json.dumps(document({"name": "no times", "traceId": "1", "spanId": "1"})),
+    ],
+)
 def test_another_form_has_none(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_text(text)
@@ -91,8 +107,15 @@ def test_those_of_before_are_left_out(tmp_path):
 
 def test_those_of_a_profile_are_beside_it(tmp_path):
     calls = written(tmp_path / "client-1.otlp.json", document(*WRITE))
-    assert list(beside([tmp_path / "client-1.profile.json", tmp_path / "datanode.profile.json",
-                        tmp_path / "x.otlp"])) == [calls]  # fmt: skip
+    assert list(
+        beside(
+            [
+                tmp_path / "client-1.profile.json",
+                tmp_path / "datanode.profile.json",
+                tmp_path / "x.otlp",
+            ]
+        )
+    ) == [calls]
 
 
 def test_the_report_of_a_trace_draws_them(tmp_path):

@@ -23,13 +23,16 @@ CLIENTS = 3
 
 def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Scenario:
     """A workload of three clients on a local directory."""
-    return build(Scenario, {
-        "name": "stream",
-        "deployment": {"node": [{"name": "one", "roles": {"client": 1, "storage": 1}}]},
-        "file_system": {"name": "local"},
-        "workload": {"name": name, "clients": CLIENTS, **parameters},
-        "run": {"methods": list(methods)},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": "stream",
+            "deployment": {"node": [{"name": "one", "roles": {"client": 1, "storage": 1}}]},
+            "file_system": {"name": "local"},
+            "workload": {"name": name, "clients": CLIENTS, **parameters},
+            "run": {"methods": list(methods)},
+        },
+    )
 
 
 def spec_of(name: str, **parameters) -> dict[str, Any]:
@@ -40,8 +43,10 @@ def spec_of(name: str, **parameters) -> dict[str, Any]:
 def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
     """(operation, file, bytes, offset, owner, phase) of one client."""
     told = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
-    return [(kind, file, size, offset, owner, phase)
-            for _, _, kind, file, size, _, offset, owner, phase in told]  # fmt: skip
+    return [
+        (kind, file, size, offset, owner, phase)
+        for _, _, kind, file, size, _, offset, owner, phase in told
+    ]
 
 
 def kinds(done: list[tuple]) -> list[str]:
@@ -75,8 +80,7 @@ def test_simple_write_and_read_take_every_file_once():
 
 
 @pytest.mark.parametrize(
-    ("mode", "order", "reopen"),
-    [("forward", {"skip": 32768}, False), ("random", "random", True)],
+    ("mode", "order", "reopen"), [("forward", {"skip": 32768}, False), ("random", "random", True)]
 )
 def test_skip_read_reads_parts(mode, order, reopen):
     told = {"skip_mode": mode, "read_bytes": "4 KiB", "skip_bytes": "32 KiB", "skip_times": 5}
@@ -102,8 +106,17 @@ def test_iterate_reads_the_iteration_that_all_have_just_written(shuffle):
     told = {"iterations": 3, "write_files": 20, "read_files": 30, "shuffle": shuffle}
     parts = phases(operations("dfsperf_iterate", client=1, **told))
     names = [phase["name"] for phase in spec_of("dfsperf_iterate", **told)["phases"]]
-    assert names == ["write 1", "read 1", "clear 2", "write 2", "read 2", "clear 3", "write 3",
-                     "read 3", *(["end"] if shuffle else [])]  # fmt: skip
+    assert names == [
+        "write 1",
+        "read 1",
+        "clear 2",
+        "write 2",
+        "read 2",
+        "clear 3",
+        "write 3",
+        "read 3",
+        *(["end"] if shuffle else []),
+    ]
     assert [len(part) for part in parts][:8] == [20, 30, 20, 20, 30, 20, 20, 30]
     kind_of = {"clear": "delete", "end": "list"}
     assert [kinds(part)[0] for part in parts] == [
@@ -128,12 +141,23 @@ def test_massive_reads_as_much_as_it_writes():
 
 def test_iozone_goes_through_one_file_in_nine_ways():
     done = operations("iozone", file_size="1 MiB", stride=7)
-    assert kinds(done) == ["write", "overwrite", "read", "read", "read", "overwrite", "read",
-                           "overwrite", "read"]  # fmt: skip
+    assert kinds(done) == [
+        "write",
+        "overwrite",
+        "read",
+        "read",
+        "read",
+        "overwrite",
+        "read",
+        "overwrite",
+        "read",
+    ]
     assert {one[1] for one in done} == {0}
     assert {one[2] for one in done} == {1 << 20}
-    orders = [phase.get("access", {}).get("order", "sequential")
-              for phase in spec_of("iozone", stride=7)["phases"]]  # fmt: skip
+    orders = [
+        phase.get("access", {}).get("order", "sequential")
+        for phase in spec_of("iozone", stride=7)["phases"]
+    ]
     assert orders == ["sequential"] * 4 + ["random", "random", "backward", "same", {"strided": 7}]
 
 
@@ -152,13 +176,19 @@ def test_iozone_takes_single_records_on_request():
 
 def test_a_pattern_says_what_the_vocabulary_can():
     told = {
-        "mix": [{"operation": "read", "weight": 3, "access": {"order": {"skip": 4096}}},
-                {"operation": "overwrite", "fsync": True}],
+        "mix": [
+            {"operation": "read", "weight": 3, "access": {"order": {"skip": 4096}}},
+            {"operation": "overwrite", "fsync": True},
+        ],
         "access": {"order": {"strided": 3}, "transfers_per_operation": 4},
-        "file_choice": {"zipf": 1.2}, "files": "shared", "files_together": 9,
-        "sizes": {"choice": [[8192, 1.0], [65536, 2.0]]}, "compressible": 0.25,
-        "layout": {"shared_directory": True}, "transfer_size": "4 KiB",
-    }  # fmt: skip
+        "file_choice": {"zipf": 1.2},
+        "files": "shared",
+        "files_together": 9,
+        "sizes": {"choice": [[8192, 1.0], [65536, 2.0]]},
+        "compressible": 0.25,
+        "layout": {"shared_directory": True},
+        "transfer_size": "4 KiB",
+    }
     spec = spec_of("pattern", **told, operations_per_client=40)
     assert spec["files_together"] == 9
     assert "files_per_client" not in spec
@@ -188,8 +218,10 @@ def test_mdtest_looks_at_the_neighbours_files():
 def test_ior_easy_has_a_file_each_and_hard_one_for_all():
     easy = phases(operations("ior_easy", client=0, file_size="4 MiB"))
     assert [(part[0][0], part[0][2], part[0][4]) for part in easy] == [
-        ("write", 4 << 20, 0), ("read", 4 << 20, 1), ("list", 0, 0),
-    ]  # fmt: skip
+        ("write", 4 << 20, 0),
+        ("read", 4 << 20, 1),
+        ("list", 0, 0),
+    ]
     done = [operations("ior_hard", client, file_size=f"{30 * 47008} B") for client in range(3)]
     assert [kinds(one) for one in done] == [["overwrite", "read", "list"]] * 3
     assert {(part[1], part[4]) for one in done for part in one[:2]} == {(0, 0)}
@@ -198,8 +230,15 @@ def test_ior_easy_has_a_file_each_and_hard_one_for_all():
 
 def test_smallfile_takes_every_file_in_every_test():
     parts = phases(operations("smallfile", files_per_client=300))
-    assert [part[0][0] for part in parts] == ["write", "append", "read", "stat", "list", "rename",
-                                              "delete"]  # fmt: skip
+    assert [part[0][0] for part in parts] == [
+        "write",
+        "append",
+        "read",
+        "stat",
+        "list",
+        "rename",
+        "delete",
+    ]
     assert all(len(part) == 300 for part in parts)
     sizes = [one[2] for one in parts[0]]
     # Exponential: mean and deviation are equal; five standard errors of 300 draws.
@@ -225,11 +264,14 @@ def test_filebench_follows_its_flow(name, flow):
 @pytest.mark.parametrize(
     ("test", "kind", "order"),
     [
-        ("write", "write", "sequential"), ("append", "append", "sequential"),
-        ("read", "read", "sequential"), ("random", "read", "random"),
-        ("backward", "read", "backward"), ("skip", "read", {"skip": 1_000_000}),
+        ("write", "write", "sequential"),
+        ("append", "append", "sequential"),
+        ("read", "read", "sequential"),
+        ("random", "read", "random"),
+        ("backward", "read", "backward"),
+        ("skip", "read", {"skip": 1_000_000}),
     ],
-)  # fmt: skip
+)
 def test_testdfsio_is_one_large_file_each(test, kind, order):
     done = operations("testdfsio", test=test, file_size="16 MB")
     assert kinds(done) == [kind]
@@ -248,8 +290,11 @@ def test_dlio_reads_every_sample_once_an_epoch_and_saves():
     told = {"files_per_client": 400, "batch": 4, "epochs": 2, "scale": 0.001}
     parts = phases(operations("dlio", **told))
     assert [(part[0][0], len(part)) for part in parts] == [
-        ("read", 400), ("write", 1), ("read", 400), ("write", 1),
-    ]  # fmt: skip
+        ("read", 400),
+        ("write", 1),
+        ("read", 400),
+        ("write", 1),
+    ]
     assert [one[1] for one in parts[0]] == list(range(400))
     sizes = [one[2] for one in parts[0]]
     assert abs(statistics.mean(sizes) / 146_600.6 - 1) < 5 * 0.466 / 20 + 0.02
@@ -289,10 +334,15 @@ SMALL: dict[str, dict[str, Any]] = {
     "find": {"items": 20, "depth": 1, "branches": 3},
     "metadata": {"operation": "rename", "operations_per_client": 10},
     "mixture": {"file_size": "20 kB", "operations_per_client": 10},
-    "pattern": {"mix": [{"operation": "pread", "weight": 4}, {"operation": "pwrite"}],
-                "access": {"order": "random"}, "file_choice": {"zipf": 1.1},
-                "sizes": {"lognormal": {"median": 30000, "sigma": 1, "max": 200_000}},
-                "compressible": 0.5, "operations_per_client": 50, "transfer_size": "4 KiB"},
+    "pattern": {
+        "mix": [{"operation": "pread", "weight": 4}, {"operation": "pwrite"}],
+        "access": {"order": "random"},
+        "file_choice": {"zipf": 1.1},
+        "sizes": {"lognormal": {"median": 30000, "sigma": 1, "max": 200_000}},
+        "compressible": 0.5,
+        "operations_per_client": 50,
+        "transfer_size": "4 KiB",
+    },
     "random_read": {"file_size": "20 kB", "transfer_size": "4 KiB", "operations_per_client": 5},
     "random_write": {"file_size": "20 kB", "transfer_size": "4 KiB", "operations_per_client": 5},
     "sequential_read": {"file_size": "20 kB", "operations_per_client": 5},
@@ -300,21 +350,52 @@ SMALL: dict[str, dict[str, Any]] = {
     "dfsperf_metadata": {"loops": 5},
     "dfsperf_simple_write": {"files_per_client": 3, "file_size": "20 kB"},
     "dfsperf_simple_read": {"files_per_client": 3, "file_size": "20 kB"},
-    "dfsperf_skip_read": {"files_per_client": 3, "file_size": "200 kB", "read_bytes": "4 KiB",
-                          "skip_bytes": "4 KiB"},
+    "dfsperf_skip_read": {
+        "files_per_client": 3,
+        "file_size": "200 kB",
+        "read_bytes": "4 KiB",
+        "skip_bytes": "4 KiB",
+    },
     "dfsperf_mixture": {"file_size": "20 kB"},
     "dfsperf_iterate": {"file_size": "20 kB", "shuffle": True},
     "dfsperf_massive": {"file_size": "20 kB", "operations_per_client": 40, "shuffle": True},
-    "iozone": {"file_size": "1 MiB", "tests": [
-        "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
-        "record_rewrite", "stride_read", "mixed", "pwrite", "pread"]},
+    "iozone": {
+        "file_size": "1 MiB",
+        "tests": [
+            "write",
+            "rewrite",
+            "read",
+            "reread",
+            "random_read",
+            "random_write",
+            "backward_read",
+            "record_rewrite",
+            "stride_read",
+            "mixed",
+            "pwrite",
+            "pread",
+        ],
+    },
     "mdtest_easy": {"items": 20},
     "mdtest_hard": {"items": 20},
     "mdtest_tree": {"items": 20, "depth": 2, "branches": 3},
     "ior_easy": {"file_size": "4 MiB"},
     "ior_hard": {"file_size": "940160 B"},
-    "smallfile": {"files_per_client": 10, "file_size": "4 KiB", "tests": [
-        "create", "append", "overwrite", "read", "stat", "chmod", "readdir", "rename", "delete"]},
+    "smallfile": {
+        "files_per_client": 10,
+        "file_size": "4 KiB",
+        "tests": [
+            "create",
+            "append",
+            "overwrite",
+            "read",
+            "stat",
+            "chmod",
+            "readdir",
+            "rename",
+            "delete",
+        ],
+    },
     "filebench_fileserver": {"loops": 5, "files_per_client": 5, "file_size": "8 KiB"},
     "filebench_varmail": {"loops": 5, "files_per_client": 5, "file_size": "8 KiB"},
     "filebench_webserver": {"loops": 5, "files_per_client": 5, "file_size": "8 KiB"},
@@ -323,7 +404,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "nnbench": {"files_per_client": 10},
     "dlio": {"files_per_client": 6, "scale": 0.0005, "compute_time": "1 ms"},
     "sessions": {"sessions_per_s": 400.0, "operations_per_client": 30, "file_size": "8 KiB"},
-}  # fmt: skip
+}
 
 
 def test_every_workload_is_run():
@@ -335,9 +416,11 @@ def test_every_workload_is_run():
 def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
     spec = spec_of(name, **SMALL[name])
     plan = {
-        "stream": spec, "target": {"kind": "posix", "root": str(tmp_path)},
-        "run_directory": "dfslab-workload", "time_limit_s": 120.0,
-    }  # fmt: skip
+        "stream": spec,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "dfslab-workload",
+        "time_limit_s": 120.0,
+    }
     report = json.loads(_core.run_load(json.dumps(plan))[0])
     assert report["errors"] == []
     assert report["complete"]
@@ -361,8 +444,11 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
     """In processes of their own: there nothing but the stream's last phase holds them together."""
     spec = spec_of(name, **SMALL[name])
-    plan = {"stream": spec, "target": {"kind": "posix", "root": str(tmp_path)},
-            "run_directory": "dfslab-apart"}  # fmt: skip
+    plan = {
+        "stream": spec,
+        "target": {"kind": "posix", "root": str(tmp_path)},
+        "run_directory": "dfslab-apart",
+    }
     report, _, _ = fleet.run_load(plan, [Place("left"), Place("right"), Place("third")])
     assert report["errors"] == []
     assert report["complete"]

@@ -44,7 +44,8 @@ def test_hdfs_has_the_elements_of_the_papers_figures():
     assert {"File", "Block", "ClientNode", "NameNode", "DataNode"} <= classes.keys()
     assert [a.paper for a in classes["Block"].attributes] == ["Dap1"]
     assert {"create", "addBlock", "getBlockLocations", "complete"} <= set(
-        classes["NameNode"].operations)  # fmt: skip
+        classes["NameNode"].operations
+    )
     master = next(one for one in model.machines if one.deployed == "NameNode")
     assert master.stereotypes == ("HwComputingResource", "CommunicationEndPoint")
     assert {p.stereotype for p in master.parts} == {"HwProcessor", "HwDrive", "HwRAM"}

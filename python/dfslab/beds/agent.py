@@ -54,9 +54,15 @@ def _build(maven: str, sources: list[Path], jar: Path) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, copy)
     command = [
-        maven, "-B", "-q", "-f", str(partial / "pom.xml"),
-        f"-Dmaven.repo.local={cache_folder() / 'm2'}", "-DskipTests", "package",
-    ]  # fmt: skip
+        maven,
+        "-B",
+        "-q",
+        "-f",
+        str(partial / "pom.xml"),
+        f"-Dmaven.repo.local={cache_folder() / 'm2'}",
+        "-DskipTests",
+        "package",
+    ]
     log = jar.with_suffix(".log")
     log.write_bytes(b"")
     try:
@@ -67,12 +73,21 @@ def _build(maven: str, sources: list[Path], jar: Path) -> None:
 
 
 def java_option(
-    jar: Path, points: Path, folder: Path, service: str, instance: str = "",
+    jar: Path,
+    points: Path,
+    folder: Path,
+    service: str,
+    instance: str = "",
     interval_s: float = 10.0,
-) -> str:  # fmt: skip
+) -> str:
     """The option that starts a JVM traced; its profile goes to the folder at every interval."""
-    told = {"points": points, "out": folder, "service": service, "instance": instance or service,
-            "interval_s": interval_s}  # fmt: skip
+    told = {
+        "points": points,
+        "out": folder,
+        "service": service,
+        "instance": instance or service,
+        "interval_s": interval_s,
+    }
     return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in told.items())
 
 

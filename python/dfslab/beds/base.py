@@ -65,8 +65,9 @@ class BaseBed:
     HOSTED: ClassVar[bool] = False
     cluster: Cluster | None = None
 
-    def __init__(self, parameters: Any, folder: BedFolder, record: BedRecord, notify: Notify,
-                 outlive: bool) -> None:  # fmt: skip
+    def __init__(
+        self, parameters: Any, folder: BedFolder, record: BedRecord, notify: Notify, outlive: bool
+    ) -> None:
         self.parameters, self.notify, self.outlive = parameters, notify, outlive
         self.daemons: dict[str, Daemon] = {}
         self.start_s = self.hardware_check_s = 0.0
@@ -119,9 +120,12 @@ class BaseBed:
         try:
             with uninterrupted():
                 folder, record = state.create(
-                    name or cls.SYSTEM, cls.SYSTEM, _plain(checked), Process.of(os.getpid()),
+                    name or cls.SYSTEM,
+                    cls.SYSTEM,
+                    _plain(checked),
+                    Process.of(os.getpid()),
                     0 if hosted else cls.port_count(checked),
-                )  # fmt: skip
+                )
                 bed = cls(checked, folder, record, notify, outlive)
             if hosted is not None:
                 bed._raise_hosts(hosted, known_hardware)
@@ -156,8 +160,15 @@ class BaseBed:
             hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
             self._now(hosts=hosts, devices=list(made.devices))
 
-        cluster = Cluster(self._folder.id, self.folder, deployment, self.environment(),
-                          not self.outlive, note, self._memory_folder)  # fmt: skip
+        cluster = Cluster(
+            self._folder.id,
+            self.folder,
+            deployment,
+            self.environment(),
+            not self.outlive,
+            note,
+            self._memory_folder,
+        )
         self.cluster = cluster
         for line in not_made(deployment):
             self.notify(line)
@@ -265,8 +276,11 @@ class BaseBed:
         """The daemon of that name, or all of the host of that name; BedError when it is neither."""
         if target in self.daemons:
             return [target]
-        on_hosts = {name: d.host.name for name, d in self.daemons.items()
-                    if isinstance(d, HostDaemon | AdoptedDaemon)}  # fmt: skip
+        on_hosts = {
+            name: d.host.name
+            for name, d in self.daemons.items()
+            if isinstance(d, HostDaemon | AdoptedDaemon)
+        }
         found = [name for name, host in on_hosts.items() if host == target]
         if not found:
             known = ", ".join([*self.daemons, *dict.fromkeys(on_hosts.values())])
@@ -283,10 +297,15 @@ class BaseBed:
     def daemon_states(self) -> list[dict[str, Any]]:
         """Name, process, state and memory of every daemon, as they are now."""
         return [
-            {"name": name, "pid": daemon.process.pid, "state": daemon.state(),
-             "resident_bytes": daemon.process.resident_bytes()}
-            for name, daemon in self.daemons.items() if daemon.process is not None
-        ]  # fmt: skip
+            {
+                "name": name,
+                "pid": daemon.process.pid,
+                "state": daemon.state(),
+                "resident_bytes": daemon.process.resident_bytes(),
+            }
+            for name, daemon in self.daemons.items()
+            if daemon.process is not None
+        ]
 
     def environment(self) -> dict[str, str]:
         """The environment of the bed's processes: marked, so that each is found again."""
@@ -307,8 +326,15 @@ class BaseBed:
         except OSError as error:
             raise BedError("state", f"making {path}", str(error)) from error
 
-    def run_in(self, host: Host, name: str, words: Sequence[str], ready: Callable[[], bool],
-               stage: int, deadline_s: float = READY_DEADLINE_S) -> HostDaemon:  # fmt: skip
+    def run_in(
+        self,
+        host: Host,
+        name: str,
+        words: Sequence[str],
+        ready: Callable[[], bool],
+        stage: int,
+        deadline_s: float = READY_DEADLINE_S,
+    ) -> HostDaemon:
         """Launch a daemon in a host, without waiting until it is ready."""
         daemon = HostDaemon(name, host, words, ready, deadline_s)
         self.launch(daemon, stage)
@@ -348,11 +374,18 @@ class BaseBed:
         return time.monotonic() - began
 
     def _record_daemons(self) -> None:
-        self._now(daemons=[
-            DaemonRecord(name=name, stage=self._stages[name], process=daemon.process,
-                         log=str(daemon.log_path))
-            for name, daemon in self.daemons.items() if daemon.process is not None
-        ])  # fmt: skip
+        self._now(
+            daemons=[
+                DaemonRecord(
+                    name=name,
+                    stage=self._stages[name],
+                    process=daemon.process,
+                    log=str(daemon.log_path),
+                )
+                for name, daemon in self.daemons.items()
+                if daemon.process is not None
+            ]
+        )
 
     def _now(self, **changes: Any) -> None:
         """Change the record, here and on disk."""
@@ -373,5 +406,6 @@ class BaseBed:
 
 def _plain(parameters: Any) -> dict[str, Any]:
     """Parameters as the record holds them."""
-    return dict(parameters) if isinstance(parameters, Mapping) else parameters.model_dump(
-        mode="json")  # fmt: skip
+    return (
+        dict(parameters) if isinstance(parameters, Mapping) else parameters.model_dump(mode="json")
+    )

@@ -77,11 +77,16 @@ def _download(
     # Maven writes beside the pom it builds, so it is given a copy.
     shutil.copy(pom, partial / "pom.xml")
     command = [
-        maven, "-B", "-q", "-f", str(partial / "pom.xml"),
+        maven,
+        "-B",
+        "-q",
+        "-f",
+        str(partial / "pom.xml"),
         f"-Dmaven.repo.local={cache_folder() / 'm2'}",
         *(f"-D{key}={value}" for key, value in sorted(properties.items())),
-        "dependency:copy-dependencies", f"-DoutputDirectory={partial / 'jars'}",
-    ]  # fmt: skip
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={partial / 'jars'}",
+    ]
     log_path.write_bytes(b"")
     try:
         run_to_end(f"downloading {name}", command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S)

@@ -38,9 +38,15 @@ class Cluster:
     folder in memory that goes with the bed."""
 
     def __init__(
-        self, bed_id: str, folder: Path, deployment: Deployment, env: Mapping[str, str],
-        owned: bool, note: Callable[[Made], None], images: Callable[[], Path],
-    ) -> None:  # fmt: skip
+        self,
+        bed_id: str,
+        folder: Path,
+        deployment: Deployment,
+        env: Mapping[str, str],
+        owned: bool,
+        note: Callable[[Made], None],
+        images: Callable[[], Path],
+    ) -> None:
         self.deployment, self.folder = deployment, folder
         self.hosts: list[Host] = []
         self.links = [link_of(group, deployment) for _, group in deployment.nodes()]
@@ -153,18 +159,27 @@ class Cluster:
         """The switch and every host's first process, all together; the switch's process."""
         log = self.folder / "hosts.log"
         switch = hold(["unshare", "-n"], log, self._env, self._owned)
-        parents = [(name, group, launch_init(log, self._env, self._owned))
-                   for name, group in self.deployment.nodes()]  # fmt: skip
+        parents = [
+            (name, group, launch_init(log, self._env, self._owned))
+            for name, group in self.deployment.nodes()
+        ]
         # Recorded at once, so that whatever happens next they are found.
         self._held += [switch, *(parent for _, _, parent in parents)]
         started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
         self._remember(processes=[(name, Process.of(p.pid)) for name, p in started])
         for number, (name, group, parent) in enumerate(parents, 1):
             init = Process.of(child_of(parent.pid))
-            self.hosts.append(Host(
-                name, group.name, network.address(number), init, self.folder / name,
-                self._env, group.roles,
-            ))  # fmt: skip
+            self.hosts.append(
+                Host(
+                    name,
+                    group.name,
+                    network.address(number),
+                    init,
+                    self.folder / name,
+                    self._env,
+                    group.roles,
+                )
+            )
         _await_inits([*(host.init.pid for host in self.hosts), switch.pid], log)
         return switch.pid
 
@@ -184,28 +199,34 @@ class Cluster:
                 host.name,
                 cores if cores < here and kernel.has("cpu limits") else None,
                 round(group.memory) if kernel.has("memory limits") else None,
-            )  # fmt: skip
+            )
 
     def _connect(self, switch: int) -> None:
         script = network.switch_script(self.hosts, self.links)
-        _run_all([("the switch", ["nsenter", "-t", str(switch), "-n", "--", "sh", "-c", script])],
-                 self._env)  # fmt: skip
+        _run_all(
+            [("the switch", ["nsenter", "-t", str(switch), "-n", "--", "sh", "-c", script])],
+            self._env,
+        )
         hosts = shlex.quote(str(self.folder / "hosts"))
         scripts = [
-            "\n".join([
-                network.host_script(host, link, self.deployment.network.congestion),
-                f"hostname {shlex.quote(host.name)}",
-                "mount -t tmpfs -o mode=755 dfslab /run",
-                "mkdir -p /run/lock",
-                f"mount --bind {hosts} /etc/hosts",
-            ])
+            "\n".join(
+                [
+                    network.host_script(host, link, self.deployment.network.congestion),
+                    f"hostname {shlex.quote(host.name)}",
+                    "mount -t tmpfs -o mode=755 dfslab /run",
+                    "mkdir -p /run/lock",
+                    f"mount --bind {hosts} /etc/hosts",
+                ]
+            )
             for host, link in zip(self.hosts, self.links, strict=True)
-        ]  # fmt: skip
+        ]
         _run_all(
-            [(host.name, host.command(["sh", "-c", script]))
-             for host, script in zip(self.hosts, scripts, strict=True)],
+            [
+                (host.name, host.command(["sh", "-c", script]))
+                for host, script in zip(self.hosts, scripts, strict=True)
+            ],
             self._env,
-        )  # fmt: skip
+        )
 
     def _attach_disks(self) -> None:
         for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
@@ -217,8 +238,9 @@ class Cluster:
             self._remember(devices=[*self._made.devices, device.device])
             self._limits.disk(host.name, device.device, disk_limits(group))
             options = disk.OPTIONS[declared.file_system]
-            host.run("mount", "-t", declared.file_system, "-o", options, device.node,
-                     str(host.disk))  # fmt: skip
+            host.run(
+                "mount", "-t", declared.file_system, "-o", options, device.node, str(host.disk)
+            )
             disk.detach(device)
 
     def _delay(self) -> None:
@@ -250,8 +272,12 @@ def _await_inits(pids: Sequence[int], log: Path) -> None:
     for pid in pids:
         while _name(pid) != "tini":
             if not _name(pid) or time.monotonic() > deadline:
-                raise BedError("died", "starting hosts", "a host's first process did not start",
-                               last_lines(log))  # fmt: skip
+                raise BedError(
+                    "died",
+                    "starting hosts",
+                    "a host's first process did not start",
+                    last_lines(log),
+                )
             time.sleep(0.002)
 
 
@@ -265,10 +291,19 @@ def _name(pid: int) -> str:
 def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
     """Run commands side by side; BedError with what the first failing one said."""
     running = [
-        (name, subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, env=dict(env)))
+        (
+            name,
+            subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=dict(env),
+            ),
+        )
         for name, words in commands
-    ]  # fmt: skip
+    ]
     failed = None
     for name, child in running:
         try:
@@ -288,6 +323,7 @@ def _await_line(line: subprocess.Popen, log: Path) -> None:
     deadline = time.monotonic() + START_LIMIT_S
     while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
         if line.poll() is not None or time.monotonic() > deadline:
-            raise BedError("not_ready", "starting the delay line", "it is not ready",
-                           last_lines(log))  # fmt: skip
+            raise BedError(
+                "not_ready", "starting the delay line", "it is not ready", last_lines(log)
+            )
         time.sleep(0.01)

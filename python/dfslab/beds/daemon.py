@@ -37,9 +37,14 @@ def spawn(
     try:
         with log_path.open("ab") as log:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                env=dict(env), cwd=cwd, start_new_session=True,
-            )  # fmt: skip
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
     except OSError as error:
         raise BedError("launch", f"starting {command[0]}", str(error)) from error
 

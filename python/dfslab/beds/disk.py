@@ -101,8 +101,9 @@ def _devices() -> list[tuple[Disk, Path]]:
 
 def _run(words: Sequence[str]) -> str:
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=COMMAND_LIMIT_S,
-                              check=False)  # fmt: skip
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BedError("failed", words[0], str(error)) from error
     if done.returncode:

@@ -81,11 +81,12 @@ def measure(
     for check in checks:
         if not check.holds:
             raise BedError(
-                "failed", f"checking the {check.quantity} of {check.host}",
+                "failed",
+                f"checking the {check.quantity} of {check.host}",
                 f"declared {check.declared:.4g}, measured {check.measured:.4g}, may differ by "
                 f"{check.allowed:.3g} (SI units); declare what the machine can give, or raise "
                 "deployment.tolerance",
-            )  # fmt: skip
+            )
     known |= links | disks
     return checks
 
@@ -118,8 +119,9 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
             break
         time.sleep(attempt * PAUSE_S)
         again = _told(work)
-        best = [new if new.holds or not old.holds else old
-                for old, new in zip(best, again, strict=True)]  # fmt: skip
+        best = [
+            new if new.holds or not old.holds else old for old, new in zip(best, again, strict=True)
+        ]
     return best
 
 
@@ -165,8 +167,9 @@ def stream(source: Host, sink: Host) -> float:
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
-        sender = threading.Thread(target=lambda: source.in_network(
-            lambda: _send(sink.address, port)), daemon=True)  # fmt: skip
+        sender = threading.Thread(
+            target=lambda: source.in_network(lambda: _send(sink.address, port)), daemon=True
+        )
         sender.start()
         connection, _ = server.accept()
         with connection:
@@ -271,9 +274,10 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
     tolerance = cluster.deployment.tolerance
     groups = [group for _, group in cluster.deployment.nodes()]
     chosen = [
-        (host, group) for host, group in zip(cluster.hosts, groups, strict=True)
+        (host, group)
+        for host, group in zip(cluster.hosts, groups, strict=True)
         if _is_limited(group, storing) and _disk_kind(group, tolerance) not in known
-    ]  # fmt: skip
+    ]
     if not chosen:
         return []
     checks = []
@@ -285,8 +289,9 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
                 # The kernel cuts large requests, so few requests a second hide the rate.
                 hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
-                checks.append(Check(host.name, f"disk {kind} rate", None if hidden else rate,
-                                    seen, allowed))  # fmt: skip
+                checks.append(
+                    Check(host.name, f"disk {kind} rate", None if hidden else rate, seen, allowed)
+                )
         for path in paths:
             path.unlink()
     return checks

@@ -21,8 +21,19 @@ _PROC = Path("/proc")
 SETTLE_S = 60.0
 # Where daemons write when they are not told otherwise, and what such places are called there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
-_SYSTEMS = ("gluster", "ceph", "mfs", "moosefs", "ganesha", "nfs", "redis", "juicefs", "alluxio",
-            "hadoop", "hsperfdata")  # fmt: skip
+_SYSTEMS = (
+    "gluster",
+    "ceph",
+    "mfs",
+    "moosefs",
+    "ganesha",
+    "nfs",
+    "redis",
+    "juicefs",
+    "alluxio",
+    "hadoop",
+    "hsperfdata",
+)
 _SHARED_PLACES = ("/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
 # What folders in memory and control groups are called, before the testbed's identifier.
 _NAMED = "dfslab-"
@@ -35,7 +46,8 @@ def holdings() -> Holdings:
     return {
         "namespaces": _namespaces(marks),
         "mounts": frozenset(
-            line for line in _lines(_PROC / "self/mounts")
+            line
+            for line in _lines(_PROC / "self/mounts")
             if not _in_anothers_folder(Path(line.split()[1]))
         ),
         "loops": frozenset(
@@ -50,12 +62,13 @@ def holdings() -> Holdings:
         "disk limits": frozenset(
             f"{path.name} {line}"
             for path in sorted(limits.ROOT.glob("blkio/blkio.throttle.*_device"))
-            for line in _lines(path) if not _anothers_device(line.split()[0])
+            for line in _lines(path)
+            if not _anothers_device(line.split()[0])
         ),
         "network adapters": frozenset(os.listdir("/sys/class/net")),
         "beds": frozenset(str(folder.path) for folder in state.folders()),
         "files": _files(marks),
-    }  # fmt: skip
+    }
 
 
 def left_over(before: Holdings, after: Holdings) -> list[str]:
@@ -122,10 +135,12 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
     """Every file in the places of this machine that file systems' daemons use by themselves."""
     found = {
-        str(path) for pattern in _SHARED_PLACES for path in Path("/").glob(pattern[1:])
+        str(path)
+        for pattern in _SHARED_PLACES
+        for path in Path("/").glob(pattern[1:])
         if not (path.parent == state.MEMORY and _anothers_name(path.name))
         and not _anothers_running(path.name, marks)
-    }  # fmt: skip
+    }
     found |= {str(path) for path in Path(tempfile.gettempdir()).glob("dfslab*")}
     for place in map(Path, _SYSTEM_PLACES):
         for top in place.glob("*"):
@@ -138,8 +153,9 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
     """Processes that carry the mark of some bed."""
     return frozenset(
         f"{pid} {_text(_PROC / str(pid) / 'comm')}"
-        for pid, mark in marks.items() if mark and not _anothers(mark)
-    )  # fmt: skip
+        for pid, mark in marks.items()
+        if mark and not _anothers(mark)
+    )
 
 
 def _anothers(identifier: str) -> bool:

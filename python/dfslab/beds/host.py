@@ -78,9 +78,14 @@ class Host:
         what = f"{words[0]} on {self.name}"
         try:
             done = subprocess.run(
-                self.command(words), input=text, capture_output=True, text=True, timeout=limit_s,
-                env=dict(self.env), check=False,
-            )  # fmt: skip
+                self.command(words),
+                input=text,
+                capture_output=True,
+                text=True,
+                timeout=limit_s,
+                env=dict(self.env),
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
             raise BedError("failed", what, f"not finished after {limit_s:g} s") from error
         if done.returncode:
@@ -140,18 +145,43 @@ def hold(
 
 def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subprocess.Popen:
     """The process above a host's first process, which is its only child."""
-    words = ["unshare", "-m", "-u", "-i", "-n", "-p", "-f", "--kill-child=KILL",
-             "--mount-proc", "--propagation", "private"]  # fmt: skip
+    words = [
+        "unshare",
+        "-m",
+        "-u",
+        "-i",
+        "-n",
+        "-p",
+        "-f",
+        "--kill-child=KILL",
+        "--mount-proc",
+        "--propagation",
+        "private",
+    ]
     return hold(words, log_path, env, owned)
 
 
 class HostDaemon(Daemon):
     """A daemon in a host; signals go to the daemon itself, not to the command that entered."""
 
-    def __init__(self, name: str, host: Host, words: Sequence[str], ready: Callable[[], bool],
-                 ready_deadline_s: float = 60.0) -> None:  # fmt: skip
-        super().__init__(name, host.command(words), host.log(name), ready, host.env, Path("/"),
-                         owned=False, ready_deadline_s=ready_deadline_s)  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        host: Host,
+        words: Sequence[str],
+        ready: Callable[[], bool],
+        ready_deadline_s: float = 60.0,
+    ) -> None:
+        super().__init__(
+            name,
+            host.command(words),
+            host.log(name),
+            ready,
+            host.env,
+            Path("/"),
+            owned=False,
+            ready_deadline_s=ready_deadline_s,
+        )
         self.host = host
 
     def launch(self) -> None:
@@ -179,8 +209,9 @@ class HostDaemon(Daemon):
 class AdoptedDaemon(Daemon):
     """A daemon that another one started; `find` sees it, `revive` has it started again."""
 
-    def __init__(self, name: str, host: Host, find: Callable[[], Process | None],
-                 revive: Callable[[], None]) -> None:  # fmt: skip
+    def __init__(
+        self, name: str, host: Host, find: Callable[[], Process | None], revive: Callable[[], None]
+    ) -> None:
         super().__init__(name, (), host.log(name), lambda: True, host.env, Path("/"), owned=False)
         self.host, self._find, self._revive = host, find, revive
         self.process = find()

@@ -27,11 +27,15 @@ _TRIALS = {
     "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),
     "bridge": ("ip link add br0 type bridge", "links between hosts"),
     "tbf": ("tc qdisc add dev lo root tbf rate 1gbit burst 256kb latency 10ms", "link rates"),
-    "netem": ("tc qdisc add dev lo root netem delay 1ms",
-              "nothing while nfqueue is there: the delay line does its work"),
-    "nfqueue": ("iptables-legacy -t mangle -A PREROUTING -i eth0 -j NFQUEUE --queue-num 7"
-                " --queue-bypass", "delay, jitter and loss, unless netem is there"),
-}  # fmt: skip
+    "netem": (
+        "tc qdisc add dev lo root netem delay 1ms",
+        "nothing while nfqueue is there: the delay line does its work",
+    ),
+    "nfqueue": (
+        "iptables-legacy -t mangle -A PREROUTING -i eth0 -j NFQUEUE --queue-num 7 --queue-bypass",
+        "delay, jitter and loss, unless netem is there",
+    ),
+}
 
 
 @cache
@@ -49,15 +53,22 @@ def features() -> tuple[Feature, ...]:
     found += [
         Feature("fuse", os.access("/dev/fuse", os.R_OK | os.W_OK), "mounts of file systems"),
         Feature("loop", os.access("/dev/loop-control", os.R_OK | os.W_OK), "disks of hosts"),
-        Feature("disk limits",
-                _writable(groups / "blkio/blkio.throttle.read_bps_device") or "io" in controllers,
-                "disk rates"),
-        Feature("cpu limits", _writable(groups / "cpu/cgroup.procs") or "cpu" in controllers,
-                "fewer cores for a host than this machine has"),
-        Feature("memory limits",
-                _writable(groups / "memory/cgroup.procs") or "memory" in controllers,
-                "the size of a host's page cache"),
-    ]  # fmt: skip
+        Feature(
+            "disk limits",
+            _writable(groups / "blkio/blkio.throttle.read_bps_device") or "io" in controllers,
+            "disk rates",
+        ),
+        Feature(
+            "cpu limits",
+            _writable(groups / "cpu/cgroup.procs") or "cpu" in controllers,
+            "fewer cores for a host than this machine has",
+        ),
+        Feature(
+            "memory limits",
+            _writable(groups / "memory/cgroup.procs") or "memory" in controllers,
+            "the size of a host's page cache",
+        ),
+    ]
     return tuple(found)
 
 
@@ -65,9 +76,12 @@ def _tried(command: str) -> bool:
     """Whether a command succeeds in namespaces that vanish with it."""
     words = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", command]
     try:
-        return subprocess.run(
-            words, capture_output=True, timeout=TRIAL_LIMIT_S, check=False
-        ).returncode == 0  # fmt: skip
+        return (
+            subprocess.run(
+                words, capture_output=True, timeout=TRIAL_LIMIT_S, check=False
+            ).returncode
+            == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -85,13 +99,23 @@ def _words(path: Path) -> list[str]:
 
 def lacks(*names: str) -> list[str]:
     """One line for each of the named features that is missing."""
-    return [f"{f.name}: not on this machine; disables {f.disables}"
-            for f in features() if f.name in names and not f.present]  # fmt: skip
+    return [
+        f"{f.name}: not on this machine; disables {f.disables}"
+        for f in features()
+        if f.name in names and not f.present
+    ]
 
 
 def missing_programs() -> list[str]:
     """Debian packages of the programs that hosts need and that are not here."""
-    needed = {"tini": "tini", "ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux",
-              "iptables-legacy": "iptables", "mkfs.xfs": "xfsprogs",
-              "mkfs.ext4": "e2fsprogs", "losetup": "mount"}  # fmt: skip
+    needed = {
+        "tini": "tini",
+        "ip": "iproute2",
+        "tc": "iproute2",
+        "nsenter": "util-linux",
+        "iptables-legacy": "iptables",
+        "mkfs.xfs": "xfsprogs",
+        "mkfs.ext4": "e2fsprogs",
+        "losetup": "mount",
+    }
     return sorted({package for name, package in needed.items() if shutil.which(name) is None})

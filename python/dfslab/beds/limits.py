@@ -52,8 +52,10 @@ class Limits:
     def disk(self, host: str, device: str, limits: Mapping[str, float]) -> None:
         """Limit a block device ("major:minor"); a limit that is not named is lifted."""
         if self.unified:
-            words = [f"{key}={round(limits[name]) if limits.get(name) else 'max'}"
-                     for name, (_, key) in DISK.items()]  # fmt: skip
+            words = [
+                f"{key}={round(limits[name]) if limits.get(name) else 'max'}"
+                for name, (_, key) in DISK.items()
+            ]
             line = f"{device} {' '.join(words)}\n"
             (self._root / self.name / host / "io.max").write_text(line)
             return

@@ -27,8 +27,10 @@ def link_of(group: NodeGroup, deployment: Deployment) -> Link:
 def disk_limits(group: NodeGroup) -> dict[str, float]:
     """Limits of a node's disk by name; what is infinite is not limited."""
     declared = group.disk
-    rates = {"read_bytes_per_s": declared.read_rate * declared.count,
-             "write_bytes_per_s": declared.write_rate * declared.count}  # fmt: skip
+    rates = {
+        "read_bytes_per_s": declared.read_rate * declared.count,
+        "write_bytes_per_s": declared.write_rate * declared.count,
+    }
     limits = {name: rate for name, rate in rates.items() if not math.isinf(rate)}
     if declared.iops:
         limits |= {"read_per_s": declared.iops, "write_per_s": declared.iops}
@@ -49,8 +51,9 @@ def not_made(deployment: Deployment) -> list[str]:
         lacking += kernel.lacks("cpu limits")
     return lacking + [
         f"{group.name} declares {cores_of(group):g} cores; it shares the {here} of this machine"
-        for group in groups if cores_of(group) > here
-    ]  # fmt: skip
+        for group in groups
+        if cores_of(group) > here
+    ]
 
 
 def check_machine(deployment: Deployment) -> None:
@@ -72,5 +75,8 @@ def check_machine(deployment: Deployment) -> None:
     if lacking := kernel.lacks(*needed):
         raise BedError("state", doing, lacking[0])
     if len({group.adapter.latency for _, group in nodes}) > 1:
-        raise BedError("state", doing, "adapters of different latency are not made; use "
-                       "deployment.network.latency")  # fmt: skip
+        raise BedError(
+            "state",
+            doing,
+            "adapters of different latency are not made; use deployment.network.latency",
+        )

@@ -76,8 +76,12 @@ class MountedBed(HostedBed):
                 raise BedError("state", f"{self.name} on {host.name}", "is not mounted any more")
             client = self.daemons.get(f"mount-{host.name}")
             if client is not None and client.state() == "dead":
-                raise BedError("died", f"{self.name} on {host.name}", "its client has ended",
-                               last_lines(host.log(client.name)))  # fmt: skip
+                raise BedError(
+                    "died",
+                    f"{self.name} on {host.name}",
+                    "its client has ended",
+                    last_lines(host.log(client.name)),
+                )
             # A client that is just being killed still has a process, and answers nothing.
             if not host.tries("stat", str(self.mount_point)):
                 raise BedError("state", f"{self.name} on {host.name}", "its mount does not answer")
@@ -107,8 +111,9 @@ class MountedBed(HostedBed):
         script = f"printf {text} > {path} && sync {path} && cat {path}"
         _until("the first write", lambda: first.run("sh", "-c", script) == text)
         for host in self.clients[1:]:
-            _until(f"the first read on {host.name}",
-                   lambda host=host: host.run("cat", path) == text)  # fmt: skip
+            _until(
+                f"the first read on {host.name}", lambda host=host: host.run("cat", path) == text
+            )
         first.run("rm", path)
 
 

@@ -50,8 +50,12 @@ def address(number: int) -> str:
 
 def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
     """Shell commands, in the switch's network, that connect and shape every host's port."""
-    lines = ["set -e", "ip -batch - <<END", "link add br0 type bridge forward_delay 0",
-             "link set br0 up"]  # fmt: skip
+    lines = [
+        "set -e",
+        "ip -batch - <<END",
+        "link add br0 type bridge forward_delay 0",
+        "link set br0 up",
+    ]
     for number, host in enumerate(hosts, 1):
         peer = f"peer name {DATA_ADAPTER} netns {host.init.pid}"
         lines += [f"link add p{number} type veth {peer}", f"link set p{number} master br0 up"]
@@ -86,8 +90,11 @@ def cut_script(number: int) -> str:
 
 def plug_script(number: int, link: Link) -> str:
     """Shell commands, in the switch's network, that give a port its link back as declared."""
-    lines = [f"tc qdisc del dev p{number} root 2>/dev/null || true", *shaper(f"p{number}", link),
-             f"ip link set p{number} up"]  # fmt: skip
+    lines = [
+        f"tc qdisc del dev p{number} root 2>/dev/null || true",
+        *shaper(f"p{number}", link),
+        f"ip link set p{number} up",
+    ]
     return "\n".join(lines)
 
 
@@ -110,8 +117,10 @@ def shaper(adapter: str, link: Link) -> list[str]:
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
     limit = burst + round(link.rate_bytes_per_s * (BUFFER_S + 2 * link.delay_s))
     rate = round(link.rate_bytes_per_s * 8)
-    return [f"tc qdisc replace dev {adapter} root handle 1: tbf rate {rate}bit burst {burst}b"
-            f" limit {limit}"]  # fmt: skip
+    return [
+        f"tc qdisc replace dev {adapter} root handle 1: tbf rate {rate}bit burst {burst}b"
+        f" limit {limit}"
+    ]
 
 
 def _delay(link: Link) -> list[str]:
@@ -120,10 +129,14 @@ def _delay(link: Link) -> list[str]:
         parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"
         jitter = f" {round(link.jitter_s * 1e6)}us distribution normal" if link.jitter_s else ""
         loss = f" loss {link.loss * 100:g}%" if link.loss else ""
-        return [f"tc qdisc add dev {DATA_ADAPTER} {parent} netem limit 100000"
-                f" delay {round(link.delay_s * 1e6)}us{jitter}{loss}"]  # fmt: skip
-    return [f"iptables-legacy -t mangle -A PREROUTING -i {DATA_ADAPTER}"
-            f" -j NFQUEUE --queue-num {QUEUE} --queue-bypass"]  # fmt: skip
+        return [
+            f"tc qdisc add dev {DATA_ADAPTER} {parent} netem limit 100000"
+            f" delay {round(link.delay_s * 1e6)}us{jitter}{loss}"
+        ]
+    return [
+        f"iptables-legacy -t mangle -A PREROUTING -i {DATA_ADAPTER}"
+        f" -j NFQUEUE --queue-num {QUEUE} --queue-bypass"
+    ]
 
 
 def delay_line(hosts: Sequence[Host], links: Sequence[Link], seed: int) -> list[str] | None:
@@ -131,11 +144,17 @@ def delay_line(hosts: Sequence[Host], links: Sequence[Link], seed: int) -> list[
     if kernel.has("netem"):
         return None
     lines = [
-        {"netns": f"/proc/{host.init.pid}/ns/net", "queue": QUEUE, "delay_s": link.delay_s,
-         "jitter_s": link.jitter_s, "loss": link.loss, "seed": seed + number}
+        {
+            "netns": f"/proc/{host.init.pid}/ns/net",
+            "queue": QUEUE,
+            "delay_s": link.delay_s,
+            "jitter_s": link.jitter_s,
+            "loss": link.loss,
+            "seed": seed + number,
+        }
         for number, (host, link) in enumerate(zip(hosts, links, strict=True))
         if link.delayed
-    ]  # fmt: skip
+    ]
     if not lines:
         return None
     return [sys.executable, "-m", "dfslab.beds.delay_line", json.dumps(lines)]

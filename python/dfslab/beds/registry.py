@@ -107,9 +107,18 @@ def _remove(folder: BedFolder) -> None:
 def _described(folder: BedFolder) -> dict[str, Any]:
     record = folder.read()
     if record is None:
-        return {"name": folder.path.name, "system": "", "state": "stale", "uri": "",
-                "why": "its record is missing or unreadable", "folder": str(folder.path),
-                "owner": None, "created": "", "versions": {}, "daemons": []}  # fmt: skip
+        return {
+            "name": folder.path.name,
+            "system": "",
+            "state": "stale",
+            "uri": "",
+            "why": "its record is missing or unreadable",
+            "folder": str(folder.path),
+            "owner": None,
+            "created": "",
+            "versions": {},
+            "daemons": [],
+        }
     verdict, why = _judged(record)
     return {
         "name": record.name,
@@ -122,11 +131,16 @@ def _described(folder: BedFolder) -> dict[str, Any]:
         "created": record.created,
         "versions": record.versions,
         "daemons": [
-            {"name": d.name, "pid": d.process.pid, "state": d.process.state(),
-             "resident_bytes": d.process.resident_bytes(), "log": d.log}
+            {
+                "name": d.name,
+                "pid": d.process.pid,
+                "state": d.process.state(),
+                "resident_bytes": d.process.resident_bytes(),
+                "log": d.log,
+            }
             for d in record.daemons
         ],
-    }  # fmt: skip
+    }
 
 
 def _judged(record: BedRecord) -> tuple[str, str]:

@@ -11,9 +11,7 @@ from dfslab.spec.environment import number
 from dfslab.spec.model import InputError, unknown
 
 
-def told(
-    system: str, values: Mapping[str, Any], options: Mapping[str, Any]
-) -> dict[str, Any]:  # fmt: skip
+def told(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters in SI units, and the bed's own `options` (name -> default), text or number.
 
     Counts of roles are accepted and left to the deployment. InputError for an unknown key or a

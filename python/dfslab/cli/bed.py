@@ -6,13 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import (
-    AsJson,
-    Sets,
-    beds,
-    tell,
-    terminal,
-)
+from dfslab.cli.shared import AsJson, Sets, beds, tell, terminal
 from dfslab.spec.model import InputError
 
 app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)

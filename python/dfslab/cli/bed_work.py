@@ -22,8 +22,11 @@ def bed_module(name: str, key: str) -> Any:
     """The module that has the bed of a file system. InputError when it has none."""
     system = discover.file_system(name)
     if not system.has_bed:
-        with_beds = [n for n in discover.members("filesystems", folders=True)
-                     if discover.file_system(n).has_bed]  # fmt: skip
+        with_beds = [
+            n
+            for n in discover.members("filesystems", folders=True)
+            if discover.file_system(n).has_bed
+        ]
         raise InputError(key, name, f"has none; there are beds for {', '.join(with_beds)}")
     return discover.load(system.folder / "bed.py")
 
@@ -39,10 +42,13 @@ def bed_up(
     deployment = None
     if any(asked.values()):
         deployment = standard(
-            system, asked["servers"], asked["clients"] or 1,
-            rate("--link", asked["link"]), delay("--delay", asked["delay"]),
+            system,
+            asked["servers"],
+            asked["clients"] or 1,
+            rate("--link", asked["link"]),
+            delay("--delay", asked["delay"]),
             rate("--disk", asked["disk"]),
-        )  # fmt: skip
+        )
         counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
         for key in counts.keys() & values.keys():
             raise InputError(
@@ -53,13 +59,24 @@ def bed_up(
         values = {**counts, **values}
     bed = module.Bed.up(values, notify=notify, outlive=True, deployment=deployment)
     return {
-        "name": bed.name, "uri": bed.uri, "folder": str(bed.folder), "start_s": bed.start_s,
+        "name": bed.name,
+        "uri": bed.uri,
+        "folder": str(bed.folder),
+        "start_s": bed.start_s,
         "hardware_check_s": bed.hardware_check_s,
         "hardware": [{**asdict(check), "holds": check.holds} for check in bed.hardware],
-        "hosts": [] if bed.cluster is None else [
-            {"name": host.name, "address": host.address, "pid": host.init.pid,
-             "roles": dict(host.roles)} for host in bed.cluster.hosts],
-    }  # fmt: skip
+        "hosts": []
+        if bed.cluster is None
+        else [
+            {
+                "name": host.name,
+                "address": host.address,
+                "pid": host.init.pid,
+                "roles": dict(host.roles),
+            }
+            for host in bed.cluster.hosts
+        ],
+    }
 
 
 def existing(place: str, web_address: str) -> dict[str, Any]:

@@ -42,13 +42,18 @@ app = typer.Typer()
 
 @app.command()
 def run(
-    scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    scheduler: Scheduler = "", budget: Budget = "", as_json: AsJson = False,
+    scenario: ScenarioFile,
+    sets: Sets = None,
+    out: Out = Path("runs"),
+    fresh: Fresh = False,
+    scheduler: Scheduler = "",
+    budget: Budget = "",
+    as_json: AsJson = False,
     recorded: Annotated[
         Path | None,
         typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
     ] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Every method the scenario names, compared, one HTML page."""
     chosen = read_scenario(scenario, sets, budget, scheduler)
     with of(scenario):
@@ -76,12 +81,16 @@ def design(
 
 @app.command()
 def measure(
-    scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    scheduler: Scheduler = "", as_json: AsJson = False,
+    scenario: ScenarioFile,
+    sets: Sets = None,
+    out: Out = Path("runs"),
+    fresh: Fresh = False,
+    scheduler: Scheduler = "",
+    as_json: AsJson = False,
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
     ] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Measure every configuration; no models. A recorded stream is for the workload "replay"."""
     chosen = read_scenario(scenario, sets, scheduler=scheduler).with_methods(["measure"])
     with of(scenario):
@@ -95,9 +104,13 @@ def measure(
 
 @app.command()
 def sweep(
-    scenario: ScenarioFile, sets: Sets = None, out: Out = Path("runs"), fresh: Fresh = False,
-    scheduler: Scheduler = "", as_json: AsJson = False,
-) -> None:  # fmt: skip
+    scenario: ScenarioFile,
+    sets: Sets = None,
+    out: Out = Path("runs"),
+    fresh: Fresh = False,
+    scheduler: Scheduler = "",
+    as_json: AsJson = False,
+) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
     asked = read_scenario(scenario, sets, scheduler=scheduler)
     chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
@@ -135,8 +148,11 @@ def predict(
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
             limits = predicting.metadata_limits(chosen, bound_s, burst_s, fitted_on)
-        tell(as_json, [one.document() for _, one in limits],
-               *(table for _, one in limits for table in tables.limits_tables(one)))  # fmt: skip
+        tell(
+            as_json,
+            [one.document() for _, one in limits],
+            *(table for _, one in limits for table in tables.limits_tables(one)),
+        )
         return
     with of(scenario):
         results = with_progress(
@@ -268,7 +284,8 @@ def calibrate(
     """
     if scenario is None:
         found = with_progress(
-            as_json, lambda report: calibration.measure(directory, repeats, report))  # fmt: skip
+            as_json, lambda report: calibration.measure(directory, repeats, report)
+        )
         document, profile = calibration.document(found), calibration.toml(found)
     else:
         chosen = read_scenario(scenario, None)
@@ -308,19 +325,24 @@ def merge(
 ) -> None:
     """One report from the files that a load's agents left on their nodes (state folder, parts)."""
     found = laboratory.merge_parts(files)
-    rows = [f"{name}: {seen['count']} operations, mean {seen['latency']['mean_s']:.6f} s"
-            for name, seen in found["operations"].items()]  # fmt: skip
+    rows = [
+        f"{name}: {seen['count']} operations, mean {seen['latency']['mean_s']:.6f} s"
+        for name, seen in found["operations"].items()
+    ]
     lost = [place["lost"] for place in found["places"] if place["lost"]]
     tell(as_json, found, f"{found['rate_per_s']:.1f} operations a second", *rows, *lost)
 
 
 @app.command()
 def search(
-    scenario: ScenarioFile, sets: Sets = None, scheduler: Scheduler = "", as_json: AsJson = False,
+    scenario: ScenarioFile,
+    sets: Sets = None,
+    scheduler: Scheduler = "",
+    as_json: AsJson = False,
     objective: Annotated[
         str, typer.Option(metavar="TEXT", help='What a rate keeps to: "response_s_p99 <= 20 ms".')
     ] = "",
-) -> None:  # fmt: skip
+) -> None:
     """The highest rate of an open load that keeps to a latency objective, and the knee."""
     asked = [f"run.search.objective={objective}"] if objective else []
     chosen = read_scenario(scenario, [*(sets or ()), *asked], scheduler=scheduler)
@@ -332,9 +354,11 @@ def search(
 
 @app.command()
 def visibility(
-    scenario: ScenarioFile, sets: Sets = None, as_json: AsJson = False,
+    scenario: ScenarioFile,
+    sets: Sets = None,
+    as_json: AsJson = False,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Changes of each kind.")] = 50,
-) -> None:  # fmt: skip
+) -> None:
     """When one client's changes are visible to another, and the stale answers until then."""
     chosen = read_scenario(scenario, sets)
     with of(scenario):

@@ -29,10 +29,14 @@ BYTES = " B"
 
 # DFS-Perf's test case -> workload.
 CASES = {
-    "Metadata": "dfsperf_metadata", "SimpleWrite": "dfsperf_simple_write",
-    "SimpleRead": "dfsperf_simple_read", "SkipRead": "dfsperf_skip_read",
-    "Mixture": "dfsperf_mixture", "Iterate": "dfsperf_iterate", "Massive": "dfsperf_massive",
-}  # fmt: skip
+    "Metadata": "dfsperf_metadata",
+    "SimpleWrite": "dfsperf_simple_write",
+    "SimpleRead": "dfsperf_simple_read",
+    "SkipRead": "dfsperf_skip_read",
+    "Mixture": "dfsperf_mixture",
+    "Iterate": "dfsperf_iterate",
+    "Massive": "dfsperf_massive",
+}
 _COUNT: Callable[[str], Any] = int
 
 
@@ -71,8 +75,10 @@ ALLUXIO = {
     "write.type": "alluxio.user.file.writetype.default",
 }
 # DFS-Perf ends these after a time; here they have more operations than that has room for.
-TIMED = {"Metadata": ("op.second.per.thread", "loops"),
-         "Massive": ("time.seconds", "operations_per_client")}  # fmt: skip
+TIMED = {
+    "Metadata": ("op.second.per.thread", "loops"),
+    "Massive": ("time.seconds", "operations_per_client"),
+}
 ENOUGH = 1_000_000
 # A thread's clients take turns, loop by loop: as many operations are under way as with one.
 CLIENTS = "clients.per.thread"
@@ -80,8 +86,12 @@ CLIENTS = "clients.per.thread"
 NOT_COUNTED = "rmdir"
 # A value with one of these is not what it says until a shell has read it.
 SHELL_SIGNS = "$`;&|\"'"
-FRAMEWORK = ("DFS_PERF_DFS_ADRESS", "DFS_PERF_WORKSPACE", "DFS_PERF_THREADS_NUM",
-             "DFS_PERF_PROCESSES_NUM")  # fmt: skip
+FRAMEWORK = (
+    "DFS_PERF_DFS_ADRESS",
+    "DFS_PERF_WORKSPACE",
+    "DFS_PERF_THREADS_NUM",
+    "DFS_PERF_PROCESSES_NUM",
+)
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
@@ -127,12 +137,14 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
                 aside.append(f"each thread works with one client, not {CLIENTS} = {value} in turn")
         except ValueError as error:
             raise InputError(f"dfs-perf.{key}", value, str(error)) from error
-    processes, threads = (_number(framework, f"DFS_PERF_{what}_NUM") for what in
-                          ("PROCESSES", "THREADS"))  # fmt: skip
+    processes, threads = (
+        _number(framework, f"DFS_PERF_{what}_NUM") for what in ("PROCESSES", "THREADS")
+    )
     workload |= {"clients": processes * threads, "processes": processes if processes > 1 else 0}
     address = framework.get("DFS_PERF_DFS_ADRESS", "")
-    return _scenario("dfs-perf", address, framework.get("DFS_PERF_WORKSPACE", ""), workload, run,
-                     system, aside)  # fmt: skip
+    return _scenario(
+        "dfs-perf", address, framework.get("DFS_PERF_WORKSPACE", ""), workload, run, system, aside
+    )
 
 
 def _number(told: Mapping[str, str], key: str) -> int:
@@ -154,8 +166,10 @@ def _settings(path: Path) -> dict[str, str]:
         raise InputError("dfs-perf", str(path), allowed) from error
     except (xml.ParseError, UnicodeDecodeError) as error:
         raise InputError("dfs-perf", str(path), f"is no XML: {error}") from error
-    return {(one.findtext("name") or "").strip(): (one.findtext("value") or "").strip()
-            for one in tree.iter("property")}  # fmt: skip
+    return {
+        (one.findtext("name") or "").strip(): (one.findtext("value") or "").strip()
+        for one in tree.iter("property")
+    }
 
 
 def _variables(path: Path, text: str) -> dict[str, str]:
@@ -177,9 +191,14 @@ def _variables(path: Path, text: str) -> dict[str, str]:
 
 
 def _scenario(
-    name: str, address: str, directory: str, workload: Mapping[str, Any], run: Mapping[str, Any],
-    system: Mapping[str, str] = {}, aside: Sequence[str] = (),
-) -> Scenario:  # fmt: skip
+    name: str,
+    address: str,
+    directory: str,
+    workload: Mapping[str, Any],
+    run: Mapping[str, Any],
+    system: Mapping[str, str] = {},
+    aside: Sequence[str] = (),
+) -> Scenario:
     """A measured scenario on a directory, or on what answers at hdfs:// or alluxio://host:port."""
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}
@@ -198,16 +217,24 @@ def _scenario(
     nowhere = ", ".join(f"{key} = {value}" for key, value in system.items() if key not in settings)
     left_out = [f"left out, as {kind} has no such setting: {nowhere}"] if nowhere else []
     described = discover.file_system(kind)
-    return build(Scenario, {
-        "name": name,
-        "title": "; ".join([*aside, *left_out]),
-        "deployment": {"node": [
-            {"name": "one", "roles": {role.name: role.instances for role in described.roles}}
-        ]},
-        "file_system": {"name": kind, "access": access, **own},
-        "workload": dict(workload),
-        "run": {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s", **run},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": name,
+            "title": "; ".join([*aside, *left_out]),
+            "deployment": {
+                "node": [
+                    {
+                        "name": "one",
+                        "roles": {role.name: role.instances for role in described.roles},
+                    }
+                ]
+            },
+            "file_system": {"name": kind, "access": access, **own},
+            "workload": dict(workload),
+            "run": {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s", **run},
+        },
+    )
 
 
 class _Parser(argparse.ArgumentParser):
@@ -223,9 +250,17 @@ def mdtest(words: Sequence[str]) -> Scenario:
     # The same number of tasks that `mpirun -np` would start.
     parser.add_argument("-np", type=int, default=1, dest="tasks")
     for flag, kind, default in (
-        ("-n", int, 0), ("-I", int, 0), ("-w", int, 0), ("-e", int, 0), ("-z", int, 0),
-        ("-b", int, 1), ("-N", int, 0), ("-i", int, 1), ("-d", str, ""), ("-a", str, "POSIX"),
-    ):  # fmt: skip
+        ("-n", int, 0),
+        ("-I", int, 0),
+        ("-w", int, 0),
+        ("-e", int, 0),
+        ("-z", int, 0),
+        ("-b", int, 1),
+        ("-N", int, 0),
+        ("-i", int, 1),
+        ("-d", str, ""),
+        ("-a", str, "POSIX"),
+    ):
         parser.add_argument(flag, type=kind, default=default, dest=flag[1])
     for flag in ("-F", "-D", "-u", "-L", "-t", "-P", "-y", "-C", "-T", "-E", "-r"):
         parser.add_argument(flag, action="store_true", dest=flag[1])
@@ -248,9 +283,13 @@ def mdtest(words: Sequence[str]) -> Scenario:
     if items < 1:
         raise InputError("mdtest", None, "needs -n or -I, from 1 on")
     workload: dict[str, Any] = {
-        "clients": told.tasks, "processes": told.tasks if told.tasks > 1 else 0,
-        "items": items, "file_size": f"{told.w}{BYTES}", "fsync": told.y, "read": phases != "CTr",
-    }  # fmt: skip
+        "clients": told.tasks,
+        "processes": told.tasks if told.tasks > 1 else 0,
+        "items": items,
+        "file_size": f"{told.w}{BYTES}",
+        "fsync": told.y,
+        "read": phases != "CTr",
+    }
     # Directories are made, too, unless files alone are asked for.
     if told.z or not told.F:
         if told.N:
@@ -265,8 +304,9 @@ def mdtest(words: Sequence[str]) -> Scenario:
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
     """DFS-Perf's totals: MB/s (of 2^20 bytes) of reads and writes, operations a second."""
     clients = results[0].point.scenario.workload.clients
-    whole = all(result.complete or (case in TIMED and _only_time_was_over(result))
-                for result in results)  # fmt: skip
+    whole = all(
+        result.complete or (case in TIMED and _only_time_was_over(result)) for result in results
+    )
     outcome = "SUCCESS" if whole else "PARTLY DONE"
     title = results[0].point.scenario.title
     lines = [f"{case}: {clients} threads, {outcome}", *([title] if title else [])]
@@ -290,11 +330,17 @@ def _only_time_was_over(result: Result) -> bool:
 
 # Phase of ours -> line of mdtest's summary.
 LINES = {
-    "directory create": "Directory creation", "directory remove": "Directory removal",
-    "create": "File creation", "file create": "File creation", "stat": "File stat",
-    "file stat": "File stat", "read": "File read", "file read": "File read",
-    "remove": "File removal", "file remove": "File removal",
-}  # fmt: skip
+    "directory create": "Directory creation",
+    "directory remove": "Directory removal",
+    "create": "File creation",
+    "file create": "File creation",
+    "stat": "File stat",
+    "file stat": "File stat",
+    "read": "File read",
+    "file read": "File read",
+    "remove": "File removal",
+    "file remove": "File removal",
+}
 
 
 def say_mdtest(results: Sequence[Result]) -> str:
@@ -328,8 +374,12 @@ def rates_of(result: Result) -> list[dict[str, Any]]:
     for part in parts:
         window_s = part["window_s"] or math.inf
         for operation, seen in part["operations"].items():
-            found.append({
-                "phase": part["name"], "operation": operation,
-                "rate_per_s": seen["count"] / window_s, "bytes_per_s": seen["bytes"] / window_s,
-            })  # fmt: skip
+            found.append(
+                {
+                    "phase": part["name"],
+                    "operation": operation,
+                    "rate_per_s": seen["count"] / window_s,
+                    "bytes_per_s": seen["bytes"] / window_s,
+                }
+            )
     return found

@@ -48,9 +48,13 @@ class Done:
     """A finished run: its folder, results and what the studies say."""
 
     def __init__(
-        self, scenario: Scenario, folder: Path, findings: Findings,
-        results: list[Result] | None = None, processor_time: ProcessorTime | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        scenario: Scenario,
+        folder: Path,
+        findings: Findings,
+        results: list[Result] | None = None,
+        processor_time: ProcessorTime | None = None,
+    ) -> None:
         self.scenario, self.folder, self.findings = scenario, folder, findings
         self.processor_time = processor_time
         if results is not None:
@@ -95,8 +99,9 @@ class Done:
         if said.server_law is not None:
             found["server_law"] = said.server_law.model_dump(mode="json")
         if said.bottlenecks:
-            found["bottlenecks"] = [one.model_dump(mode="json", exclude={"roots"})
-                                    for one in said.bottlenecks]  # fmt: skip
+            found["bottlenecks"] = [
+                one.model_dump(mode="json", exclude={"roots"}) for one in said.bottlenecks
+            ]
         if said.comparison is not None:
             found.update(self._compared(said.comparison))
         return found
@@ -128,8 +133,9 @@ class Done:
         said = self.findings
         tables: list[Any]
         if said.bottlenecks:
-            timed = [one for one in _settled(self.scenario, self.results)
-                     if one.method == "measure"]  # fmt: skip
+            timed = [
+                one for one in _settled(self.scenario, self.results) if one.method == "measure"
+            ]
             tables = [terminal.result_table(timed)] if timed else []
             return [*tables, *terminal.bottleneck_tables(said.bottlenecks), *said.notes]
         if said.comparison is None:
@@ -176,9 +182,12 @@ def weigh(
         report(0, 1, "cross-validating")
         with stages.of("cross_validating"):
             found.crossval = crossval.crossval(
-                measured, [name for name in methods if name in VALIDATED],
-                scenario.judge.folds, scenario.run.seed, report,
-            )  # fmt: skip
+                measured,
+                [name for name in methods if name in VALIDATED],
+                scenario.judge.folds,
+                scenario.run.seed,
+                report,
+            )
     if measured and designed and methods:
         with stages.of("learning"):
             found.learning = studied(scenario, measured, found.notes, report)
@@ -232,10 +241,12 @@ def _large_files(comparison: Comparison, results: Sequence[Result]) -> dict[str,
     """Scores on held-out reads and writes of at least 1 MB."""
     sizes = {r.point_id: _file_bytes(r) for r in results if r.method == "measure"}
     rows = [
-        row for row in comparison.rows
-        if row.held_out and set(row.operations) <= {"read", "write"}
+        row
+        for row in comparison.rows
+        if row.held_out
+        and set(row.operations) <= {"read", "write"}
         and sizes.get(row.point_id, 0) >= WHOLE_FILES_FROM_BYTES
-    ]  # fmt: skip
+    ]
     return comparison.scores(rows)
 
 
@@ -269,8 +280,13 @@ def _settled(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
     """Results in one order, whether they come from a sweep or from files: sums of floats, and the
     order of rows, depend on it."""
     methods = {name: place for place, name in enumerate(scenario.run.methods)}
-    return in_order(scenario, sorted(results, key=lambda one: (
-        methods.get(one.method, len(methods)), one.method, one.repetition)))  # fmt: skip
+    return in_order(
+        scenario,
+        sorted(
+            results,
+            key=lambda one: (methods.get(one.method, len(methods)), one.method, one.repetition),
+        ),
+    )
 
 
 def reopen(folder: Path, notify: Notify, *parts: Part) -> Done:
@@ -301,8 +317,10 @@ def reopen(folder: Path, notify: Notify, *parts: Part) -> Done:
 
 def _lacking(known: Findings, parts: Sequence[Part]) -> list[Part]:
     there: dict[Part, object] = {
-        "advice": known.advice, "functions": known.functions, "verdicts": known.verdicts,
-    }  # fmt: skip
+        "advice": known.advice,
+        "functions": known.functions,
+        "verdicts": known.verdicts,
+    }
     return [part for part in parts if there[part] is None and part not in known.refused]
 
 

@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
-from dfslab.cli.finished import (
-    INSTRUMENTS,
-    Done,
-    Notify,
-    Report,
-    in_order,
-    reopen,
-    studied,
-    weigh,
-)
+from dfslab.cli.finished import INSTRUMENTS, Done, Notify, Report, in_order, reopen, studied, weigh
 from dfslab.fleet import run as fleet
 from dfslab.instruments import access, command, visibility
 from dfslab.method import RunFailed
@@ -85,8 +76,10 @@ def run(
         with run_store.locked():
             session.trace_directory = run_store.folder / "traces"
             session.recording = recording
-            methods = [known if known is not None and name in INSTRUMENTS
-                       else discover.method(name) for name in scenario.run.methods]  # fmt: skip
+            methods = [
+                known if known is not None and name in INSTRUMENTS else discover.method(name)
+                for name in scenario.run.methods
+            ]
             results = sweep(scenario, methods, run_store, report, stages)
             if session.recording is not None:
                 allowed = "all runs were there already; --fresh runs them again"
@@ -138,8 +131,9 @@ def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> 
     found.learning = studied(scenario, results, found.notes, report)
     done = Done(scenario, data, found, results)
     if page is not None:
-        study = pages.ReportInput(scenario=scenario, results=results, comparison=None,
-                                  learning=found.learning)  # fmt: skip
+        study = pages.ReportInput(
+            scenario=scenario, results=results, comparison=None, learning=found.learning
+        )
         pages.write(study, page)
     return done
 

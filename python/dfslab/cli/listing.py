@@ -12,8 +12,12 @@ def members() -> dict[str, list[dict[str, str]]]:
     """Everything discovery finds, by room."""
     return {
         "filesystems": [
-            {"name": name, "title": discover.title(path / "facts.py"),
-             "bed": "yes" if discover.has_bed(path) else "", "from": str(path)}
+            {
+                "name": name,
+                "title": discover.title(path / "facts.py"),
+                "bed": "yes" if discover.has_bed(path) else "",
+                "from": str(path),
+            }
             for name, path in discover.members("filesystems", folders=True).items()
         ],
         "workloads": _workloads(),
@@ -22,7 +26,7 @@ def members() -> dict[str, list[dict[str, str]]]:
             for name, kind, path in discover.methods()
         ],
         "sections": _titled("report/sections"),
-    }  # fmt: skip
+    }
 
 
 def _workloads() -> list[dict[str, str]]:

@@ -54,10 +54,15 @@ class LoadView:
             return
         done = seen.done - self._before.done
         spent_ns = seen.latency_ns_sum - self._before.latency_ns_sum
-        self.rows.append(Row(
-            now_s - self._start_s, done / past_s, spent_ns * 1e-9 / done if done else None,
-            self._longest_ns * 1e-9 if done else None, seen.errors - self._before.errors,
-        ))  # fmt: skip
+        self.rows.append(
+            Row(
+                now_s - self._start_s,
+                done / past_s,
+                spent_ns * 1e-9 / done if done else None,
+                self._longest_ns * 1e-9 if done else None,
+                seen.errors - self._before.errors,
+            )
+        )
         self._told_s, self._before, self._longest_ns = now_s, seen, 0
 
     def __rich__(self) -> Table | str:
@@ -68,9 +73,12 @@ class LoadView:
             table.add_column(name, justify="right")
         for row in self.rows:
             table.add_row(
-                f"{row.at_s:.0f}", f"{row.rate_per_s:,.0f}", _time(row.latency_s_mean),
-                _time(row.latency_s_max), f"[red]{row.errors}[/red]" if row.errors else "0",
-            )  # fmt: skip
+                f"{row.at_s:.0f}",
+                f"{row.rate_per_s:,.0f}",
+                _time(row.latency_s_mean),
+                _time(row.latency_s_max),
+                f"[red]{row.errors}[/red]" if row.errors else "0",
+            )
         return table
 
 

@@ -50,9 +50,12 @@ class _WhenAsked(TyperGroup):
 
 
 app = typer.Typer(
-    help=ABOUT, cls=_WhenAsked, no_args_is_help=True, add_completion=False,
+    help=ABOUT,
+    cls=_WhenAsked,
+    no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
-)  # fmt: skip
+)
 
 
 def _version(asked: bool) -> None:

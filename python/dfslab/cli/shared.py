@@ -152,8 +152,13 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
 
     from dfslab.cli.live import LoadView
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(),
-               TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())  # fmt: skip
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
     progress = Progress(*columns, console=console, transient=True)
     if as_json:
         with progress:

@@ -6,14 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import (
-    SHOW_FORMS,
-    AsJson,
-    ScenarioFile,
-    beds,
-    show,
-    tell,
-)
+from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, beds, show, tell
 from dfslab.spec.check import read_checked
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)

@@ -21,48 +21,77 @@ class Entry:
 PURPOSES: dict[str, tuple[Entry, ...]] = {
     "Measure and compare": (
         Entry("run", "Every method the scenario names, compared, one HTML page."),
-        Entry("design", "What a scenario's design would run, in which order, and what that costs; "
-              "runs nothing."),
-        Entry("measure", "Measure every configuration; no models. A recorded stream is for the "
-              'workload "replay".'),
-        Entry("sweep", "Run the scenario's instruments over its grids; resumes what was "
-              "interrupted."),
-        Entry("search", "The highest rate of an open load that keeps to a latency objective, and "
-              "the knee."),
-        Entry("visibility", "When one client's changes are visible to another, and the stale "
-              "answers until then."),
-        Entry("compat", "Run what another benchmark's arguments ask for, and print its own kind "
-              "of summary."),
-        Entry("merge", "One report from the files that a load's agents left on their nodes (state "
-              "folder, parts)."),
+        Entry(
+            "design",
+            "What a scenario's design would run, in which order, and what that costs; "
+            "runs nothing.",
+        ),
+        Entry(
+            "measure",
+            "Measure every configuration; no models. A recorded stream is for the "
+            'workload "replay".',
+        ),
+        Entry(
+            "sweep", "Run the scenario's instruments over its grids; resumes what was interrupted."
+        ),
+        Entry(
+            "search",
+            "The highest rate of an open load that keeps to a latency objective, and the knee.",
+        ),
+        Entry(
+            "visibility",
+            "When one client's changes are visible to another, and the stale answers until then.",
+        ),
+        Entry(
+            "compat",
+            "Run what another benchmark's arguments ask for, and print its own kind of summary.",
+        ),
+        Entry(
+            "merge",
+            "One report from the files that a load's agents left on their nodes (state "
+            "folder, parts).",
+        ),
     ),
     "Predict": (
         Entry("predict", "Predict every configuration by one method, without measuring anything."),
-        Entry("calibrate", "Memory, system calls, disk and network, measured, as a profile with "
-              "intervals."),
-        Entry("learn", "Coefficients, importance, validation and the next runs, from runs that are "
-              "there already."),
-        Entry("next", "The one to three runs that shrink the uncertainty of a question most for "
-              "each hour."),
+        Entry(
+            "calibrate",
+            "Memory, system calls, disk and network, measured, as a profile with intervals.",
+        ),
+        Entry(
+            "learn",
+            "Coefficients, importance, validation and the next runs, from runs that are "
+            "there already.",
+        ),
+        Entry(
+            "next",
+            "The one to three runs that shrink the uncertainty of a question most for each hour.",
+        ),
     ),
     "Finished runs": (
         Entry("compare", "Measured beside predicted, with errors, for a finished run."),
         Entry("advise", "What limits, what to change, what that gains, how sure we are."),
-        Entry("fit", "The time of every measured step as a function, and what was expected of the "
-              "run."),
+        Entry(
+            "fit",
+            "The time of every measured step as a function, and what was expected of the run.",
+        ),
         Entry("report", "Write the page of a run again, or its results in another program's form."),
-        Entry("export", "A run's measurements as a table: one row a run, its settings and where it "
-              "comes from."),
+        Entry(
+            "export",
+            "A run's measurements as a table: one row a run, its settings and where it comes from.",
+        ),
     ),
     "What there is": (
-        Entry("list", "File systems, workloads, methods and report sections, and where each came "
-              "from."),
+        Entry(
+            "list",
+            "File systems, workloads, methods and report sections, and where each came from.",
+        ),
         Entry("show", "Show what is described.", "show", True),
         Entry("trace", "Record, import and report traces.", "trace", True),
         Entry("bed", "Real file systems on this machine.", "bed", True),
         Entry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
-}  # fmt: skip
+}
 COMMANDS = {entry.name: entry for entries in PURPOSES.values() for entry in entries}
 USAGE = "Usage: dfslab [OPTIONS] COMMAND [ARGS]..."
 ABOUT = "A performance laboratory for distributed file systems."

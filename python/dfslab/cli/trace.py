@@ -21,52 +21,78 @@ from dfslab.cli.shared import (
     with_progress,
 )
 from dfslab.instruments.reading import reading
+from dfslab.report import terminal_traces
 from dfslab.spec.model import InputError
 
 app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
 
 Sampled = Annotated[
     float,
-    typer.Option("--sampled", metavar="P", help="With what probability calls were kept, where "
-                 "they do not tell it: counts and sums are scaled to all."),
-]  # fmt: skip
+    typer.Option(
+        "--sampled",
+        metavar="P",
+        help="With what probability calls were kept, where "
+        "they do not tell it: counts and sums are scaled to all.",
+    ),
+]
 
 Format = Annotated[
     str,
-    typer.Option("--format", metavar="NAME", help="What the files are, if their beginnings do not "
-                 "show it: otlp-json, otlp-protobuf, chrome, jaeger, …"),
-]  # fmt: skip
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="What the files are, if their beginnings do not "
+        "show it: otlp-json, otlp-protobuf, chrome, jaeger, …",
+    ),
+]
 
 Keep = Annotated[
     list[str] | None,
-    typer.Option("--keep", metavar="RULE", help="Keep calls that fit only: 'read*', or "
-                 "'service=client,host=node-?,kind=wait'; may be repeated."),
-]  # fmt: skip
+    typer.Option(
+        "--keep",
+        metavar="RULE",
+        help="Keep calls that fit only: 'read*', or "
+        "'service=client,host=node-?,kind=wait'; may be repeated.",
+    ),
+]
 
 Drop = Annotated[
     list[str] | None,
-    typer.Option("--drop", metavar="RULE", help="Leave out calls that fit: their time is their "
-                 "callers'; may be repeated."),
-]  # fmt: skip
+    typer.Option(
+        "--drop",
+        metavar="RULE",
+        help="Leave out calls that fit: their time is their callers'; may be repeated.",
+    ),
+]
 
 Calls = Annotated[
     Path | None,
-    typer.Option("--calls", metavar="FILE", help="Rules in TOML: keep, drop, and steps, which "
-                 "takes calls of many names for one."),
-]  # fmt: skip
+    typer.Option(
+        "--calls",
+        metavar="FILE",
+        help="Rules in TOML: keep, drop, and steps, which takes calls of many names for one.",
+    ),
+]
 
 OnNodes = Annotated[
     str,
-    typer.Option("--scheduler", metavar="ADDRESS", help="The nodes of this Dask scheduler read "
-                 "the files, which they must see."),
-]  # fmt: skip
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The nodes of this Dask scheduler read the files, which they must see.",
+    ),
+]
 
 
 Cohorts = Annotated[
     str,
-    typer.Option("--cohorts", metavar="hosts|slow", help="Compare each host (of JVMs: process) "
-                 "with the others, or the slowest traces with the rest."),
-]  # fmt: skip
+    typer.Option(
+        "--cohorts",
+        metavar="hosts|slow",
+        help="Compare each host (of JVMs: process) "
+        "with the others, or the slowest traces with the rest.",
+    ),
+]
 
 Model = Annotated[
     Path | None,
@@ -98,7 +124,7 @@ def trace_record(
         chosen = read_scenario(scenario, sets)
         with of(scenario):
             profile = with_progress(as_json, lambda report: traces.record(chosen, output, report))
-    tell(as_json, profile, *terminal.ranking_tables(profile), f"trace: {output}")
+    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
 
 
 @app.command("import")
@@ -124,7 +150,7 @@ def trace_import(
     """Turn trace files into one compressed profile, or into tables."""
     how = reading(sampled, form, keep or (), drop or (), calls)
     profile = traces.import_traces(files, output, into, label, how, scheduler)
-    tell(as_json, profile, *terminal.ranking_tables(profile), f"profile: {into or output}")
+    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
 
 
 @app.command("query")
@@ -136,7 +162,7 @@ def trace_query(
     """Ask the tables that `import --into` or `receive` made."""
     columns, rows = traces.query(folder, sql)
     found = [dict(zip(columns, row, strict=True)) for row in rows]
-    tell(as_json, found, terminal.answer_table(columns, rows))
+    tell(as_json, found, terminal_traces.answer_table(columns, rows))
 
 
 @app.command("receive")
@@ -153,7 +179,7 @@ def trace_receive(
     times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
     console = terminal.console(True)
     profile = traces.receive(into, port, *times, lambda text: console.print(text))
-    tell(as_json, profile, *terminal.ranking_tables(profile), f"received in {into}")
+    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
 
 
 @app.command("top")
@@ -167,7 +193,7 @@ def trace_top(
     every_s = time_s("--interval", interval)
     if once or as_json:
         profile = live.once(folder)
-        tell(as_json, profile, *terminal.ranking_tables(profile))
+        tell(as_json, profile, *terminal_traces.ranking_tables(profile))
         return
     live.watch(folder, every_s)
 
@@ -233,5 +259,5 @@ def trace_report(
             profile = traces.modelled(profile, read_scenario(model, sets))
     if page:
         traces.write_trace_page(profile, page)
-    shown = terminal.ranking_tables(profile)
+    shown = terminal_traces.ranking_tables(profile)
     tell(as_json, profile, *shown, *([f"page: {page}"] if page else []))

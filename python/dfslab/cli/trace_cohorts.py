@@ -34,8 +34,9 @@ def compared(
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
     if kind == "slow":
         whole = list(whole_calls.beside(files)) if of_jvms else list(files)
-        return cohort.compare_all([_slow(whole, Reading() if of_jvms else reading)],
-                                  ("fast", "slow"))  # fmt: skip
+        return cohort.compare_all(
+            [_slow(whole, Reading() if of_jvms else reading)], ("fast", "slow")
+        )
     if of_jvms:
         pairs, allowed = _hosts([callprofile.read(path) for path in files]), PROCESSES
     else:
@@ -64,8 +65,10 @@ def _profile(files: Sequence[callprofile.File]) -> cohort.Steps:
 
 
 def _by_role(file: callprofile.File) -> callprofile.File:
-    rows = [row.model_copy(update={"under": NUMBER.sub("", row.under)}) if row.under else row
-            for row in file.nodes]  # fmt: skip
+    rows = [
+        row.model_copy(update={"under": NUMBER.sub("", row.under)}) if row.under else row
+        for row in file.nodes
+    ]
     role = NUMBER.sub("", f"{file.service}:")[:-1]
     return file.model_copy(update={"service": role, "nodes": rows})
 

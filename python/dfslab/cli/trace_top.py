@@ -16,7 +16,7 @@ from rich.table import Table
 
 from dfslab.cli.trace_work import RECEIVED, profile
 from dfslab.instruments import callprofile
-from dfslab.report import terminal
+from dfslab.report import terminal, terminal_traces
 from dfslab.report.paths import path_end
 from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
@@ -82,8 +82,9 @@ class Looks:
         return seen
 
     def _processes(self, found: Sequence[Path]) -> Seen | None:
-        files = {str(path): callprofile.read(path) for path in found
-                 if callprofile.is_profile(path)}  # fmt: skip
+        files = {
+            str(path): callprofile.read(path) for path in found if callprofile.is_profile(path)
+        }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
         # Gains are asked for at the end only: a look must cost little.
@@ -96,8 +97,11 @@ class Looks:
         newest_ns = max((file.written_unix_ns for file in files.values()), default=0)
         lasted = [_period_ns(file) for file in self._periods.values() if not file.last]
         period_ns = statistics.median(lasted or map(_period_ns, self._periods.values()))
-        current = [(name, file) for name, file in self._periods.items()
-                   if file.written_unix_ns >= newest_ns - STALE_PERIODS * period_ns]  # fmt: skip
+        current = [
+            (name, file)
+            for name, file in self._periods.items()
+            if file.written_unix_ns >= newest_ns - STALE_PERIODS * period_ns
+        ]
         work, waits = callprofile.rankings(callprofile.merge(current))
         ended = all(file.last for file in files.values())
         long_ago = (self._clock.unix_ns() - newest_ns) * 1e-9 > ENDED_AFTER_S
@@ -151,7 +155,7 @@ def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
     if last is None:
         console.print(f"nothing was written into {folder}", markup=False)
         return
-    for table in terminal.ranking_tables(once(folder)):
+    for table in terminal_traces.ranking_tables(once(folder)):
         console.print(table)
 
 
@@ -187,14 +191,19 @@ def view(seen: Seen | None, folder: Path, width: int, height: int) -> Group:
     names = [process["instance"] for process in seen.whole.get("processes", ())]
     of = f"  {', '.join(sorted(set(names)))}" if names else ""
     lost = sum((seen.whole.get("losses") or {}).values())
-    head = [_cut(f"{when}  {seen.whole['spans']:,} calls so far{of}", width),
-            *([f"{lost:,} repaired or dropped"] if lost else [])]  # fmt: skip
+    head = [
+        _cut(f"{when}  {seen.whole['spans']:,} calls so far{of}", width),
+        *([f"{lost:,} repaired or dropped"] if lost else []),
+    ]
     if seen.period_s is None:
         return Group(*head, "the next profile will tell what the last seconds did")
     most = max(1, (height - OTHER_LINES) // 2)
     last = units.text(seen.period_s, "s", 2)
-    return Group(*head, _table(f"work of the last {last}", seen.work, seen.period_s, width, most),
-                 _table("waits", seen.waits, seen.period_s, width, most))  # fmt: skip
+    return Group(
+        *head,
+        _table(f"work of the last {last}", seen.work, seen.period_s, width, most),
+        _table("waits", seen.waits, seen.period_s, width, most),
+    )
 
 
 def _cut(text: str, width: int) -> str:
@@ -213,10 +222,12 @@ def _table(title: str, rows: Rows, period_s: float, width: int, most: int) -> Ta
     for row in rows[:most]:
         mean_s = row["total_s"] / row["count"] if row["count"] else 0.0
         table.add_row(
-            path_end(row["path"], step_width), f"{row['count'] / period_s:,.1f}",
-            units.text(row["self_s"] / period_s, "s", 3), units.text(mean_s, "s", 3),
+            path_end(row["path"], step_width),
+            f"{row['count'] / period_s:,.1f}",
+            units.text(row["self_s"] / period_s, "s", 3),
+            units.text(mean_s, "s", 3),
             units.text(row["bytes"] / period_s, "B/s", 3) if row["bytes"] else "",
-        )  # fmt: skip
+        )
     if not rows:
         table.add_row("-")
     return table

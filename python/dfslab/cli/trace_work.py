@@ -54,9 +54,12 @@ def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
 
 
 def record_command(
-    name: str, values: dict[str, str], command: Sequence[str], folder: Path,
+    name: str,
+    values: dict[str, str],
+    command: Sequence[str],
+    folder: Path,
     notify: Callable[[str], None],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Run a client command against a bed whose daemons, and the command's JVMs, are traced."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("--output", str(folder), "must be a new or an empty folder")
@@ -87,9 +90,13 @@ def record_command(
 
 
 def _record_mounted(
-    bed_class: Any, name: str, values: dict[str, str], command: Sequence[str], folder: Path,
+    bed_class: Any,
+    name: str,
+    values: dict[str, str],
+    command: Sequence[str],
+    folder: Path,
     notify: Callable[[str], None],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The same on a bed whose servers count for themselves, in the directory of its mount."""
     if not hasattr(bed_class, "counters"):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
@@ -124,8 +131,12 @@ def profile(
         # Sums of servers do not say who waited for whom.
         return merged
     ran = parts.processors(file for _, file in read)
-    return {**merged, "savings": gain.savings(top), "parts": parts.ranking(top, ran),
-            "timelines": whole_calls.whole_calls(whole_calls.beside(found))}  # fmt: skip
+    return {
+        **merged,
+        "savings": gain.savings(top),
+        "parts": parts.ranking(top, ran),
+        "timelines": whole_calls.whole_calls(whole_calls.beside(found)),
+    }
 
 
 def against(
@@ -137,7 +148,7 @@ def against(
 
 def with_cohorts(
     found: dict[str, Any], files: Sequence[Path], kind: str, reading: Reading
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """A profile with how the cohorts of its own files differ."""
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
@@ -203,9 +214,13 @@ def otlp(files: Sequence[Path], reading: Reading) -> tuple[str, str]:
 
 
 def import_traces(
-    files: Sequence[Path], output: Path | None, into: Path | None = None, label: str = "",
-    reading: Reading | None = None, scheduler: str = "",
-) -> dict[str, Any]:  # fmt: skip
+    files: Sequence[Path],
+    output: Path | None,
+    into: Path | None = None,
+    label: str = "",
+    reading: Reading | None = None,
+    scheduler: str = "",
+) -> dict[str, Any]:
     """The profile of traces, kept as JSON or as tables."""
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
@@ -230,9 +245,12 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
 
 
 def receive(
-    folder: Path, port: int, interval_s: float, duration_s: float | None,
+    folder: Path,
+    port: int,
+    interval_s: float,
+    duration_s: float | None,
     notify: Callable[[str], None],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Receive into a folder until interrupted: the profile at every interval, tables at the end."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("--into", str(folder), "must be a new or an empty folder")
@@ -241,9 +259,12 @@ def receive(
     folder.mkdir(exist_ok=True)
     path = folder / RECEIVED
     found = receiving.receive(
-        port, interval_s, duration_s, lambda text: store.write_atomically(path, text),
+        port,
+        interval_s,
+        duration_s,
+        lambda text: store.write_atomically(path, text),
         lambda port: notify(f"receiving at http://{receiving.LOOPBACK}:{port}{receiving.PATH}"),
-    )  # fmt: skip
+    )
     trace_store.write(found, folder, "received")
     if not found["spans"]:
         raise RunFailed(f"{folder}: no span came; refused: {found['received']['refused']}")
@@ -285,8 +306,7 @@ def _of_jvms(files: Sequence[Path]) -> bool:
 
     InputError when only some do.
     """
-    profiles = [path for path in files
-                if callprofile.is_profile(path) or counters.recognise(path)]  # fmt: skip
+    profiles = [path for path in files if callprofile.is_profile(path) or counters.recognise(path)]
     if profiles and len(profiles) < len(files):
         other = next(path for path in files if path not in profiles)
         raise InputError("trace", str(other), "spans and profiles are reported apart")

@@ -27,14 +27,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.fleet import node, run
 from dfslab.fleet.agent import boot
-from dfslab.fleet.places import (
-    CLEAN_UP_LIMIT_S,
-    ClusterKind,
-    Nodes,
-    Place,
-    patience_s,
-    split,
-)
+from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
 from dfslab.fleet.watch import Seen, Watch
 from dfslab.method import RunFailed
 
@@ -149,8 +142,14 @@ def run_load(
 class Controller:
     """One load on the nodes of one cluster."""
 
-    def __init__(self, plan: Mapping[str, Any], nodes: Nodes, progress: run.Progress | None,
-                 watch: Watch, stopping: threading.Event) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: Mapping[str, Any],
+        nodes: Nodes,
+        progress: run.Progress | None,
+        watch: Watch,
+        stopping: threading.Event,
+    ) -> None:
         self._plan, self._nodes, self._progress = plan, nodes, progress
         self._stopping, self._watch = stopping, watch
         self._run = uuid.uuid4().hex[:12]
@@ -196,8 +195,12 @@ class Controller:
         assert self._client.scheduler is not None
         found = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         named = [(str(told["name"]), address) for address, told in found.items()]
-        return sorted(named, key=lambda one: [int(part) if part.isdigit() else part
-                                              for part in re.split(r"(\d+)", one[0])])  # fmt: skip
+        return sorted(
+            named,
+            key=lambda one: [
+                int(part) if part.isdigit() else part for part in re.split(r"(\d+)", one[0])
+            ],
+        )
 
     async def _load(self) -> tuple[dict[str, Any], run.Spans, bytes]:
         plan = {**self._plan, "shared": len(self._parts) > 1}
@@ -239,9 +242,12 @@ class Controller:
                 # A time namespace has the boot of its machine and a monotonic clock of its own.
                 ours = sent_s <= told["monotonic_s"] <= sent_s + round_trip_s
                 best = Clock(
-                    told["unix_s"] - (asked_unix_s + round_trip_s / 2), round_trip_s / 2,
-                    told["boot"], told["host"], ours and told["boot"] == boot(),
-                )  # fmt: skip
+                    told["unix_s"] - (asked_unix_s + round_trip_s / 2),
+                    round_trip_s / 2,
+                    told["boot"],
+                    told["host"],
+                    ours and told["boot"] == boot(),
+                )
         part.clock = best
 
     async def _measure_drift(self, part: Part) -> None:
@@ -373,13 +379,17 @@ class Controller:
         for place, part in zip(report["places"], self._parts, strict=True):
             assert part.clock is not None
             place |= {
-                "host": part.clock.host, "clock_offset_s": part.clock.offset_s,
-                "clock_error_s": part.clock.error_s, "clock_drift_s": part.drift_s,
-            }  # fmt: skip
+                "host": part.clock.host,
+                "clock_offset_s": part.clock.offset_s,
+                "clock_error_s": part.clock.error_s,
+                "clock_drift_s": part.drift_s,
+            }
         notes = []
         if self._scheduler_lost:
-            notes.append(f"the Dask scheduler at {self._nodes.scheduler} was lost while the load "
-                         "ran; the parts were read from disk")  # fmt: skip
+            notes.append(
+                f"the Dask scheduler at {self._nodes.scheduler} was lost while the load "
+                "ran; the parts were read from disk"
+            )
         report["fleet"] = {"kind": "dask", "scheduler": self._nodes.scheduler, "notes": notes}
 
     def _here(self, span: Sequence[Any]) -> tuple:

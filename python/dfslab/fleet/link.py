@@ -47,9 +47,12 @@ class Link:
         # A session of its own: Ctrl-C reaches the controller, which then stops its agents.
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr,
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         except OSError:
             self._stderr.close()
             raise

@@ -45,8 +45,13 @@ def hear(kept: Path) -> dict[str, Any]:
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
-    said = {"ready": link.ready, "times_ready": link.times_ready, "progress": link.progress,
-            "ended": link.ended, "seen": tuple(link.seen)}  # fmt: skip
+    said = {
+        "ready": link.ready,
+        "times_ready": link.times_ready,
+        "progress": link.progress,
+        "ended": link.ended,
+        "seen": tuple(link.seen),
+    }
     link.seen = link.seen._replace(latency_ns_max=0)
     # An answer holds every span: it is sent once, at the end.
     return {**said, "answer": link.answer if link.ended is not None else None}

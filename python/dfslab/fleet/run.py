@@ -211,10 +211,14 @@ def together(plan: Mapping[str, Any], links: Sequence[Any]) -> tuple[dict[str, A
     failed = sum(error["count"] for error in report["errors"])
     report["complete"] &= not lost and failed <= plan.get("max_errors", 0)
     report["places"] = [
-        {"name": link.place.name, "clients_from": link.clients.start,
-         "clients_to": link.clients.stop, "lost": lost.get(link.place.name)}
+        {
+            "name": link.place.name,
+            "clients_from": link.clients.start,
+            "clients_to": link.clients.stop,
+            "lost": lost.get(link.place.name),
+        }
         for link in links
-    ]  # fmt: skip
+    ]
     spans = [tuple(span) for answer in answers for span in answer["spans"]]
     recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
     return report, spans, recorded

@@ -62,18 +62,44 @@ def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dfslab-dask-")))
-        scheduler = stack.enter_context(_process(
-            places[0], folder / "scheduler.log", "dask_scheduler", "--host", host, "--port", "0",
-            "--no-dashboard", "--dashboard-address", f"{host}:0",
-            "--scheduler-file", str(folder / "scheduler.json"),
-        ))  # fmt: skip
+        scheduler = stack.enter_context(
+            _process(
+                places[0],
+                folder / "scheduler.log",
+                "dask_scheduler",
+                "--host",
+                host,
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--dashboard-address",
+                f"{host}:0",
+                "--scheduler-file",
+                str(folder / "scheduler.json"),
+            )
+        )
         address = _address(folder, scheduler)
         for place in places:
-            stack.enter_context(_process(
-                place, folder / f"{place.name}.log", "dask_worker", address, "--name", place.name,
-                "--nthreads", "1", "--no-nanny", "--no-dashboard", "--dashboard-address", ":0",
-                "--memory-limit", "0", "--local-directory", str(folder / place.name),
-            ))  # fmt: skip
+            stack.enter_context(
+                _process(
+                    place,
+                    folder / f"{place.name}.log",
+                    "dask_worker",
+                    address,
+                    "--name",
+                    place.name,
+                    "--nthreads",
+                    "1",
+                    "--no-nanny",
+                    "--no-dashboard",
+                    "--dashboard-address",
+                    ":0",
+                    "--memory-limit",
+                    "0",
+                    "--local-directory",
+                    str(folder / place.name),
+                )
+            )
         yield address
 
 
@@ -84,9 +110,12 @@ def _process(place: Place, log: Path, module: str, *words: str) -> Iterator[subp
     try:
         with log.open("wb") as said:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
-            )  # fmt: skip
+            )
     except OSError as error:
         raise ClusterFailed(f"{place.name}: {module} cannot be started: {error}") from error
     try:

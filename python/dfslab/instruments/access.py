@@ -108,8 +108,11 @@ class Session:
         nodes = nodes or [Place(f"node-{n}") for n in range(1, count + 1)]
         if asked.processes <= 1:
             return nodes
-        return [replace(node, name=f"{node.name}, process {number}")
-                for node in nodes for number in range(1, asked.processes + 1)]  # fmt: skip
+        return [
+            replace(node, name=f"{node.name}, process {number}")
+            for node in nodes
+            for number in range(1, asked.processes + 1)
+        ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
         """The Dask cluster that is asked for; one that is started stays until the session ends."""
@@ -185,8 +188,9 @@ class Session:
         told = bed_parameters(scenario)
         if self.traced:
             told.update(_tracing(module.Bed, system.name))
-        bed = module.Bed.up(told, notify=self.notify, deployment=scenario.deployment,
-                            known_hardware=self._hardware)  # fmt: skip
+        bed = module.Bed.up(
+            told, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
+        )
         self._stack.callback(bed.down)
         self.versions.update(bed.versions)
         # Fresh daemons are slow at first (compilation, connections): measure.py warms them up.

@@ -44,8 +44,14 @@ class Quantity:
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"unit": self.unit, "mean": self.mean, "low": self.low, "high": self.high,
-                "confidence": CONFIDENCE, "values": list(self.values)}  # fmt: skip
+        return {
+            "unit": self.unit,
+            "mean": self.mean,
+            "low": self.low,
+            "high": self.high,
+            "confidence": CONFIDENCE,
+            "values": list(self.values),
+        }
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
@@ -86,9 +92,11 @@ def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
 
 
 def measure(
-    directory: Path, repeats: int = REPEATS, report: Callable[..., None] = lambda *_: None,
+    directory: Path,
+    repeats: int = REPEATS,
+    report: Callable[..., None] = lambda *_: None,
     seed: int = 0,
-) -> list[Quantity]:  # fmt: skip
+) -> list[Quantity]:
     """Everything, the disk below `directory` included; what is written there is removed again."""
     check_repeats(repeats)
     if not directory.is_dir():
@@ -121,9 +129,13 @@ Kinds = Sequence[tuple[str, str, Callable[[], float]]]
 
 
 def repeated(
-    kinds: Kinds, repeats: int, report: Callable[..., None], where: str, done: int = 0,
+    kinds: Kinds,
+    repeats: int,
+    report: Callable[..., None],
+    where: str,
+    done: int = 0,
     total: int = 0,
-) -> list[Quantity]:  # fmt: skip
+) -> list[Quantity]:
     """Every kind (name, unit, what measures it) so often; `done` of `total` were before."""
     found = []
     for at, (name, unit, work) in enumerate(kinds):
@@ -152,24 +164,26 @@ def toml(found: Sequence[Quantity]) -> str:
     """A deployment of one node like this machine, with the intervals as comments."""
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return "\n".join([
-        f"# Measured on kernel {platform.release()}; {len(found[0].values)} times each.",
-        "[[deployment.node]]",
-        'name = "calibrated"',
-        f"cores = {os.cpu_count()}",
-        f'memory = "{memory} B"',
-        line("copy_rate", by_name["kept_read_rate"]),
-        line("call_time", by_name["kept_read_call"]),
-        "[deployment.node.disk]",
-        line("read_rate", by_name["disk_read_rate"]),
-        line("write_rate", by_name["disk_write_rate"]),
-        line("latency", by_name["disk_access"]),
-        "[deployment.node.adapter]",
-        line("bandwidth", by_name["loopback_rate"]),
-        "[deployment.network]",
-        line("loopback_latency", by_name["loopback_round_trip"], 0.5),
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"# Measured on kernel {platform.release()}; {len(found[0].values)} times each.",
+            "[[deployment.node]]",
+            'name = "calibrated"',
+            f"cores = {os.cpu_count()}",
+            f'memory = "{memory} B"',
+            line("copy_rate", by_name["kept_read_rate"]),
+            line("call_time", by_name["kept_read_call"]),
+            "[deployment.node.disk]",
+            line("read_rate", by_name["disk_read_rate"]),
+            line("write_rate", by_name["disk_write_rate"]),
+            line("latency", by_name["disk_access"]),
+            "[deployment.node.adapter]",
+            line("bandwidth", by_name["loopback_rate"]),
+            "[deployment.network]",
+            line("loopback_latency", by_name["loopback_round_trip"], 0.5),
+            "",
+        ]
+    )
 
 
 def line(key: str, one: Quantity, share: float = 1.0) -> str:

@@ -50,16 +50,26 @@ def measure(
             raise InputError("deployment.node", len(scenario.deployment.nodes()), allowed)
         groups = [group for _, group in scenario.deployment.nodes()]
         try:
-            return _measured(cluster.hosts, groups, repeats, report, random.Random(seed),
-                             getattr(session.bed, "mount_point", None))  # fmt: skip
+            return _measured(
+                cluster.hosts,
+                groups,
+                repeats,
+                report,
+                random.Random(seed),
+                getattr(session.bed, "mount_point", None),
+            )
         except BedError as error:
             raise RunFailed(str(error)) from error
 
 
 def _measured(
-    hosts: Sequence[Host], groups: Sequence[NodeGroup], repeats: int,
-    report: Callable[..., None], chance: random.Random, mount: Path | None,
-) -> Found:  # fmt: skip
+    hosts: Sequence[Host],
+    groups: Sequence[NodeGroup],
+    repeats: int,
+    report: Callable[..., None],
+    chance: random.Random,
+    mount: Path | None,
+) -> Found:
     firsts: dict[str, tuple[Host, NodeGroup]] = {}
     for host, group in zip(hosts, groups, strict=True):
         firsts.setdefault(group.name, (host, group))
@@ -74,8 +84,9 @@ def _measured(
         kinds = _kinds(host, peer, asked, path, chance)
         done, total = len(found) * len(kinds), len(firsts) * len(kinds)
         try:
-            found[name] = repeated(kinds, repeats, report, f"on {host.name}", done * repeats,
-                                   total * repeats)  # fmt: skip
+            found[name] = repeated(
+                kinds, repeats, report, f"on {host.name}", done * repeats, total * repeats
+            )
         finally:
             path.unlink(missing_ok=True)
     return found
@@ -105,8 +116,7 @@ class _Processor:
     """What a host's own process measures, given out measurement by measurement."""
 
     def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
-        words = (sys.executable, "-P", "-m", "dfslab.instruments.probe", kept,
-                 str(copied_bytes))  # fmt: skip
+        words = (sys.executable, "-P", "-m", "dfslab.instruments.probe", kept, str(copied_bytes))
         self._answers = [json.loads(host.run(*words)) for _ in range(repeats)]
         self._taken: dict[str, int] = {}
 
@@ -143,8 +153,12 @@ def toml(found: Found, deployment: Deployment) -> str:
     # A node's own latency is in every round trip twice, and declared beside its adapter.
     own_s = min(group.adapter.latency for group in deployment.node)
     share = max(0.0, 0.5 - 2 * own_s / latency.mean)
-    lines += ["[deployment.network]", line("latency", latency, share),
-              line("loopback_latency", loopback, 0.5), ""]  # fmt: skip
+    lines += [
+        "[deployment.network]",
+        line("latency", latency, share),
+        line("loopback_latency", loopback, 0.5),
+        "",
+    ]
     return "\n".join(lines)
 
 

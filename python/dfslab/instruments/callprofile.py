@@ -288,16 +288,25 @@ def since(earlier: File, later: File) -> File:
         counts = dict(row.durations)
         for low, count in was.durations:
             counts[low] -= count
-        rows.append(row.model_copy(update={
-            **{key: getattr(row, key) - getattr(was, key)
-               for key in ("count", "errors", "bytes", "total_ns", "self_ns")},
-            "durations": [pair for pair in counts.items() if pair[1] > 0],
-        }))  # fmt: skip
-    return later.model_copy(update={
-        "nodes": rows, "started_unix_ns": earlier.written_unix_ns,
-        "processor_ns": later.processor_ns - earlier.processor_ns,
-        "starved_ns": later.starved_ns - earlier.starved_ns,
-    })  # fmt: skip
+        rows.append(
+            row.model_copy(
+                update={
+                    **{
+                        key: getattr(row, key) - getattr(was, key)
+                        for key in ("count", "errors", "bytes", "total_ns", "self_ns")
+                    },
+                    "durations": [pair for pair in counts.items() if pair[1] > 0],
+                }
+            )
+        )
+    return later.model_copy(
+        update={
+            "nodes": rows,
+            "started_unix_ns": earlier.written_unix_ns,
+            "processor_ns": later.processor_ns - earlier.processor_ns,
+            "starved_ns": later.starved_ns - earlier.starved_ns,
+        }
+    )
 
 
 def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
@@ -332,19 +341,27 @@ def summary(files: Sequence[tuple[str, File]], top: Node) -> dict[str, Any]:
         losses["points_off"] += sum(p.state not in ("woven", "unseen") for p in file.points)
     return {
         "counted": any(file.counted for _, file in files),
-        "spans": calls, "trees": trees, "shapes": len(top.children),
+        "spans": calls,
+        "trees": trees,
+        "shapes": len(top.children),
         "reduction": {"spans_before": calls, "spans_after": len(places), "rows": rows},
         "losses": losses,
         "processes": [
-            {"service": file.service, "instance": file.instance, "pid": file.pid,
-             "last": file.last, "file": name}
+            {
+                "service": file.service,
+                "instance": file.instance,
+                "pid": file.pid,
+                "last": file.last,
+                "file": name,
+            }
             for name, file in files
         ],
         "roots": _nested(top),
-        "ranking": work[:MOST_RANKED], "waits": waits[:MOST_RANKED],
+        "ranking": work[:MOST_RANKED],
+        "waits": waits[:MOST_RANKED],
         "ranking_by_name": _by_name(work)[:MOST_RANKED],
         "ranking_beyond_limit": sum(max(0, len(r) - MOST_RANKED) for r in (work, waits)),
-    }  # fmt: skip
+    }
 
 
 def walk(top: Node) -> Iterator[tuple[str, Node]]:
@@ -374,13 +391,21 @@ def rankings(top: Node) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def _entry(path: str, node: Node, all_ns: int) -> dict[str, Any]:
     return {
-        "name": node.name, "path": path, "kind": node.kind, "count": node.count,
-        "errors": node.errors, "bytes": node.bytes, "total_s": node.total_ns / 1e9,
-        "self_s": node.own_ns / 1e9, "mean_s": _mean_s(node.total_ns, node.timed),
-        "timed": node.timed, "share": node.own_ns / all_ns if all_ns else 0.0,
-        "total_ns": node.total_ns, "self_ns": node.own_ns,
+        "name": node.name,
+        "path": path,
+        "kind": node.kind,
+        "count": node.count,
+        "errors": node.errors,
+        "bytes": node.bytes,
+        "total_s": node.total_ns / 1e9,
+        "self_s": node.own_ns / 1e9,
+        "mean_s": _mean_s(node.total_ns, node.timed),
+        "timed": node.timed,
+        "share": node.own_ns / all_ns if all_ns else 0.0,
+        "total_ns": node.total_ns,
+        "self_ns": node.own_ns,
         "instances": sorted(node.of),
-    }  # fmt: skip
+    }
 
 
 def _by_name(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -420,23 +445,34 @@ def _written(node: Node, children: list[dict[str, Any]]) -> dict[str, Any]:
     # Sums alone tell no quantile and no spread.
     single = bool(node.durations) or not node.count
     return {
-        "name": node.name, "kind": node.kind or "service", "count": node.count,
-        "timed": node.timed, "errors": node.errors, "bytes": node.bytes,
-        "total_s": node.total_ns / 1e9, "self_s": node.own_ns / 1e9,
+        "name": node.name,
+        "kind": node.kind or "service",
+        "count": node.count,
+        "timed": node.timed,
+        "errors": node.errors,
+        "bytes": node.bytes,
+        "total_s": node.total_ns / 1e9,
+        "self_s": node.own_ns / 1e9,
         "min_s": (node.min_ns or 0) / 1e9 if bounded else None,
         "max_s": node.max_ns / 1e9 if bounded else None,
         "p50_s": node.quantile_ns(0.5) / 1e9 if single else None,
         "p99_s": node.quantile_ns(0.99) / 1e9 if single else None,
-        "total_ns": node.total_ns, "self_ns": node.own_ns, "served_ns": node.served_ns,
-        "sd_s": node.deviation_ns() / 1e9 if single else None, "of": dict(sorted(node.of.items())),
-        "instances": sorted(node.of), "exemplars": [], "children": children,
-    }  # fmt: skip
+        "total_ns": node.total_ns,
+        "self_ns": node.own_ns,
+        "served_ns": node.served_ns,
+        "sd_s": node.deviation_ns() / 1e9 if single else None,
+        "of": dict(sorted(node.of.items())),
+        "instances": sorted(node.of),
+        "exemplars": [],
+        "children": children,
+    }
 
 
 def folded(top: Node) -> str:
     """Folded stacks of the merged tree: own time in nanoseconds, sorted by stack."""
     lines = [
         f"{path.replace(';', ':').replace('/', ';')} {max(0, node.own_ns)}\n"
-        for path, node in walk(top) if node.kind != "detail"
-    ]  # fmt: skip
+        for path, node in walk(top)
+        if node.kind != "detail"
+    ]
     return "".join(sorted(lines))

@@ -47,8 +47,9 @@ def count(plan: Mapping[str, Any], place: Place, observe: Callable[[], Any]) -> 
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
-    short, long = (_counted(plan, place, observe, _shortened(plan["stream"], most))
-                   for most in (SHORT, LONG))  # fmt: skip
+    short, long = (
+        _counted(plan, place, observe, _shortened(plan["stream"], most)) for most in (SHORT, LONG)
+    )
     found = [_between(*pair) for pair in zip(short, long, strict=True)]
     if not any(one["operations"] for one in found):
         return {"not_counted": "its phases have one operation each"}
@@ -89,8 +90,10 @@ class _Marks:
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
         spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)
-        return [(system_calls(text[begun:ended], main), servers)
-                for (_, begun), (ended, _), servers in spans]  # fmt: skip
+        return [
+            (system_calls(text[begun:ended], main), servers)
+            for (_, begun), (ended, _), servers in spans
+        ]
 
 
 def _counted(

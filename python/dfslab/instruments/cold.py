@@ -28,8 +28,10 @@ def unproven(scenario: Scenario) -> list[str]:
     system = discover.file_system(choice.name)
     if scenario.workload.cache != "cold" or choice.access.bed or not system.has_servers:
         return []
-    return ["only the clients were made cold: the servers are no bed of ours, so their caches were "
-            "neither emptied nor looked at"]  # fmt: skip
+    return [
+        "only the clients were made cold: the servers are no bed of ours, so their caches were "
+        "neither emptied nor looked at"
+    ]
 
 
 class Disks:

@@ -114,10 +114,12 @@ def _run(
     assert workload.argv is not None
     reached = session.reach(scenario)
     told = {
-        "uri": reached.get("uri", ""), "directory": reached.get("directory", ""),
-        "folder": f"/dfslab-{uuid.uuid4().hex[:12]}", "clients": scenario.workload.clients,
+        "uri": reached.get("uri", ""),
+        "directory": reached.get("directory", ""),
+        "folder": f"/dfslab-{uuid.uuid4().hex[:12]}",
+        "clients": scenario.workload.clients,
         "seed": scenario.run.seed + repetition,
-    }  # fmt: skip
+    }
     assert set(told) == set(TOLD)
     words = workload.argv(own, told)
     environment = client_environment(bed)
@@ -174,9 +176,13 @@ class _Program:
     """One program, its words in a log, ended whatever happens."""
 
     def __init__(
-        self, words: Sequence[str], environment: Mapping[str, str], log: Path, limit_s: float,
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        limit_s: float,
         clock: Clock = REAL,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._words, self._environment, self._log = words, environment, log
         self._limit_s, self._clock = limit_s, clock
 
@@ -187,10 +193,17 @@ class _Program:
             begin()
         began = self._clock.monotonic_s()
         deadline = began + self._limit_s
-        with self._log.open("wb") as log, subprocess.Popen(
-            tied_to_owner(self._words), stdin=subprocess.PIPE, stdout=log,
-            stderr=subprocess.STDOUT, env=dict(self._environment), start_new_session=True,
-        ) as child:  # fmt: skip
+        with (
+            self._log.open("wb") as log,
+            subprocess.Popen(
+                tied_to_owner(self._words),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=dict(self._environment),
+                start_new_session=True,
+            ) as child,
+        ):
             try:
                 assert child.stdin
                 if says_ready:
@@ -223,13 +236,23 @@ class _Program:
 
 
 def _result(
-    method: str, point: Point, repetition: int, session: access.Session, took_s: float,
+    method: str,
+    point: Point,
+    repetition: int,
+    session: access.Session,
+    took_s: float,
     detail: dict[str, Any],
-) -> Result:  # fmt: skip
-    metrics = {"rate_per_s": Metric(value=1 / took_s),
-               f"latency_s_mean.{OPERATION}": Metric(value=took_s)}  # fmt: skip
+) -> Result:
+    metrics = {
+        "rate_per_s": Metric(value=1 / took_s),
+        f"latency_s_mean.{OPERATION}": Metric(value=took_s),
+    }
     return Result(
-        method=method, point_id=point.id, point=point, repetition=repetition, metrics=metrics,
+        method=method,
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        metrics=metrics,
         detail={"took_s": took_s, **detail},
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
-    )  # fmt: skip
+    )

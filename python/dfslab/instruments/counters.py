@@ -28,8 +28,11 @@ HEAD_BYTES = 1 << 18
 def formats() -> dict[str, ModuleType]:
     """File system -> its `counters.py`, of all that have one."""
     folders = discover.members("filesystems", folders=True)
-    return {name: discover.load(folder / "counters.py") for name, folder in folders.items()
-            if (folder / "counters.py").is_file()}  # fmt: skip
+    return {
+        name: discover.load(folder / "counters.py")
+        for name, folder in folders.items()
+        if (folder / "counters.py").is_file()
+    }
 
 
 def recognise(path: Path) -> str:
@@ -67,16 +70,37 @@ def _file(service: str, told: Counters) -> File:
     """One process."""
     places = {row.step: place for place, row in enumerate(told.rows)}
     rows = [
-        Row(above=places[row.above] if row.above else -1, step=row.step, kind=row.kind,
-            count=row.count, errors=row.errors, bytes=row.bytes, timed=row.total_ns is not None,
-            total_ns=row.total_ns or 0, min_ns=row.min_ns, max_ns=row.max_ns)
+        Row(
+            above=places[row.above] if row.above else -1,
+            step=row.step,
+            kind=row.kind,
+            count=row.count,
+            errors=row.errors,
+            bytes=row.bytes,
+            timed=row.total_ns is not None,
+            total_ns=row.total_ns or 0,
+            min_ns=row.min_ns,
+            max_ns=row.max_ns,
+        )
         for row in told.rows
-    ]  # fmt: skip
-    return _with_own_times(File(
-        format=callprofile.FORMAT, service=service, instance=told.instance, pid=0,
-        started_unix_ns=0, written_unix_ns=0, last=True, trees=0, open_calls=0,
-        counted=True, losses=callprofile.Losses(), points=[], nodes=rows,
-    ))  # fmt: skip
+    ]
+    return _with_own_times(
+        File(
+            format=callprofile.FORMAT,
+            service=service,
+            instance=told.instance,
+            pid=0,
+            started_unix_ns=0,
+            written_unix_ns=0,
+            last=True,
+            trees=0,
+            open_calls=0,
+            counted=True,
+            losses=callprofile.Losses(),
+            points=[],
+            nodes=rows,
+        )
+    )
 
 
 def _with_own_times(file: File) -> File:
@@ -85,8 +109,10 @@ def _with_own_times(file: File) -> File:
     for row in file.nodes:
         if row.above >= 0 and row.kind != "detail":
             below[row.above] += row.total_ns
-    rows = [row.model_copy(update={"self_ns": max(0, row.total_ns - part)})
-            for row, part in zip(file.nodes, below, strict=True)]  # fmt: skip
+    rows = [
+        row.model_copy(update={"self_ns": max(0, row.total_ns - part)})
+        for row, part in zip(file.nodes, below, strict=True)
+    ]
     return file.model_copy(update={"nodes": rows})
 
 
@@ -113,8 +139,11 @@ def record(bed: Any, system: str, command: Sequence[str], folder: Path) -> int:
     with bed.tracing(folder):
         before = _counted(bed, system)
         # Standard output is for the profile.
-        done = subprocess.run(host.command(["sh", "-c", script, "sh", *command]),
-                              env=dict(host.env), stdout=sys.stderr)  # fmt: skip
+        done = subprocess.run(
+            host.command(["sh", "-c", script, "sh", *command]),
+            env=dict(host.env),
+            stdout=sys.stderr,
+        )
         after = _counted(bed, system)
     for number, file in enumerate(between(before, after), 1):
         if any(row.count for row in file.nodes):

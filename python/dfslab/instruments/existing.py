@@ -37,10 +37,16 @@ def existing(place: str, web_address: str = "") -> dict[str, Any]:
     attributes = _attributes(directory, getattr(known, "ATTRIBUTES", ()))
     understood: dict[str, Any] = getattr(known, "understood", lambda told: {})(attributes)
     return {
-        "mounted_at": point, "type": kind, "source": source, "file_system": name,
-        "size_bytes": size.f_blocks * size.f_frsize, "free_bytes": size.f_bavail * size.f_frsize,
-        "servers": _servers(source), **attributes, **understood,
-    }  # fmt: skip
+        "mounted_at": point,
+        "type": kind,
+        "source": source,
+        "file_system": name,
+        "size_bytes": size.f_blocks * size.f_frsize,
+        "free_bytes": size.f_bavail * size.f_frsize,
+        "servers": _servers(source),
+        **attributes,
+        **understood,
+    }
 
 
 def _described() -> dict[str, ModuleType]:

@@ -86,11 +86,16 @@ class Conductor:
             self._act(fault.action, fault.target, fault.value)
         except BedError as error:
             failed = str(error)
-        self.done.append({
-            "action": fault.action, "target": fault.target, "value": fault.value,
-            "at_s": began_s - self._start_s,
-            "took_s": self._clock.monotonic_s() - began_s, "failed": failed,
-        })  # fmt: skip
+        self.done.append(
+            {
+                "action": fault.action,
+                "target": fault.target,
+                "value": fault.value,
+                "at_s": began_s - self._start_s,
+                "took_s": self._clock.monotonic_s() - began_s,
+                "failed": failed,
+            }
+        )
 
     def _act(self, action: str, target: str, value: float = 0.0) -> None:
         for name in self._names(action, target):

@@ -26,9 +26,20 @@ from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
 ANY_NUMBER = 2**62
-PHASE_KEYS = ("name", "start_s", "window_s", "stonewall_s", "count", "bytes", "rate_per_s",
-              "throughput_bytes_per_s", "stonewall_rate_per_s", "seconds", "steady",
-              "cache")  # fmt: skip
+PHASE_KEYS = (
+    "name",
+    "start_s",
+    "window_s",
+    "stonewall_s",
+    "count",
+    "bytes",
+    "rate_per_s",
+    "throughput_bytes_per_s",
+    "stonewall_rate_per_s",
+    "seconds",
+    "steady",
+    "cache",
+)
 QUANTILES = ("p50", "p90", "p99", "p999")
 
 
@@ -232,12 +243,14 @@ def to_result(
         notes=[*notes_of(outcome, point.scenario), *cold.unproven(point.scenario)],
         detail=_detail(outcome, point.scenario.run.seed + repetition),
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
-    )  # fmt: skip
+    )
 
 
 def notes_of(outcome: Mapping[str, Any], scenario: Scenario) -> list[str]:
-    said = [f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
-            for e in outcome["errors"]]  # fmt: skip
+    said = [
+        f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
+        for e in outcome["errors"]
+    ]
     failed = [_advised(scenario, one) for one in said]
     faults = recovery.notes(outcome["faults"]) if "faults" in outcome else []
     return [
@@ -259,8 +272,9 @@ def _cut_short(outcome: Mapping[str, Any]) -> list[str]:
 
 
 def _layers(outcome: Mapping[str, Any]) -> list[str]:
-    done = [f"{count} {what.replace('_', ' ')}"
-            for what, count in (outcome.get("layers") or {}).items()]  # fmt: skip
+    done = [
+        f"{count} {what.replace('_', ' ')}" for what, count in (outcome.get("layers") or {}).items()
+    ]
     return [f"calls that layers changed: {', '.join(done)}"] if done else []
 
 
@@ -274,15 +288,20 @@ def _lateness(outcome: Mapping[str, Any]) -> list[str]:
     if generator["on_time"]:
         return []
     late_s = generator["late"]["p99_s"]
-    return [f"the generator itself was late by up to {late_s:.3g} s for 99 % of operations: "
-            "response times hold some of that"]  # fmt: skip
+    return [
+        f"the generator itself was late by up to {late_s:.3g} s for 99 % of operations: "
+        "response times hold some of that"
+    ]
 
 
 def _unsettled(outcome: Mapping[str, Any]) -> list[str]:
     """Phases differ, so several of them are judged one by one; what is too short, not at all."""
     phases = outcome.get("phases") or ()
-    restless = [part for part in phases or (outcome,)
-                if part.get("steady") and not part["steady"]["reached"]]  # fmt: skip
+    restless = [
+        part
+        for part in phases or (outcome,)
+        if part.get("steady") and not part["steady"]["reached"]
+    ]
     if not restless:
         return []
     if phases:
@@ -299,15 +318,37 @@ def _steps(outcome: Mapping[str, Any]) -> list[Step]:
         operations = outcome["operations"].get(operation, {}).get("count", 0)
         if operations:
             total = seen["latency"]["mean_s"] * seen["count"]
-            steps.append(Step(operation=operation, step=step, time_s_mean=total / operations,
-                              count=seen["count"]))  # fmt: skip
+            steps.append(
+                Step(
+                    operation=operation,
+                    step=step,
+                    time_s_mean=total / operations,
+                    count=seen["count"],
+                )
+            )
     return steps
 
 
 def _detail(outcome: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    kept = ["wall_s", "window_s", "stonewall_s", "stonewall_rate_per_s", "cache", "cpu_s",
-            "verified_bytes", "per_client", "errors", "observed", "seconds", "steady", "generator",
-            "schedule", "layers", "audit", "processor_scores"]  # fmt: skip
+    kept = [
+        "wall_s",
+        "window_s",
+        "stonewall_s",
+        "stonewall_rate_per_s",
+        "cache",
+        "cpu_s",
+        "verified_bytes",
+        "per_client",
+        "errors",
+        "observed",
+        "seconds",
+        "steady",
+        "generator",
+        "schedule",
+        "layers",
+        "audit",
+        "processor_scores",
+    ]
     kept += [key for key in ("faults", "calls") if key in outcome]
     if "places" in outcome:
         kept += ["places", "late_s", "fleet"]

@@ -113,8 +113,12 @@ def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:
     """All of it, by name; at most twice `size_bytes` of memory are in use at a time."""
     copied, called = memory_copy(size_bytes), system_call()
     rate, call_s = kept_reads(path, min(size_bytes, KEPT_BYTES))
-    return {"memory_copy_rate": copied, "system_call": called, "kept_read_rate": rate,
-            "kept_read_call": call_s}  # fmt: skip
+    return {
+        "memory_copy_rate": copied,
+        "system_call": called,
+        "kept_read_rate": rate,
+        "kept_read_call": call_s,
+    }
 
 
 if __name__ == "__main__":

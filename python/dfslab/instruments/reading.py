@@ -37,18 +37,25 @@ class Reading(Model):
 
     def refuse_for_sums(self) -> None:
         """InputError for whatever says something of single calls, where only sums are known."""
-        asked = {"--sampled": self.sampled if self.sampled != 1 else "", "--format": self.format,
-                 "--keep": ", ".join(self.choice.keep), "--drop": ", ".join(self.choice.drop),
-                 "--calls": ", ".join(self.choice.steps)}  # fmt: skip
+        asked = {
+            "--sampled": self.sampled if self.sampled != 1 else "",
+            "--format": self.format,
+            "--keep": ", ".join(self.choice.keep),
+            "--drop": ", ".join(self.choice.drop),
+            "--calls": ", ".join(self.choice.steps),
+        }
         for option, value in asked.items():
             if value:
                 raise InputError(option, value, "is for spans; these files hold every call")
 
 
 def reading(
-    sampled: float = 1.0, form: str = "", keep: Sequence[str] = (), drop: Sequence[str] = (),
+    sampled: float = 1.0,
+    form: str = "",
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
     calls: Path | None = None,
-) -> Reading:  # fmt: skip
+) -> Reading:
     """What options and a file of rules (TOML: keep, drop, steps) say together."""
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")

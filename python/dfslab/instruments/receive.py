@@ -148,9 +148,13 @@ def serving(receiver: Receiver, port: int) -> Iterator[int]:
 
 
 def receive(
-    port: int, interval_s: float, duration_s: float | None,
-    write: Callable[[str], None], ready: Callable[[int], None], clock: Clock = REAL,
-) -> dict[str, Any]:  # fmt: skip
+    port: int,
+    interval_s: float,
+    duration_s: float | None,
+    write: Callable[[str], None],
+    ready: Callable[[int], None],
+    clock: Clock = REAL,
+) -> dict[str, Any]:
     """Receive until interrupted or for so long, writing the profile at every interval and last."""
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None

@@ -32,8 +32,11 @@ def ends_of(outcome: Mapping[str, Any]) -> list[tuple[float, float, int]]:
 def errors_of(outcome: Mapping[str, Any]) -> list[tuple[float, int]]:
     """(second it was in, operations that failed) of a load."""
     parts = outcome.get("phases") or [{"start_s": 0.0, "seconds": outcome["seconds"]}]
-    return [(part["start_s"] + number, second["errors"])
-            for part in parts for number, second in enumerate(part["seconds"])]  # fmt: skip
+    return [
+        (part["start_s"] + number, second["errors"])
+        for part in parts
+        for number, second in enumerate(part["seconds"])
+    ]
 
 
 def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[float]:
@@ -73,19 +76,28 @@ def recoveries(
         at_s = fault["at_s"]
         last = len(rates) if math.isinf(end_s) else int(end_s / STEP_S)
         after = rates[int(at_s / STEP_S) : last]
-        found.append({
-            "fault": f"{fault['action']} {fault['target']}", "at_s": at_s, "before_per_s": usual,
-            "silent_s": _silent_s(after), **_as_before(after, usual),
-            "failed": sum(n for second_s, n in errors if at_s - 1 < second_s < end_s),
-        })  # fmt: skip
+        found.append(
+            {
+                "fault": f"{fault['action']} {fault['target']}",
+                "at_s": at_s,
+                "before_per_s": usual,
+                "silent_s": _silent_s(after),
+                **_as_before(after, usual),
+                "failed": sum(n for second_s, n in errors if at_s - 1 < second_s < end_s),
+            }
+        )
     return found
 
 
 def _as_before(after: Sequence[float], usual: float | None) -> dict[str, float | None]:
     """When the rates after a fault are what was usual, and what was missing until then."""
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
-    found: dict[str, float | None] = {"lowest_per_s": min(means, default=None), "shortfall": None,
-                                      "recovered_after_s": None, "relapsed_s": 0.0}  # fmt: skip
+    found: dict[str, float | None] = {
+        "lowest_per_s": min(means, default=None),
+        "shortfall": None,
+        "recovered_after_s": None,
+        "relapsed_s": 0.0,
+    }
     if usual is None or not means:
         return found
     below = [mean < RECOVERED_SHARE * usual for mean in means]
@@ -93,8 +105,14 @@ def _as_before(after: Sequence[float], usual: float | None) -> dict[str, float |
         return found | {"recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
     # What waited comes at once when it is over: a window must not hold silence and the rush.
-    back = next((i for i in range(fell, len(below))
-                 if not below[i] and after[i] >= RECOVERED_SHARE * usual), None)  # fmt: skip
+    back = next(
+        (
+            i
+            for i in range(fell, len(below))
+            if not below[i] and after[i] >= RECOVERED_SHARE * usual
+        ),
+        None,
+    )
     missing = sum(usual - rate for rate in after[:back])
     found["shortfall"] = max(0.0, missing * STEP_S)
     if back is not None:
@@ -116,9 +134,13 @@ def told(
     """All that a result says of faults: what was done when, the curve, the recovery, the losses."""
     rates = curve(ends_of(outcome), _together_s(outcome))
     return {
-        "done": list(faults), "not_done": list(late), "step_s": STEP_S, "rates_per_s": rates,
-        "recoveries": recoveries(rates, errors_of(outcome), faults), "audit": outcome.get("audit"),
-    }  # fmt: skip
+        "done": list(faults),
+        "not_done": list(late),
+        "step_s": STEP_S,
+        "rates_per_s": rates,
+        "recoveries": recoveries(rates, errors_of(outcome), faults),
+        "audit": outcome.get("audit"),
+    }
 
 
 def _together_s(outcome: Mapping[str, Any]) -> float:
@@ -132,8 +154,11 @@ def _together_s(outcome: Mapping[str, Any]) -> float:
 def notes(told: Mapping[str, Any]) -> list[str]:
     """What a reader must know: faults that did not happen, data that is not as acknowledged."""
     found = [f"the load ended before: {text}" for text in told["not_done"]]
-    found += [f"{one['action']} {one['target']} failed: {one['failed']}"
-              for one in told["done"] if one["failed"]]  # fmt: skip
+    found += [
+        f"{one['action']} {one['target']} failed: {one['failed']}"
+        for one in told["done"]
+        if one["failed"]
+    ]
     audit = told["audit"] or {}
     for key in ("missing", "wrong", "unreadable"):
         if audit.get(key):

@@ -27,8 +27,12 @@ def rate_interval(
     block = block_length(counts)
     means = resampled_means(counts, block, seed)
     low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return {"mean_per_s": float(counts.mean()), "low_per_s": float(low), "high_per_s": float(high),
-            "block_s": float(block)}  # fmt: skip
+    return {
+        "mean_per_s": float(counts.mean()),
+        "low_per_s": float(low),
+        "high_per_s": float(high),
+        "block_s": float(block),
+    }
 
 
 def block_length(series: np.ndarray) -> int:

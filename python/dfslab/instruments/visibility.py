@@ -40,9 +40,13 @@ class Observer:
         # A session of its own: after Ctrl-C it still removes what it has made. No buffers of ours:
         # an interruption would lose or break what they hold.
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0,
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            bufsize=0,
             start_new_session=True,
-        )  # fmt: skip
+        )
         self._unread = b""
 
     def say(self, document: Mapping[str, Any]) -> None:
@@ -108,8 +112,11 @@ def visibility(
     with access.current() as session, ExitStack() as stack:
         reached = session.reach(scenario)
         if not reached.get("directory"):
-            raise InputError("file_system.name", scenario.file_system.name,
-                             "visibility needs a file system that two clients mount")  # fmt: skip
+            raise InputError(
+                "file_system.name",
+                scenario.file_system.name,
+                "visibility needs a file system that two clients mount",
+            )
         places = _two(scenario, session)
         writer, reader = (Observer(place) for place in places)
         stack.callback(reader.close)
@@ -194,11 +201,13 @@ def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     times = sorted(trial["visible_s"] for trial in trials if trial["visible_s"] is not None)
     stale = sum(trial["stale"] for trial in trials)
     found: dict[str, Any] = {
-        "trials": len(trials), "unseen": len(trials) - len(times), "stale_looks": stale,
+        "trials": len(trials),
+        "unseen": len(trials) - len(times),
+        "stale_looks": stale,
         "stale_trials": sum(trial["stale"] > 0 for trial in trials),
         "torn_looks": sum(trial["torn"] for trial in trials),
         "before": sum(time_s <= 0 for time_s in times),
-    }  # fmt: skip
+    }
     if times:
         # Order statistics whose ranks hold the median with 90 % (binomial, by its normal limit).
         count = len(times)
@@ -206,9 +215,10 @@ def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         low, high = max(0, math.floor(count / 2 - half)), math.ceil(count / 2 + half)
         shown = [max(0.0, time_s) for time_s in times]
         found |= {
-            "visible_s_p50": shown[(count - 1) // 2], "visible_s_p50_low": shown[low],
+            "visible_s_p50": shown[(count - 1) // 2],
+            "visible_s_p50_low": shown[low],
             "visible_s_p50_high": shown[min(count - 1, high)],
             "visible_s_p90": shown[min(count - 1, math.ceil(0.9 * count) - 1)],
             "visible_s_max": shown[-1],
-        }  # fmt: skip
+        }
     return found

@@ -36,10 +36,15 @@ def warm_up(point: Point, target: Mapping[str, Any], session: access.Session) ->
     file_bytes = getattr(session.bed, "WARM_UP_FILE_BYTES", WARM_UP_FILE_BYTES)
     limit_s = getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S)
     first: dict[str, Any] = {
-        "seed": 0, "clients": 2, "operations_per_client": WARM_UP_OPERATIONS,
-        "files_per_client": 16, "mix": mix, "file_size": {"fixed": file_bytes},
-        "transfer_size_bytes": 1 << 20, "file_choice": "uniform",
-    }  # fmt: skip
+        "seed": 0,
+        "clients": 2,
+        "operations_per_client": WARM_UP_OPERATIONS,
+        "files_per_client": 16,
+        "mix": mix,
+        "file_size": {"fixed": file_bytes},
+        "transfer_size_bytes": 1 << 20,
+        "file_choice": "uniform",
+    }
     calls = {"clients": WARM_UP_CLIENTS, "operations_per_client": WARM_UP_CALLS}
     streams = [(first, limit_s)]
     if point.scenario.run.warm_up:
@@ -50,10 +55,12 @@ def warm_up(point: Point, target: Mapping[str, Any], session: access.Session) ->
         streams.append(({**own, **calls}, limit_s))
     for stream, time_limit_s in streams:
         plan = {
-            "stream": stream, "target": {**target, "fsync": "never", "drop_caches": "none"},
-            "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}", "max_errors": 10,
+            "stream": stream,
+            "target": {**target, "fsync": "never", "drop_caches": "none"},
+            "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}",
+            "max_errors": 10,
             "time_limit_s": time_limit_s,
-        }  # fmt: skip
+        }
         try:
             fleet.run_load(plan, session.places(point.scenario), session.progress)
         except LoadFailed as error:

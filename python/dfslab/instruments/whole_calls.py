@@ -45,8 +45,9 @@ def later_than(path: Path, unix_ns: int) -> str:
     document = json.loads(path.read_bytes())
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
-            scope["spans"] = [span for span in scope["spans"]
-                              if int(span["startTimeUnixNano"]) >= unix_ns]  # fmt: skip
+            scope["spans"] = [
+                span for span in scope["spans"] if int(span["startTimeUnixNano"]) >= unix_ns
+            ]
     return json.dumps(document)
 
 
@@ -84,19 +85,29 @@ def _trees(spans: list[dict[str, Any]], service: str) -> Iterator[dict[str, Any]
             # Popped, so that two spans that name each other end.
             inside = below.pop(span["id"], [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
-        yield {"name": root["name"], "place": service, "cause": root["cause"],
-               "took_ns": root["took_ns"], "spans": found}  # fmt: skip
+        yield {
+            "name": root["name"],
+            "place": service,
+            "cause": root["cause"],
+            "took_ns": root["took_ns"],
+            "spans": found,
+        }
 
 
 def _span(span: Mapping[str, Any]) -> dict[str, Any]:
     told = _attributes(span)
     start_ns, end_ns = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
     return {
-        "id": span["spanId"], "parent": span.get("parentSpanId") or "", "name": str(span["name"]),
-        "kind": str(told.get("dfslab.kind", "service")), "about": str(told.get("dfslab.about", "")),
-        "cause": str(told.get("dfslab.cause", "")), "start_ns": start_ns,
-        "took_ns": max(0, end_ns - start_ns), "error": span.get("status", {}).get("code") == 2,
-    }  # fmt: skip
+        "id": span["spanId"],
+        "parent": span.get("parentSpanId") or "",
+        "name": str(span["name"]),
+        "kind": str(told.get("dfslab.kind", "service")),
+        "about": str(told.get("dfslab.about", "")),
+        "cause": str(told.get("dfslab.cause", "")),
+        "start_ns": start_ns,
+        "took_ns": max(0, end_ns - start_ns),
+        "error": span.get("status", {}).get("code") == 2,
+    }
 
 
 def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,9 +119,23 @@ def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
 def _shown(tree: Mapping[str, Any]) -> dict[str, Any]:
     """What is drawn of a call: times from its own start, in seconds."""
     spans = tree["spans"]
-    calls = [{"name": span["name"], "place": tree["place"], "about": span["about"],
-              "depth": span["depth"], "start_s": (span["start_ns"] - spans[0]["start_ns"]) / 1e9,
-              "duration_s": span["took_ns"] / 1e9, "wait": span["kind"] in WAITS,
-              "error": span["error"]} for span in spans[:MOST_SPANS]]  # fmt: skip
-    return {"name": tree["name"], "cause": tree["cause"], "duration_s": tree["took_ns"] / 1e9,
-            "left_out": len(spans) - len(calls), "calls": calls}  # fmt: skip
+    calls = [
+        {
+            "name": span["name"],
+            "place": tree["place"],
+            "about": span["about"],
+            "depth": span["depth"],
+            "start_s": (span["start_ns"] - spans[0]["start_ns"]) / 1e9,
+            "duration_s": span["took_ns"] / 1e9,
+            "wait": span["kind"] in WAITS,
+            "error": span["error"],
+        }
+        for span in spans[:MOST_SPANS]
+    ]
+    return {
+        "name": tree["name"],
+        "cause": tree["cause"],
+        "duration_s": tree["took_ns"] / 1e9,
+        "left_out": len(spans) - len(calls),
+        "calls": calls,
+    }

@@ -11,9 +11,14 @@ from dfslab.spec.scenario import Point
 
 
 def to_result(
-    method: str, point: Point, prediction: Prediction, factor: float, notes: Sequence[str],
-    calibration: Calibration, factors: Mapping[str, float] | None = None,
-) -> Result:  # fmt: skip
+    method: str,
+    point: Point,
+    prediction: Prediction,
+    factor: float,
+    notes: Sequence[str],
+    calibration: Calibration,
+    factors: Mapping[str, float] | None = None,
+) -> Result:
     """A prediction as a Result; `factor`: how far an interval reaches up and down.
 
     `factors` holds those of metrics that differ.
@@ -48,19 +53,28 @@ def to_result(
             "bounds_per_s": [low, high],
             "unloaded_s": dict(prediction.unloaded_s),
             "constants": [
-                {"key": c.key, "meaning": c.meaning, "unit": c.unit, "value": c.value,
-                 "log_standard_error": c.log_standard_error, "learnt": c.learnt}
+                {
+                    "key": c.key,
+                    "meaning": c.meaning,
+                    "unit": c.unit,
+                    "value": c.value,
+                    "log_standard_error": c.log_standard_error,
+                    "learnt": c.learnt,
+                }
                 for c in calibration.constants
             ],
         },
         provenance=provenance(point.scenario.run.seed),
-    )  # fmt: skip
+    )
 
 
 def to_open_result(
-    method: str, point: Point, found: OpenPrediction, reach: tuple[float, float],
+    method: str,
+    point: Point,
+    found: OpenPrediction,
+    reach: tuple[float, float],
     notes: Sequence[str],
-) -> Result:  # fmt: skip
+) -> Result:
     """An answer for an open load as a Result; `reach`: the intervals' factors, rate and responses.
 
     Below what can be done the rate is the declared one, and no interval is wider than nothing.
@@ -83,13 +97,22 @@ def to_open_result(
         else:
             said.append(f"{found.refused:.1%} find its call queue of {found.places:g} full")
     return Result(
-        method=method, point_id=point.id, point=point, metrics=metrics, binding=found.binding,
-        notes=said, provenance=provenance(point.scenario.run.seed),
-        detail={"open": {
-            "offered_per_s": found.offered_per_s, "largest_rate_per_s": found.largest_rate_per_s,
-            "call_queue": found.places, "refused": found.refused,
-        }},
-    )  # fmt: skip
+        method=method,
+        point_id=point.id,
+        point=point,
+        metrics=metrics,
+        binding=found.binding,
+        notes=said,
+        provenance=provenance(point.scenario.run.seed),
+        detail={
+            "open": {
+                "offered_per_s": found.offered_per_s,
+                "largest_rate_per_s": found.largest_rate_per_s,
+                "call_queue": found.places,
+                "refused": found.refused,
+            }
+        },
+    )
 
 
 def _around(value: float, reach: float) -> Metric:

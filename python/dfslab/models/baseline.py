@@ -100,9 +100,13 @@ class Ideal:
         if bound is None:
             note = f"ideal: nothing declared limits {operations_key(situation)}"
             return Result(
-                method=self.name, point_id=point.id, point=point, metrics={}, notes=[note],
+                method=self.name,
+                point_id=point.id,
+                point=point,
+                metrics={},
+                notes=[note],
                 provenance=provenance(point.scenario.run.seed),
-            )  # fmt: skip
+            )
         key = operations_key(situation)
         logs = self._logs.get(key, [0.0])
         notes = [] if key in self._logs else [f"ideal: {key} was never seen, interval assumed"]
@@ -167,6 +171,10 @@ def _bound(situation: Situation) -> float | None:
 
 def _result(method: str, point: Point, rate: Metric, notes: list[str]) -> Result:
     return Result(
-        method=method, point_id=point.id, point=point, metrics=metrics_of(point, rate),
-        notes=notes, provenance=provenance(point.scenario.run.seed),
-    )  # fmt: skip
+        method=method,
+        point_id=point.id,
+        point=point,
+        metrics=metrics_of(point, rate),
+        notes=notes,
+        provenance=provenance(point.scenario.run.seed),
+    )

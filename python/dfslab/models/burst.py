@@ -41,9 +41,13 @@ def fluid_wait_s(
 
 
 def largest_peak_per_s(
-    capacity_per_s: float, bound_s: float, network_s: float, length_s: float,
-    quantile: float = MEAN, service_s: float = 0.0,
-) -> float:  # fmt: skip
+    capacity_per_s: float,
+    bound_s: float,
+    network_s: float,
+    length_s: float,
+    quantile: float = MEAN,
+    service_s: float = 0.0,
+) -> float:
     """The rate at which `quantile` of a peak's requests are answered within `bound_s`.
 
     Wu 2013 (12) with quantile 1/2 and no service time: 2 q (B - C) / T + q. `service_s` is the
@@ -99,14 +103,19 @@ def paused(
 
 
 def waits(
-    peak_per_s: float, capacity_per_s: float, length_s: float, quantile: float = 0.95,
-    base_per_s: float = 0.0, seed: int = 1,
-) -> Waiting:  # fmt: skip
+    peak_per_s: float,
+    capacity_per_s: float,
+    length_s: float,
+    quantile: float = 0.95,
+    base_per_s: float = 0.0,
+    seed: int = 1,
+) -> Waiting:
     """Waits of a peak's requests by the method that is right for its rate."""
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:
-        mean_s, at_s = (fluid_wait_s(peak_per_s, capacity_per_s, length_s, a)
-                        for a in (MEAN, quantile))  # fmt: skip
+        mean_s, at_s = (
+            fluid_wait_s(peak_per_s, capacity_per_s, length_s, a) for a in (MEAN, quantile)
+        )
         return Waiting("fluid", mean_s, at_s, (mean_s, mean_s), (at_s, at_s))
     if load <= CALM:
         mean_s = steady_wait_s(peak_per_s, 1 / capacity_per_s)
@@ -116,9 +125,13 @@ def waits(
 
 
 def simulated(
-    peak_per_s: float, capacity_per_s: float, length_s: float, quantile: float = 0.95,
-    base_per_s: float = 0.0, seed: int = 1,
-) -> Waiting:  # fmt: skip
+    peak_per_s: float,
+    capacity_per_s: float,
+    length_s: float,
+    quantile: float = 0.95,
+    base_per_s: float = 0.0,
+    seed: int = 1,
+) -> Waiting:
     """Lindley's recursion over Poisson arrivals, exponential service; the server first at base.
 
     Peaks of very many requests are told by their first ones in fewer replications.
@@ -131,11 +144,13 @@ def simulated(
     for index in range(count):
         all_s[index] = wait_s
         served_s = random.exponential(1 / capacity_per_s, replications)
-        wait_s = np.maximum(0.0, wait_s + served_s - random.exponential(1 / peak_per_s,
-                                                                        replications))  # fmt: skip
+        wait_s = np.maximum(
+            0.0, wait_s + served_s - random.exponential(1 / peak_per_s, replications)
+        )
     means_s, at_s = all_s.mean(axis=0), np.quantile(all_s, quantile, axis=0)
-    return Waiting("simulation", float(means_s.mean()), float(at_s.mean()),
-                   _interval(means_s), _interval(at_s))  # fmt: skip
+    return Waiting(
+        "simulation", float(means_s.mean()), float(at_s.mean()), _interval(means_s), _interval(at_s)
+    )
 
 
 def _steady_state(

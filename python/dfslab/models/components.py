@@ -77,16 +77,20 @@ class Components:
 
         note = f"components: interval of {UNFITTED_ERROR:.0%}, the paper's; nothing was measured"
         return Result(
-            method=self.name, point_id=point.id, point=point,
+            method=self.name,
+            point_id=point.id,
+            point=point,
             metrics={
                 "rate_per_s": metric(found.rate_per_s),
                 "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
             },
             notes=[*([] if self.fitted else [note]), costs(levels)],
-            detail={"simulated": {"firings": found.firings, "time_s": found.time_s},
-                    "levels": compared(levels)},
+            detail={
+                "simulated": {"firings": found.firings, "time_s": found.time_s},
+                "levels": compared(levels),
+            },
             provenance=provenance(point.scenario.run.seed),
-        )  # fmt: skip
+        )
 
     def _simulate(self, situation: Situation) -> Any:
         net = _own_net(situation)
@@ -122,12 +126,16 @@ def compared(levels: Levels) -> dict[str, dict[str, float]]:
     """Every level's rate, its relative error against the finest, firings and CPU seconds."""
     finest, _ = next(iter(levels.values()))
     return {
-        grain: {"throughput_bytes_per_s": one.throughput_bytes_per_s,
-                "error": one.throughput_bytes_per_s / finest.throughput_bytes_per_s - 1
-                if finest.throughput_bytes_per_s else 0.0,
-                "firings": one.firings, "cpu_s": cpu_s}
+        grain: {
+            "throughput_bytes_per_s": one.throughput_bytes_per_s,
+            "error": one.throughput_bytes_per_s / finest.throughput_bytes_per_s - 1
+            if finest.throughput_bytes_per_s
+            else 0.0,
+            "firings": one.firings,
+            "cpu_s": cpu_s,
+        }
         for grain, (one, cpu_s) in levels.items()
-    }  # fmt: skip
+    }
 
 
 def costs(levels: Levels) -> str:

@@ -254,17 +254,25 @@ class Reader:
 
     def _visit(self, node: Node, role: str) -> Cost:
         kinds: dict[type, Callable] = {
-            Use: self._use, Call: self._call, Seq: self._seq, Par: self._par,
-            Pipeline: self._pipeline, Repeat: self._repeat, Choice: self._choice,
+            Use: self._use,
+            Call: self._call,
+            Seq: self._seq,
+            Par: self._par,
+            Pipeline: self._pipeline,
+            Repeat: self._repeat,
+            Choice: self._choice,
             Later: self._later,
-        }  # fmt: skip
+        }
         cost = kinds[type(node)](node, role)
         if node.name and _any(cost.latency_s):
             cost = self._held_up(cost)
         if node.name and not isinstance(node, Later):
             work = dict(cost.demands), dict(cost.background)
-            inside = {f"{node.name}/{name}": step for name, step in cost.steps.items()
-                      if "/" not in name and _any(step.latency_s)}  # fmt: skip
+            inside = {
+                f"{node.name}/{name}": step
+                for name, step in cost.steps.items()
+                if "/" not in name and _any(step.latency_s)
+            }
             cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work), **inside}
         return cost
 
@@ -277,11 +285,16 @@ class Reader:
             cost = self._visit(node.body, role)
             charged = [(station, share, cost.latency_s) for station, share in stations]
         else:
-            charged = [(station, share, self.value(node.demand_s, station.place))
-                       for station, share in stations]  # fmt: skip
+            charged = [
+                (station, share, self.value(node.demand_s, station.place))
+                for station, share in stations
+            ]
             # Any of the nodes may be the one; a sleep is no station's, and the same on all.
-            mean = (sum(share * demand for _, share, demand in charged) if charged
-                    else self.value(node.demand_s))  # fmt: skip
+            mean = (
+                sum(share * demand for _, share, demand in charged)
+                if charged
+                else self.value(node.demand_s)
+            )
             cost = Cost(mean, mean)
         ahead_s = self._environment.get(f"{role}.disk_burst", 0.0) if kind == "disk" else 0.0
         if ahead_s:
@@ -296,9 +309,14 @@ class Reader:
         return cost
 
     def _charge(
-        self, cost: Cost, role: str, station: Station, demand: float, share: float,
+        self,
+        cost: Cost,
+        role: str,
+        station: Station,
+        demand: float,
+        share: float,
         ahead_s: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Adds work at a station; a client's is all on the one node where it runs."""
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
@@ -350,8 +368,14 @@ class Reader:
         ends = (sender, receiver), rates, ("nic.out", "nic.in"), ahead_s
         for role, rate, direction, ahead in zip(*ends, strict=True):
             for station, share in self._placement.adapters(role, direction):
-                self._charge(cost, role, station, (1 - same) * size_bytes / rate, share,
-                             ahead if all(ahead_s) else 0.0)  # fmt: skip
+                self._charge(
+                    cost,
+                    role,
+                    station,
+                    (1 - same) * size_bytes / rate,
+                    share,
+                    ahead if all(ahead_s) else 0.0,
+                )
         return cost
 
     def _seq(self, node: Seq, role: str) -> Cost:
@@ -433,8 +457,7 @@ class Reader:
         turn = self._visit(node.body, role)
         total = turn.times(count)
         if node.anew:
-            total.limited = {station: self._dealt(station, turn, count)
-                             for station in turn.limited}  # fmt: skip
+            total.limited = {station: self._dealt(station, turn, count) for station in turn.limited}
         if self._crowd > 1 and count > 1:
             cadence = largest((turn.latency_s, self._crowd * station_bound_s(turn.burst)))
             total.latency_s = turn.latency_s + (count - 1) * cadence

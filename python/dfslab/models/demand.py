@@ -104,9 +104,11 @@ class Calibration:
         return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
 
     def interval_factor(
-        self, situation: Situation, residual_sd: Mapping[str, float] | None = None,
+        self,
+        situation: Situation,
+        residual_sd: Mapping[str, float] | None = None,
         extra_variance: float = 0.0,
-    ) -> float:  # fmt: skip
+    ) -> float:
         """The factor by which a 90 % prediction interval reaches up and down."""
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
@@ -120,10 +122,16 @@ def uncalibrated(situation: Situation) -> Calibration:
     declared = situation.system.parameters.of_origin("calibrated")
     keys = sorted(declared)
     constants = tuple(
-        Constant(key, declared[key].meaning, declared[key].unit,
-                 float(declared[key].default or 0.0), declared[key].spread, 0.0)
+        Constant(
+            key,
+            declared[key].meaning,
+            declared[key].unit,
+            float(declared[key].default or 0.0),
+            declared[key].spread,
+            0.0,
+        )
         for key in keys
-    )  # fmt: skip
+    )
     covariance = np.diag([declared[key].spread ** 2 for key in keys])
     return Calibration(constants, covariance, {"*": UNCALIBRATED_SD}, UNCALIBRATED_FREEDOM)
 
@@ -238,15 +246,20 @@ def _fitted(observed, keys, logs, covariance, spread, declared) -> Calibration:
     scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
     return Calibration(
         tuple(
-            Constant(key, declared[key].meaning, declared[key].unit, constants[key],
-                     float(np.sqrt(covariance[i, i] * scale)),
-                     float(max(0.0, 1 - covariance[i, i] / spread[i] ** 2)))
+            Constant(
+                key,
+                declared[key].meaning,
+                declared[key].unit,
+                constants[key],
+                float(np.sqrt(covariance[i, i] * scale)),
+                float(max(0.0, 1 - covariance[i, i] / spread[i] ** 2)),
+            )
             for i, key in enumerate(keys)
         ),
         covariance * scale,
         shrunk_sd(errors, effective),
         freedom,
-    )  # fmt: skip
+    )
 
 
 def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:

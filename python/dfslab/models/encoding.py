@@ -110,8 +110,11 @@ def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
 
 def layout_key(point: Point) -> str:
     """What names a configuration's layout: numbers of nodes, and what acts in the file system."""
-    told = {p.key for p in discover.file_system(point.scenario.file_system.name).parameters
-            if p.daemons_only}  # fmt: skip
+    told = {
+        p.key
+        for p in discover.file_system(point.scenario.file_system.name).parameters
+        if p.daemons_only
+    }
     return str(sorted((k, str(v)) for k, v in point.labels.items() if shapes(k, told)))
 
 

@@ -108,9 +108,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
     it, so it never does. `left_` holds the errors on rows when their group was left out.
     """
 
-    def __init__(
-        self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1
-    ) -> None:  # fmt: skip
+    def __init__(self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1) -> None:
         self.signs = signs
         self.cells = cells
         self.seed = seed
@@ -146,9 +144,12 @@ class GreyBox(RegressorMixin, BaseEstimator):
                     self._seen(X[known]), clipped(straight[known])
                 )
                 errors[:, asked] = straight[asked] - np.outer(
-                    SHARES, rest.predict(self._seen(X[asked])))  # fmt: skip
-            found += [(float(np.abs(e).mean()), strength, share, e)
-                      for share, e in zip(SHARES, errors, strict=True)]  # fmt: skip
+                    SHARES, rest.predict(self._seen(X[asked]))
+                )
+            found += [
+                (float(np.abs(e).mean()), strength, share, e)
+                for share, e in zip(SHARES, errors, strict=True)
+            ]
         _, strength, share, error = min(found, key=lambda one: one[0])
         return strength, share, error
 
@@ -174,10 +175,15 @@ class GreyBox(RegressorMixin, BaseEstimator):
     def _rest(self, columns: int) -> HistGradientBoostingRegressor:
         signs = list(self.signs) or [0] * columns
         return HistGradientBoostingRegressor(
-            max_iter=60, learning_rate=0.06, max_leaf_nodes=6, min_samples_leaf=8,
-            l2_regularization=2.0, monotonic_cst=[1, *signs], random_state=self.seed,
+            max_iter=60,
+            learning_rate=0.06,
+            max_leaf_nodes=6,
+            min_samples_leaf=8,
+            l2_regularization=2.0,
+            monotonic_cst=[1, *signs],
+            random_state=self.seed,
             early_stopping=False,
-        )  # fmt: skip
+        )
 
     def _expanded(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Columns of the hierarchy, how strongly each is drawn to nothing, and its direction."""
@@ -213,8 +219,9 @@ def drawn(
             seen = matrix[:, kept]
             weighted = seen * weights[:, None]
             slopes[:] = 0.0
-            slopes[kept] = np.linalg.solve(weighted.T @ seen + np.diag(each[kept]),
-                                           weighted.T @ target)  # fmt: skip
+            slopes[kept] = np.linalg.solve(
+                weighted.T @ seen + np.diag(each[kept]), weighted.T @ target
+            )
             against = slopes * signs < 0
             if not against.any():
                 break
@@ -228,17 +235,29 @@ def drawn(
 def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
     """Gradient boosting on logarithms of rates; keeps to the known directions."""
     return HistGradientBoostingRegressor(
-        max_iter=120, learning_rate=0.1, max_leaf_nodes=12, min_samples_leaf=6,
-        l2_regularization=1.0, monotonic_cst=list(signs), random_state=seed, early_stopping=False,
-    )  # fmt: skip
+        max_iter=120,
+        learning_rate=0.1,
+        max_leaf_nodes=12,
+        min_samples_leaf=6,
+        l2_regularization=1.0,
+        monotonic_cst=list(signs),
+        random_state=seed,
+        early_stopping=False,
+    )
 
 
 def _likeliest(
     objective: Callable[..., tuple[float, np.ndarray]], start: np.ndarray, bounds: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Where a process is likeliest, after so many steps: the last hundreds change no prediction."""
-    found = minimize(objective, start, method="L-BFGS-B", jac=True, bounds=bounds,
-                     options={"maxiter": LIKELIHOOD_STEPS})  # fmt: skip
+    found = minimize(
+        objective,
+        start,
+        method="L-BFGS-B",
+        jac=True,
+        bounds=bounds,
+        options={"maxiter": LIKELIHOOD_STEPS},
+    )
     return found.x, float(found.fun)
 
 
@@ -256,7 +275,8 @@ class Gaussian(RegressorMixin, BaseEstimator):
         self.scale_ = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
         lengths = np.full(X.shape[1], 3.0)
         kernel = ConstantKernel(1.0, (1e-2, 1e2)) * RBF(lengths, (0.3, 1e3)) + WhiteKernel(
-            0.05, (1e-5, 1.0))  # fmt: skip
+            0.05, (1e-5, 1.0)
+        )
         self.process_ = GaussianProcessRegressor(
             kernel, optimizer=_likeliest, normalize_y=True, random_state=self.seed
         )

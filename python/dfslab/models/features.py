@@ -95,9 +95,13 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
     operations = sorted({str(one["operations"]) for one in described})[1:]
     products = [(key, value) for key in numbers for value in operations]
     wanted = Columns(
-        tuple(numbers), tuple(switches), tuple(products), scale, centre,
+        tuple(numbers),
+        tuple(switches),
+        tuple(products),
+        scale,
+        centre,
         {"constant": tuple(constant)},
-    )  # fmt: skip
+    )
     return _independent(wanted, points)
 
 

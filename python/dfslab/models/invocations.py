@@ -19,11 +19,7 @@ from dfslab.spec.operation import Call, Choice, Node, Repeat, Seq, Use, step_nam
 from dfslab.spec.parameters import symbol
 
 # The paper's parameters of a message, by the kind of role that takes part (section 3.1).
-OF_NODES = {
-    "client": {"Dp8"},
-    "data": {"Dp7"},
-    "metadata": {"Dp4", "Dp5", "Dp6"},
-}
+OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
 OF_MESSAGES = {"Dp9"}
 OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
 
@@ -66,9 +62,11 @@ def invocations(system: FileSystem, operation: str) -> list[Invocation]:
 
 def _together(first: Invocation, second: Invocation) -> Invocation:
     return replace(
-        first, count=first.count + second.count, whole=first.whole | second.whole,
+        first,
+        count=first.count + second.count,
+        whole=first.whole | second.whole,
         takes_part=first.takes_part | second.takes_part,
-    )  # fmt: skip
+    )
 
 
 def total(found: list[Invocation]) -> sympy.Expr:
@@ -133,11 +131,20 @@ def _of_site(site: _Site) -> Iterator[Invocation]:
     """One invocation and what it invokes."""
     node, role = site.node, site.role
     named = isinstance(node, Seq) and node.name
-    nested = [one for step in node.children() for one in _sites(step, role, sympy.Integer(1))
-              ] if named else []  # fmt: skip
+    nested = (
+        [one for step in node.children() for one in _sites(step, role, sympy.Integer(1))]
+        if named
+        else []
+    )
     rest = _without(node, {id(one.node) for one in nested})
-    yield Invocation(site.name, site.count, formula("", rest, role).expanded(),
-                     _roles(rest, role), _roles(node, role), rpc=not named)  # fmt: skip
+    yield Invocation(
+        site.name,
+        site.count,
+        formula("", rest, role).expanded(),
+        _roles(rest, role),
+        _roles(node, role),
+        rpc=not named,
+    )
     for inner in nested:
         yield from _of_site(replace(inner, count=site.count * inner.count))
 

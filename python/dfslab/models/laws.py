@@ -122,8 +122,13 @@ def _fit(name: str, x: np.ndarray, y: np.ndarray) -> Fit:
     k, n = count + 1, len(x)
     aicc = n * np.log(max(error, 1e-28) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
-    return Fit(name, tuple(map(float, parameters)), r2, float(aicc),
-               float(np.sqrt(error / max(1, n - count))))  # fmt: skip
+    return Fit(
+        name,
+        tuple(map(float, parameters)),
+        r2,
+        float(aicc),
+        float(np.sqrt(error / max(1, n - count))),
+    )
 
 
 def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:

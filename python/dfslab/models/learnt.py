@@ -71,8 +71,10 @@ def rows_of(results: Sequence[Result]) -> Rows:
     points = [group[0].point for group in found.values()]
     sizes = np.array([size_bytes(Situation(point.scenario)) for point in points])
     rates = [np.exp(np.mean([np.log(r.value()) for r in group])) for group in found.values()]
-    beds, layouts = (np.unique([key(point) for point in points], return_inverse=True)[1]
-                     for key in (bed_key, layout_key))  # fmt: skip
+    beds, layouts = (
+        np.unique([key(point) for point in points], return_inverse=True)[1]
+        for key in (bed_key, layout_key)
+    )
     return Rows(points, sizes * np.array(rates), beds, layouts)
 
 
@@ -99,7 +101,9 @@ class Priors:
             rate = situation.predict({**situation.constants, **chosen.values}).rate_per_s
             size = size_bytes(situation)
             self._known[point.id] = (
-                float(np.log(rate * size)), float(np.log(line_rate(situation) * size)))  # fmt: skip
+                float(np.log(rate * size)),
+                float(np.log(line_rate(situation) * size)),
+            )
         return self._known[point.id]
 
 
@@ -172,8 +176,9 @@ class Learnt:
         match self.name:
             case "greybox":
                 owners = self.encoding.owner
-                wanted = [i for i, one in enumerate(self.encoding.factors)
-                          if set(one.keys) & set(CELLS)]  # fmt: skip
+                wanted = [
+                    i for i, one in enumerate(self.encoding.factors) if set(one.keys) & set(CELLS)
+                ]
                 cells = [i for i, owner in enumerate(owners) if owner in wanted]
                 return GreyBox(self.encoding.signs.tolist(), cells, seed=self.seed)
             case "boosting":
@@ -235,11 +240,15 @@ class Learnt:
         if value <= 0:
             notes.append("linear: predicts a negative rate here")
         return Result(
-            method=self.name, point_id=point.id, point=point,
-            metrics=metrics_of(point, Metric(value=value, low=min(low, value),
-                                             high=max(high, value))),
-            notes=notes, provenance=provenance(point.scenario.run.seed),
-        )  # fmt: skip
+            method=self.name,
+            point_id=point.id,
+            point=point,
+            metrics=metrics_of(
+                point, Metric(value=value, low=min(low, value), high=max(high, value))
+            ),
+            notes=notes,
+            provenance=provenance(point.scenario.run.seed),
+        )
 
 
 def trusted(results: Sequence[Result], rows: Rows) -> Calibration | None:

@@ -87,9 +87,11 @@ class Limits:
 
 
 def limits(
-    scenario: Scenario, bound_s: float = 1.0, calibration: Calibration | None = None,
+    scenario: Scenario,
+    bound_s: float = 1.0,
+    calibration: Calibration | None = None,
     bursts_s: Sequence[float] = BURSTS_S,
-) -> Limits:  # fmt: skip
+) -> Limits:
     """What the metadata server of a scenario can take. InputError where there is none."""
     situation = Situation(scenario)
     role = _metadata_role(situation)
@@ -100,15 +102,17 @@ def limits(
     values = situation.environment
     network_s = 2 * (values["network_latency"] + values[f"{role.name}.nic_latency"])
     capacity = tuple(
-        found for name in situation.system.operations
+        found
+        for name in situation.system.operations
         if (found := _capacity(situation, role, name, constants, known)) is not None
-    )  # fmt: skip
+    )
     places = _places(situation, role, constants)
     memory = min(group.memory for group in scenario.deployment.groups_of(role.name))
     files = tuple(
         Files(one.files(memory), one.bytes_per_file, one.usable, one.source, one.cached)
-        for one in situation.system.memory if one.role == role.name
-    )  # fmt: skip
+        for one in situation.system.memory
+        if one.role == role.name
+    )
     notes = (
         [] if files else [f"nothing is known of the memory of a file of {situation.system.name}"]
     )
@@ -118,10 +122,21 @@ def limits(
         notes.append(
             f"{role.name} shares its node with other roles; capacity is without their work"
         )
-    peaks = tuple(_peak(one, length, bound_s, network_s, places)
-                  for one in capacity for length in bursts_s)  # fmt: skip
-    return Limits(situation.system.name, role.name, memory, bound_s, network_s, places, files,
-                  capacity, peaks, tuple(notes))  # fmt: skip
+    peaks = tuple(
+        _peak(one, length, bound_s, network_s, places) for one in capacity for length in bursts_s
+    )
+    return Limits(
+        situation.system.name,
+        role.name,
+        memory,
+        bound_s,
+        network_s,
+        places,
+        files,
+        capacity,
+        peaks,
+        tuple(notes),
+    )
 
 
 def _metadata_role(situation: Situation) -> Role:
@@ -135,14 +150,18 @@ def _metadata_role(situation: Situation) -> Role:
 
 def _shared(scenario: Scenario, role: Role) -> bool:
     groups = scenario.deployment.groups_of(role.name)
-    return any(other != role.name and count for group in groups
-               for other, count in group.roles.items())  # fmt: skip
+    return any(
+        other != role.name and count for group in groups for other, count in group.roles.items()
+    )
 
 
 def _capacity(
-    situation: Situation, role: Role, operation: str, constants: Mapping[str, float],
+    situation: Situation,
+    role: Role,
+    operation: str,
+    constants: Mapping[str, float],
     calibration: Calibration,
-) -> Capacity | None:  # fmt: skip
+) -> Capacity | None:
     """Of one operation; None where it does not come to the metadata server."""
     cost = situation.reader(constants).read(situation.system.operations[operation])
     demands = _at_role(situation, role, cost)
@@ -183,10 +202,12 @@ def _places(situation: Situation, role: Role, constants: Mapping[str, float]) ->
     reader = situation.reader(constants)
     found = [
         reader.value(node.resource.places)
-        for tree in situation.system.operations.values() for node in walk(tree)
-        if isinstance(node, Use) and node.resource.role == role.name
+        for tree in situation.system.operations.values()
+        for node in walk(tree)
+        if isinstance(node, Use)
+        and node.resource.role == role.name
         and node.resource.places is not None
-    ]  # fmt: skip
+    ]
     return min(found, default=None)
 
 
@@ -208,9 +229,13 @@ def _peak(
 
 
 def internal_load(
-    servers: int, replicas_each: float, report_period_s: float, reports_per_s: float,
-    heartbeat_period_s: float, heartbeats_per_s: float,
-) -> float:  # fmt: skip
+    servers: int,
+    replicas_each: float,
+    report_period_s: float,
+    reports_per_s: float,
+    heartbeat_period_s: float,
+    heartbeats_per_s: float,
+) -> float:
     """Share of a metadata server that its data servers take by block reports and heartbeats."""
     reports = servers * replicas_each / (report_period_s * reports_per_s)
     return reports + servers / (heartbeat_period_s * heartbeats_per_s)

@@ -21,8 +21,11 @@ else:
 MOST_UNITS = 64
 FILE_SIZE = symbol("file_size")
 # Symbols that a token can say for itself, and the field that says it.
-OF_TOKENS = {FILE_SIZE: "a.size", symbol("scattered"): "a.scattered",
-             symbol(UNFORCED): "a.unforced"}  # fmt: skip
+OF_TOKENS = {
+    FILE_SIZE: "a.size",
+    symbol("scattered"): "a.scattered",
+    symbol(UNFORCED): "a.unforced",
+}
 _FUNCTIONS = {"Max": "max", "Min": "min"}
 _ROUNDED = {"ceiling": "ceil", "floor": "floor"}
 

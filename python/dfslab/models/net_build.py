@@ -16,8 +16,7 @@ from typing import Any
 Amount = float | str
 Row = Mapping[str, str]
 
-REALS = {"demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced",
-         "due"}  # fmt: skip
+REALS = {"demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced", "due"}
 _FIELD = re.compile(r"\b([ab])\.(\w+)")
 
 
@@ -170,9 +169,7 @@ class Net:
     ) -> dict[str, Any]:
         out = []
         for arc in transition.arcs:
-            rendered: dict[str, Any] = {
-                "place": arc.place, "token": arc.token(needed[arc.place]),
-            }  # fmt: skip
+            rendered: dict[str, Any] = {"place": arc.place, "token": arc.token(needed[arc.place])}
             if arc.delay:
                 rendered["delay"] = arc.delay
             out.append(rendered)

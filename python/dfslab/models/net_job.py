@@ -17,8 +17,17 @@ from dfslab.spec.operation import Node
 
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
-ENTERING = ("b.client", "b.index", "b.kind", "b.file", "b.size", "b.transfer", "b.offset",
-            "b.owner", "b.phase")  # fmt: skip
+ENTERING = (
+    "b.client",
+    "b.index",
+    "b.kind",
+    "b.file",
+    "b.size",
+    "b.transfer",
+    "b.offset",
+    "b.owner",
+    "b.phase",
+)
 
 # (client, index, kind's name, file, size in bytes, bytes per call) and, as core/workload gives
 # them, (offset in bytes, the file's owner, phase).
@@ -62,10 +71,15 @@ class Job:
         reader = Reader(self.placement, self.environment, self.client, self.written_back)
         opened = OF_TOKENS if self.trace else [FILE_SIZE] if self.sized else ()
         trees = Trees(
-            net, self.placement, Amounts(reader, opened), self.environment,
-            written_back=self.written_back, service=self.service, most_units=self.most_units,
+            net,
+            self.placement,
+            Amounts(reader, opened),
+            self.environment,
+            written_back=self.written_back,
+            service=self.service,
+            most_units=self.most_units,
             clients=clients,
-        )  # fmt: skip
+        )
         names = list(self.trees)
         ready = net.place("clients", [{"client": number} for number in range(clients)])
         self._fill(net, names, stream, clients)
@@ -77,13 +91,17 @@ class Job:
         roles = {role for group in self.placement.deployment.node for role in group.roles}
         counts = [self.placement.deployment.instances(role) for role in roles]
         even = math.lcm(*[count for count in counts if count])
-        row = {"client": "b.client", "kind": "b.kind", "size": "b.size", "k0": "b.k0",
-               "pick": f"floor(uniform(0.0, {even}.0))"}  # fmt: skip
+        row = {
+            "client": "b.client",
+            "kind": "b.kind",
+            "size": "b.size",
+            "k0": "b.k0",
+            "pick": f"floor(uniform(0.0, {even}.0))",
+        }
         if self.trace:
             row |= {"size": "b.amount", "scattered": "b.scattered", "unforced": "b.unforced"}
         arcs = [replace(arc, fresh=True) for arc in begun(row, 0.0)]
-        net.transition(BEGINS, "clients", [ready, "stream"], arcs,
-                       "a.client == b.client")  # fmt: skip
+        net.transition(BEGINS, "clients", [ready, "stream"], arcs, "a.client == b.client")
         watched = _watched(trees, names)
         read: dict[str, list[str]] = {BEGINS: list(ENTERING)}
         for monitor in watched.monitors:
@@ -96,9 +114,8 @@ class Job:
         """From the start of an operation of this kind to the client's return."""
         think = self.think_time_s
         back = trees.relay(
-            f"{operation} ends", operation,
-            lambda row, delay: [Arc(ready, row, plus(delay, think))],
-        )  # fmt: skip
+            f"{operation} ends", operation, lambda row, delay: [Arc(ready, row, plus(delay, think))]
+        )
         total = self.placement.deployment.instances(self.client)
         home = "0" if total == 1 else f"a.client % {total}"
         context = Context(page=operation, stack=((self.client, home),))
@@ -107,18 +124,25 @@ class Job:
 
     def _fill(
         self, net: Net, names: Sequence[str], stream: Sequence[Operation], clients: int
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The streams as first tokens: each client takes its own in their order.
 
         Operations with a time of their own come when they are due.
         """
         tokens = [
-            {"client": client, "index": index, "kind": names.index(kind), "file": file,
-             "size": float(size), "transfer": transfer, "k0": number,
-             **dict(zip(("offset", "owner", "phase"), place or (0, client, 0), strict=True)),
-             **self._meaning(client, index)}
+            {
+                "client": client,
+                "index": index,
+                "kind": names.index(kind),
+                "file": file,
+                "size": float(size),
+                "transfer": transfer,
+                "k0": number,
+                **dict(zip(("offset", "owner", "phase"), place or (0, client, 0), strict=True)),
+                **self._meaning(client, index),
+            }
             for number, (client, index, kind, file, size, transfer, *place) in enumerate(stream)
-        ]  # fmt: skip
+        ]
         timed = self.trace is not None and self.trace.due_s
         net.place("stream", [] if timed else tokens)
         if timed:
@@ -130,9 +154,12 @@ class Job:
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]
-        return {"amount": float(meaning.size_bytes), "scattered": float(meaning.scattered),
-                "unforced": float(meaning.unforced),
-                "due": self.trace.due_of(client, index)}  # fmt: skip
+        return {
+            "amount": float(meaning.size_bytes),
+            "scattered": float(meaning.scattered),
+            "unforced": float(meaning.unforced),
+            "due": self.trace.due_of(client, index),
+        }
 
 
 def _watched(trees: Trees, names: Sequence[str]) -> Watched:

@@ -27,26 +27,36 @@ class Lock:
         self._waiting = net.place(f"{station} queue")
         self._shared = net.place(f"{station} given back")
         counter = net.place(f"{station} tickets", [{"node": n["node"], "next": 0} for n in nodes])
-        drawn = [Arc(self._waiting, {self._ticket: "b.next"}),
-                 Arc(counter, {"node": "b.node", "next": "b.next + 1"})]  # fmt: skip
+        drawn = [
+            Arc(self._waiting, {self._ticket: "b.next"}),
+            Arc(counter, {"node": "b.node", "next": "b.next + 1"}),
+        ]
         net.transition(f"{station} draws", PAGE, [self._asked, counter], drawn, self._here)
         less = [Arc(self.idle, _state("b.readers - 1", "b.next"))]
-        net.transition(f"{station} shared no more", PAGE, [self._shared, self.idle], less,
-                       self._here)  # fmt: skip
+        net.transition(
+            f"{station} shared no more", PAGE, [self._shared, self.idle], less, self._here
+        )
 
     def hold(self, mode: str, where: str, body: Entry) -> Entry:
         """Wait for the lock of instance `where`, then `body` with it."""
         self._sites += 1
         site = self._sites
-        rules = [self._here, f"a.back == {site}", "b.readers == 0" if mode == "exclusive" else "",
-                 f"a.{self._ticket} == b.next" if self._fair else ""]  # fmt: skip
+        rules = [
+            self._here,
+            f"a.back == {site}",
+            "b.readers == 0" if mode == "exclusive" else "",
+            f"a.{self._ticket} == b.next" if self._fair else "",
+        ]
         arcs = body({}, 0.0)
         if mode == "shared":
             arcs = [Arc(self.idle, _state("b.readers + 1", "b.next + 1")), *arcs]
         self._net.transition(
-            f"{self.station} {mode} [{site}]", PAGE, [self._waiting, self.idle], arcs,
+            f"{self.station} {mode} [{site}]",
+            PAGE,
+            [self._waiting, self.idle],
+            arcs,
             " && ".join(rule for rule in rules if rule),
-        )  # fmt: skip
+        )
 
         def entry(row: Row, delay: Amount) -> list[Arc]:
             return [Arc(self._asked, after(row, {"node": where, "back": str(site)}), delay)]

@@ -83,9 +83,14 @@ class Stations:
         return found
 
     def serve(
-        self, resource: Resource, servers: int | None, where: str, demand: Amount,
-        step: tuple[str, str], then: Entry,
-    ) -> Entry:  # fmt: skip
+        self,
+        resource: Resource,
+        servers: int | None,
+        where: str,
+        demand: Amount,
+        step: tuple[str, str],
+        then: Entry,
+    ) -> Entry:
         """Wait for a server of `resource` at index `where`, keep it `demand` seconds, go on."""
         site = self._site()
         stations = [s for s, _ in self._placement.stations(resource, servers)]
@@ -124,9 +129,14 @@ class Stations:
         return self._locks[role]
 
     def send(
-        self, roles: tuple[str, str], nodes: tuple[str, str], message: Message,
-        step: tuple[str, str], then: Entry, sent: Entry | None = None,
-    ) -> Entry:  # fmt: skip
+        self,
+        roles: tuple[str, str],
+        nodes: tuple[str, str],
+        message: Message,
+        step: tuple[str, str],
+        then: Entry,
+        sent: Entry | None = None,
+    ) -> Entry:
         """Through the adapters of two roles; `sent` goes on where the sender is free again."""
         leaving, arriving = self._site() if sent else 0, self._site()
         ends = (
@@ -143,10 +153,14 @@ class Stations:
 
         def entry(row: Row, delay: Amount) -> list[Arc]:
             changes = {
-                "node": nodes[0], "demand": text(message.held_out), "back": str(leaving),
-                "node_in": nodes[1], "demand_in": text(message.held_in),
-                "back_in": str(arriving), "lead": text(message.lead),
-            }  # fmt: skip
+                "node": nodes[0],
+                "demand": text(message.held_out),
+                "back": str(leaving),
+                "node_in": nodes[1],
+                "demand_in": text(message.held_in),
+                "back_in": str(arriving),
+                "lead": text(message.lead),
+            }
             return [Arc(f"{OUT} queue", after(row, changes), delay)]
 
         return entry

@@ -36,9 +36,10 @@ def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Ent
     deeper: dict[str, Any] = {"loops": context.loops + 1, "forks": context.forks + 1, "key": key}
     name = trees.unique(f"{context.page}/{node.name or 'pipeline'}")
     deliver = trees.branch(
-        f"{name} unit done", context.page,
+        f"{name} unit done",
+        context.page,
         [(f"a.{counter} + 1 < {units}", _nothing), (f"a.{counter} + 1 >= {units}", then)],
-    )  # fmt: skip
+    )
     stages = [(stage, replace(where, **deeper)) for stage, where in stages]
     # The first stage needs no thread: it is the loop that brings the units forth.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
@@ -55,10 +56,10 @@ def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Ent
         return {counter: number, key: f"a.{context.key} * {MOST_UNITS} + {number}"}
 
     again = body(unit(f"a.{counter} + 1"), 0.0)
-    trees.net.transition(f"{turned} (1)", context.page, [turned], again,
-                         f"a.{counter} + 1 < {units}")  # fmt: skip
-    trees.net.transition(f"{turned} (2)", context.page, [turned], [],
-                         f"a.{counter} + 1 >= {units}")  # fmt: skip
+    trees.net.transition(
+        f"{turned} (1)", context.page, [turned], again, f"a.{counter} + 1 < {units}"
+    )
+    trees.net.transition(f"{turned} (2)", context.page, [turned], [], f"a.{counter} + 1 >= {units}")
     return lambda row, delay: body(after(row, unit("0")), delay)
 
 
@@ -111,9 +112,9 @@ def _stage(trees: Trees, node: Node, context: Context, deliver: Entry) -> Entry:
     if isinstance(node, Call) and node.one_way:
         return _message(trees, node, context, deliver)
     if isinstance(node, Par) and _sends(node):
-        return trees.fork(node, context, deliver,
-                          lambda step, inside, joined: _stage(trees, step, inside, joined),
-                          )  # fmt: skip
+        return trees.fork(
+            node, context, deliver, lambda step, inside, joined: _stage(trees, step, inside, joined)
+        )
 
     def work(release: Entry) -> Entry:
         return trees.visit(

@@ -69,10 +69,17 @@ class Trees:
     """Compiles trees into `net`; `steps` gathers (operation, step, from, to) of named steps."""
 
     def __init__(
-        self, net: Net, placement: Placement, amounts: Amounts, environment: dict[str, float],
-        *, written_back: float = 1.0, service: str = "by_kind", most_units: int = MOST_UNITS,
+        self,
+        net: Net,
+        placement: Placement,
+        amounts: Amounts,
+        environment: dict[str, float],
+        *,
+        written_back: float = 1.0,
+        service: str = "by_kind",
+        most_units: int = MOST_UNITS,
         clients: int = 1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         assert service in SERVICES, f"service {service} not in {SERVICES}"
         self.net, self.placement, self.amounts = net, placement, amounts
         self.stations = Stations(net, placement)
@@ -90,10 +97,15 @@ class Trees:
         from dfslab.models.net_stream import pipeline
 
         kinds: dict[type, Callable[..., Entry]] = {
-            Use: self._use, Call: self._call, Seq: self._seq, Par: self._par,
-            Repeat: self._repeat, Choice: self._choice, Later: self._later,
+            Use: self._use,
+            Call: self._call,
+            Seq: self._seq,
+            Par: self._par,
+            Repeat: self._repeat,
+            Choice: self._choice,
+            Later: self._later,
             Pipeline: lambda *arguments: pipeline(self, *arguments),
-        }  # fmt: skip
+        }
         compiled = kinds[type(node)]
         seen = node.name and not context.named and not context.overlapping
         if not seen or isinstance(node, Later):
@@ -145,8 +157,9 @@ class Trees:
         where = self.instance(role, context)
         step = (context.page, node.name)
         if node.body is not None:
-            return self._hold(node, replace(context, stack=(*context.stack, (role, where))),
-                              count, then)  # fmt: skip
+            return self._hold(
+                node, replace(context, stack=(*context.stack, (role, where))), count, then
+            )
         demand = times(self.amounts.of(node.demand_s), context.scale)
         if demand == 0.0:
             return then
@@ -198,9 +211,15 @@ class Trees:
         return self.transfer(context, inside, size, context.scale, node.name, body)
 
     def transfer(
-        self, sender: Context, receiver: Context, size: Amount, between: Amount, name: str,
-        then: Entry, sent: Entry | None = None,
-    ) -> Entry:  # fmt: skip
+        self,
+        sender: Context,
+        receiver: Context,
+        size: Amount,
+        between: Amount,
+        name: str,
+        then: Entry,
+        sent: Entry | None = None,
+    ) -> Entry:
         """A message from one place to another; `between`: how often propagation counts.
 
         `sent` is entered as soon as the sender's adapter is free, inside a node at once.
@@ -215,10 +234,7 @@ class Trees:
 
         if same == 1.0:
             return inside
-        nodes = (
-            self.stations.node(*sender.stack[-1]),
-            self.stations.node(*receiver.stack[-1]),
-        )
+        nodes = (self.stations.node(*sender.stack[-1]), self.stations.node(*receiver.stack[-1]))
         message = self.message(roles, times(size, sender.scale), between)
         step = (sender.page, name)
         outside = self.stations.send(roles, nodes, message, step, then, sent)
@@ -250,9 +266,12 @@ class Trees:
         return self.fork(node, context, then, visit)
 
     def fork(
-        self, node: Par, context: Context, then: Entry,
+        self,
+        node: Par,
+        context: Context,
+        then: Entry,
         visit: Callable[[Node, Context, Entry], Entry],
-    ) -> Entry:  # fmt: skip
+    ) -> Entry:
         """All branches and copies at once, then `then` when enough of them are done."""
         copies = self.amounts.whole(node.copies)
         total = copies * len(node.steps)
@@ -266,10 +285,13 @@ class Trees:
         if copies > 1:
             level = context.forks + 1
             inside = replace(
-                inside, forks=level, key=f"k{level}", lanes=context.lanes * copies,
+                inside,
+                forks=level,
+                key=f"k{level}",
+                lanes=context.lanes * copies,
                 lane=f"{context.lane} * {copies} + a.c{level}",
                 shifts=(*context.shifts, f"a.c{level}"),
-            )  # fmt: skip
+            )
             changes = [str(copy) for copy in range(copies)]
         joined, waiting = self._join(node, context, total, needed, then)
         branches = [visit(step, inside, joined) for step in node.steps]
@@ -278,8 +300,10 @@ class Trees:
             arcs = [Arc(waiting, after(row, {"left": str(total)}), delay)]
             for branch in branches:
                 for copy in changes:
-                    split = {f"c{inside.forks}": copy,
-                             inside.key: f"a.{context.key} * {copies} + {copy}"}  # fmt: skip
+                    split = {
+                        f"c{inside.forks}": copy,
+                        inside.key: f"a.{context.key} * {copies} + {copy}",
+                    }
                     arcs += branch(after(row, split) if copies > 1 else row, delay)
             return arcs
 
@@ -299,9 +323,11 @@ class Trees:
         if enough == 1:
             ways.append(("all", "a.left == 1", on))
         else:
-            ways += [("enough", f"a.left == {enough}", [rest, *on]),
-                     ("late", f"a.left > 1 && a.left < {enough}", [rest]),
-                     ("last", "a.left == 1", [])]  # fmt: skip
+            ways += [
+                ("enough", f"a.left == {enough}", [rest, *on]),
+                ("late", f"a.left > 1 && a.left < {enough}", [rest]),
+                ("last", "a.left == 1", []),
+            ]
         for label, guard, arcs in ways:
             self.net.transition(
                 f"{name} {label}", context.page, [waiting, done], arcs, f"{same} && {guard}"
@@ -317,9 +343,12 @@ class Trees:
             return self.visit(node.body, replace(context, scale=scale, calm=calm), then)
         counter = f"n{context.loops + 1}"
         inside = replace(
-            context, scale=scale, calm=calm, loops=context.loops + 1,
+            context,
+            scale=scale,
+            calm=calm,
+            loops=context.loops + 1,
             shifts=(*context.shifts, f"a.{counter}"),
-        )  # fmt: skip
+        )
         turned = self.net.place(self.unique(f"{context.page}/{node.name or 'loop'} turn"))
         body = self.visit(node.body, inside, lambda row, delay: [Arc(turned, row, delay)])
         for label, guard, arcs in (
@@ -354,8 +383,10 @@ class Trees:
         if share == 0.0:
             return then
         inside = replace(
-            context, scale=times(context.scale, share), calm=times(context.calm, share),
+            context,
+            scale=times(context.scale, share),
+            calm=times(context.calm, share),
             overlapping=True,
-        )  # fmt: skip
+        )
         work = self.visit(node.body, inside, lambda row, delay: [])
         return lambda row, delay: [*then(row, delay), *work(row, delay)]

@@ -47,9 +47,11 @@ def waiting_share(load: float, servers: int) -> float:
 
 
 def open_network(
-    rate_per_s: float, demands_s: Sequence[float], servers: Sequence[int] | None = None,
+    rate_per_s: float,
+    demands_s: Sequence[float],
+    servers: Sequence[int] | None = None,
     latency_s: float | None = None,
-) -> Open:  # fmt: skip
+) -> Open:
     """M/M/c stations that one operation visits in turn; `latency_s` as in the closed network."""
     demand = np.asarray(demands_s, float)
     count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
@@ -82,9 +84,12 @@ def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int)
 
 
 def quantile_s(
-    fixed_s: float, random_s: Sequence[float], waits_s: Sequence[float], busy: Sequence[float],
+    fixed_s: float,
+    random_s: Sequence[float],
+    waits_s: Sequence[float],
+    busy: Sequence[float],
     quantile: float,
-) -> float:  # fmt: skip
+) -> float:
     """Quantile of a response: a fixed part, exponential services, waits at stations so busy.
 
     Who waits does so for an exponential time, so a mean wait w of a share p has the variance

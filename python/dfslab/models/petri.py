@@ -94,8 +94,9 @@ class PetriModel:
         observed = observations(results)
         for one in observed:
             constants = {**one.situation.constants, **calibration.values}
-            found = simulate(one.situation, constants, service=self.service,
-                             firings=FIT_FIRINGS, replications=2)  # fmt: skip
+            found = simulate(
+                one.situation, constants, service=self.service, firings=FIT_FIRINGS, replications=2
+            )
             error = float(np.log(found.rate_per_s / one.rate_per_s))
             errors.setdefault(operations_key(one.situation), []).append(error)
         spent = max(0.0, len(observed) - calibration.degrees_of_freedom)
@@ -116,8 +117,10 @@ class PetriModel:
             notes.append("not calibrated: nothing was measured")
         factor = calibration.interval_factor(situation, self.residual_sd)
         sure = quantiles.student(0.5 + CONFIDENCE / 2, max(1, found.replications - 1))
-        reach = {name: float(np.exp(np.hypot(np.log(factor), sure * error)))
-                 for name, error in found.errors.items()}  # fmt: skip
+        reach = {
+            name: float(np.exp(np.hypot(np.log(factor), sure * error)))
+            for name, error in found.errors.items()
+        }
         factors = {f"latency_s_mean.{name}": reach[name] for name in found.latency_s}
         factors |= dict.fromkeys(("rate_per_s", "throughput_bytes_per_s"), reach["rate"])
         answer = _as_prediction(found, situation.predict(constants))
@@ -158,15 +161,25 @@ def streams(spec: Mapping[str, Any], limit: int, clients: int) -> list[Operation
 
 
 def fire(
-    document: Mapping[str, Any], monitors: Sequence[Mapping[str, Any]], *, seed: int,
-    replications: int = REPLICATIONS, stations: Sequence[Mapping[str, str]] = (),
-) -> list[dict[str, Any]]:  # fmt: skip
+    document: Mapping[str, Any],
+    monitors: Sequence[Mapping[str, Any]],
+    *,
+    seed: int,
+    replications: int = REPLICATIONS,
+    stations: Sequence[Mapping[str, str]] = (),
+) -> list[dict[str, Any]]:
     """Run a net until nothing can fire: the engine's report on each replication.
 
     Little's and the utilisation law are asserted at the stations.
     """
-    options = {"seed": seed, "replications": replications, "threads": THREADS,
-               "monitors": list(monitors), "laws": True, "stations": list(stations)}  # fmt: skip
+    options = {
+        "seed": seed,
+        "replications": replications,
+        "threads": THREADS,
+        "monitors": list(monitors),
+        "laws": True,
+        "stations": list(stations),
+    }
     try:
         report = _core.net_run(json.dumps(document), json.dumps(options))
     except (_core.RunError, _core.InputError) as error:
@@ -175,9 +188,12 @@ def fire(
 
 
 def job_of(
-    situation: Situation, constants: Mapping[str, float], stream: Sequence[Operation],
-    service: str = "by_kind", units: int = MOST_UNITS,
-) -> Job:  # fmt: skip
+    situation: Situation,
+    constants: Mapping[str, float],
+    stream: Sequence[Operation],
+    service: str = "by_kind",
+    units: int = MOST_UNITS,
+) -> Job:
     """What the net of a configuration is made from, for the operations that `stream` holds."""
     values = {**situation.environment, **constants}
     kinds = sorted({one[2] for one in stream})
@@ -198,9 +214,13 @@ def job_of(
 
 
 def simulate(
-    situation: Situation, constants: Mapping[str, float], *, service: str = "by_kind",
-    firings: int = RUN_FIRINGS, replications: int = REPLICATIONS,
-) -> Simulation:  # fmt: skip
+    situation: Situation,
+    constants: Mapping[str, float],
+    *,
+    service: str = "by_kind",
+    firings: int = RUN_FIRINGS,
+    replications: int = REPLICATIONS,
+) -> Simulation:
     """Fire the net of one configuration; about `firings` in each replication."""
     scenario = situation.scenario
     spec, clients = stream_spec(scenario), scenario.workload.clients
@@ -220,8 +240,13 @@ def simulate(
     document, watched = job.net(scenario.name, clients, stream)
     if not any(draw in json.dumps(document) for draw in ("uniform(", "exponential(")):
         replications = 1
-    reports = fire(document, watched.monitors, seed=scenario.run.seed, replications=replications,
-                   stations=watched.laws)  # fmt: skip
+    reports = fire(
+        document,
+        watched.monitors,
+        seed=scenario.run.seed,
+        replications=replications,
+        stations=watched.laws,
+    )
     rated = "whole" if operations == offered else "steady"
     if situation.trace is not None:
         rated = "trace"
@@ -257,9 +282,8 @@ class _Seen:
     """
 
     def __init__(
-        self, report: Mapping[str, Any], watched: Watched, clients: int, think_s: float,
-        rated: str,
-    ) -> None:  # fmt: skip
+        self, report: Mapping[str, Any], watched: Watched, clients: int, think_s: float, rated: str
+    ) -> None:
         found = report["monitors"]
         count = len(watched.operations)
         spans = found[: count + len(watched.steps)]
@@ -288,10 +312,11 @@ class _Seen:
                 time = span["mean_s"] * span["count"] / self.counts[key[0]] * stretch
                 self.steps[key] = self.steps.get(key, 0.0) + time
         self.utilisation = {
-            station: (station.copies * station.servers - place["mean"]) * net_s
+            station: (station.copies * station.servers - place["mean"])
+            * net_s
             / (station.copies * station.servers * end_s)
             for station, place in zip(watched.stations, idle, strict=True)
-        }  # fmt: skip
+        }
 
 
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
@@ -322,8 +347,10 @@ def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) ->
         return float(np.std(values, ddof=1) / np.sqrt(len(values)) / np.mean(values))
 
     latency = mean([one.latency_s for one in seen])
-    errors = {name: error([one.latency_s[name] for one in seen if name in one.latency_s])
-              for name in latency}  # fmt: skip
+    errors = {
+        name: error([one.latency_s[name] for one in seen if name in one.latency_s])
+        for name in latency
+    }
     rates = [one.rate_per_s for one in seen]
     return Simulation(
         rate_per_s=float(np.mean(rates)),
@@ -351,9 +378,11 @@ def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None)
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}
     size = int(situation.environment["file_size"])
     job = Job(
-        {operation: system.operations[operation]}, situation.placement,
-        {**situation.environment, **constants}, situation.client,
-    )  # fmt: skip
+        {operation: system.operations[operation]},
+        situation.placement,
+        {**situation.environment, **constants},
+        situation.client,
+    )
     document, _ = job.net(f"{system.name}.{operation}", 1, [(0, 0, operation, 0, size, size)])
     return document
 
@@ -363,9 +392,12 @@ def _default_scenario(system: FileSystem) -> Scenario:
         {"name": role.name, "count": role.instances, "roles": {role.name: 1}}
         for role in system.roles
     ]
-    return build(Scenario, {
-        "name": system.name,
-        "deployment": {"node": nodes},
-        "file_system": {"name": system.name},
-        "workload": {"name": "sequential_write"},
-    })  # fmt: skip
+    return build(
+        Scenario,
+        {
+            "name": system.name,
+            "deployment": {"node": nodes},
+            "file_system": {"name": system.name},
+            "workload": {"name": "sequential_write"},
+        },
+    )

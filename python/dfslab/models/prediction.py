@@ -108,9 +108,10 @@ class Situation:
         """Share of written data that the servers must put on disk while the run goes on."""
         data = [role.name for role in self.system.roles if role.kind == "data"]
         memory = sum(
-            group.count * group.memory for role in data
+            group.count * group.memory
+            for role in data
             for group in self.scenario.deployment.groups_of(role)
-        )  # fmt: skip
+        )
         dirty = DIRTY_BACKGROUND_SHARE * memory
         return max(0.0, 1.0 - dirty / volume_bytes) if volume_bytes else 0.0
 
@@ -124,8 +125,9 @@ class Situation:
     def is_clients(self, station: Station) -> bool:
         """Whether a station is on nodes of clients and of nobody else."""
         groups = self.placement.deployment.groups_of(self.client)
-        return any(group.name == station.place and set(group.roles) == {self.client}
-                   for group in groups)  # fmt: skip
+        return any(
+            group.name == station.place and set(group.roles) == {self.client} for group in groups
+        )
 
     def reader(self, constants: Mapping[str, float]) -> Reader:
         """The numeric reader of this configuration's trees."""
@@ -194,9 +196,11 @@ def _each(found: Sequence[Prediction]) -> Predictions:
     return Predictions(
         np.array([one.rate_per_s for one in found]),
         {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
-        {key: np.array([one.steps.get(key, 0.0) for one in found])
-         for key in {key for one in found for key in one.steps}},
-    )  # fmt: skip
+        {
+            key: np.array([one.steps.get(key, 0.0) for one in found])
+            for key in {key for one in found for key in one.steps}
+        },
+    )
 
 
 class _Solver:
@@ -237,10 +241,16 @@ class _Solver:
         """
         found: list[Hidden] = []
         for station, alone_s in self.mean.limited.items():
-            places = [i for i, one in enumerate(self.expanded)
-                      if (one.place, one.kind) == (station.place, station.kind)]  # fmt: skip
-            all_s = sum(d for s, d in self.mean.demands.items() if s.place == station.place
-                        and s.kind == station.kind)  # fmt: skip
+            places = [
+                i
+                for i, one in enumerate(self.expanded)
+                if (one.place, one.kind) == (station.place, station.kind)
+            ]
+            all_s = sum(
+                d
+                for s, d in self.mean.demands.items()
+                if s.place == station.place and s.kind == station.kind
+            )
             if places and np.any(all_s):
                 own = self.situation.is_clients(station)
                 beside_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
@@ -272,30 +282,51 @@ class _Solver:
         refused = bounded.refused if bounded else 0.0
         if found.response_s is None:
             if bounded is None:
-                return OpenPrediction(rate_per_s, min(rate_per_s, largest), largest, None, {}, {},
-                                      binding)  # fmt: skip
+                return OpenPrediction(
+                    rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
+                )
             # What is let in comes as fast as the station works; it waits in the full queue only.
             response_s = self.mean.latency_s + bounded.wait_s
-            operations = {name: cost.latency_s + bounded.wait_s
-                          for name, cost in self.costs.items()}  # fmt: skip
-            return OpenPrediction(rate_per_s, bounded.rate_per_s, largest, response_s, operations,
-                                  {}, binding, places, refused)  # fmt: skip
+            operations = {
+                name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()
+            }
+            return OpenPrediction(
+                rate_per_s,
+                bounded.rate_per_s,
+                largest,
+                response_s,
+                operations,
+                {},
+                binding,
+                places,
+                refused,
+            )
         waits = [float(wait) for wait in found.waiting_s]
         operations = {
-            name: cost.latency_s + sum(
+            name: cost.latency_s
+            + sum(
                 own / total * wait if total else 0.0
                 for own, total, wait in zip(self._vector(cost.demands), fore, waits, strict=True)
             )
             for name, cost in self.costs.items()
-        }  # fmt: skip
+        }
         quantiles = {
             label: quantile_s(
                 self.mean.latency_s, [], waits, list(map(float, found.utilisation)), quantile
             )
             for label, quantile in QUANTILES.items()
         }
-        return OpenPrediction(rate_per_s, rate_per_s * (1 - refused), largest, found.response_s,
-                              operations, quantiles, binding, places, refused)  # fmt: skip
+        return OpenPrediction(
+            rate_per_s,
+            rate_per_s * (1 - refused),
+            largest,
+            found.response_s,
+            operations,
+            quantiles,
+            binding,
+            places,
+            refused,
+        )
 
     def _loaded_s(self, cost: Cost) -> float:
         """Latency with the waiting that this cost's own visits meet."""
@@ -323,10 +354,14 @@ class _Solver:
             for step, cost_of_step in cost.steps.items()
         }
         both = [
-            (d + b) / s.servers for d, b, s in zip(
-                self._vector(self.mean.demands), self._vector(self.mean.background),
-                self.expanded, strict=True)
-        ]  # fmt: skip
+            (d + b) / s.servers
+            for d, b, s in zip(
+                self._vector(self.mean.demands),
+                self._vector(self.mean.background),
+                self.expanded,
+                strict=True,
+            )
+        ]
         return Prediction(
             rate_per_s=self.closed.rate_per_s,
             latency_s={name: latency * scale for name, latency in loaded.items()},
@@ -344,17 +379,19 @@ class _Solver:
         """Percentiles of each operation's response: waits and answering processors vary."""
         shares = self._vector(self.mean.demands)
         busy = list(map(float, self.closed.utilisation))
-        clients = {g.name for g in self.situation.placement.deployment.groups_of(
-            self.situation.client)}  # fmt: skip
+        clients = {
+            g.name for g in self.situation.placement.deployment.groups_of(self.situation.client)
+        }
         found = {}
         for name, cost in self.costs.items():
             own = self._vector(cost.demands)
             parts = zip(own, shares, self.closed.waiting_s, strict=True)
             waits = [mine / total * wait if total else 0.0 for mine, total, wait in parts]
             varying = [
-                demand for station, demand in self.locks.merged(cost.demands).items()
+                demand
+                for station, demand in self.locks.merged(cost.demands).items()
                 if station.kind == "cpu" and station.place not in clients
-            ]  # fmt: skip
+            ]
             fixed = max(0.0, cost.latency_s - sum(varying))
             for label, quantile in QUANTILES.items():
                 found[name, label] = scale * quantile_s(fixed, varying, waits, busy, quantile)
@@ -380,11 +417,14 @@ class _ManySolver(_Solver):
         workload = self.situation.scenario.workload
         self._all = self._matrix(self.mean.demands)
         return many_values(
-            self._all, workload.clients, workload.think_time,
+            self._all,
+            workload.clients,
+            workload.think_time,
             np.array([station.servers for station in self.expanded], dtype=int),
-            np.broadcast_to(self.mean.latency_s, self._count), self._matrix(self.mean.background),
+            np.broadcast_to(self.mean.latency_s, self._count),
+            self._matrix(self.mean.background),
             self._hidden(),
-        )  # fmt: skip
+        )
 
     def _loaded_s(self, cost: Cost) -> Any:
         own = self._matrix(cost.demands)

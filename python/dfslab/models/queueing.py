@@ -50,11 +50,21 @@ def mean_value_analysis(
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
     count = np.ones(len(demand), dtype=int) if servers is None else np.asarray(servers, dtype=int)
     closed = many_values(
-        demand[:, None], clients, think_s, count,
-        None if latency_s is None else np.array([latency_s]), extra[:, None], hidden,
-    )  # fmt: skip
-    return Closed(float(closed.rate_per_s[0]), float(closed.response_s[0]), closed.queue[:, 0],
-                  closed.waiting_s[:, 0], closed.utilisation[:, 0])  # fmt: skip
+        demand[:, None],
+        clients,
+        think_s,
+        count,
+        None if latency_s is None else np.array([latency_s]),
+        extra[:, None],
+        hidden,
+    )
+    return Closed(
+        float(closed.rate_per_s[0]),
+        float(closed.response_s[0]),
+        closed.queue[:, 0],
+        closed.waiting_s[:, 0],
+        closed.utilisation[:, 0],
+    )
 
 
 @dataclass(frozen=True)
@@ -69,9 +79,14 @@ class Many:
 
 
 def many_values(
-    demand: np.ndarray, clients: int, think_s: float, servers: np.ndarray,
-    latency_s: np.ndarray | None, extra: np.ndarray, hidden: Sequence[Hidden] = (),
-) -> Many:  # fmt: skip
+    demand: np.ndarray,
+    clients: int,
+    think_s: float,
+    servers: np.ndarray,
+    latency_s: np.ndarray | None,
+    extra: np.ndarray,
+    hidden: Sequence[Hidden] = (),
+) -> Many:
     """`mean_value_analysis` of as many networks as `demand` and `extra` have columns."""
     count = servers[:, None]
     total = demand.sum(axis=0)
@@ -93,8 +108,9 @@ def many_values(
         spent = think_s + service + overlap * (waiting * felt).sum(axis=0)
         for places, share, beside_s in hidden:
             spent = spent + np.maximum(0.0, share * waiting[list(places)].sum(axis=0) - beside_s)
-        rate = np.minimum(np.divide(population, spent, out=np.full_like(spent, np.inf),
-                                    where=spent > 0), most)  # fmt: skip
+        rate = np.minimum(
+            np.divide(population, spent, out=np.full_like(spent, np.inf), where=spent > 0), most
+        )
         queue = np.minimum(rate * (demand + extra + waiting), population)
         busy.step(rate)
     response = np.divide(clients, rate, out=np.zeros_like(rate), where=rate > 0) - think_s

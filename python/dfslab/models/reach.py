@@ -43,14 +43,18 @@ def reach(
     sizes = np.abs(errors)
     mean = float(sizes.mean())
     own = {
-        cell: (sum(mine := [e for e, c in zip(sizes, cells, strict=True) if c == cell])
-               + DRAWN_ROWS * mean) / (len(mine) + DRAWN_ROWS)
+        cell: (
+            sum(mine := [e for e, c in zip(sizes, cells, strict=True) if c == cell])
+            + DRAWN_ROWS * mean
+        )
+        / (len(mine) + DRAWN_ROWS)
         for cell in set(cells)
-    }  # fmt: skip
+    }
     ratios = sizes / np.maximum([own[cell] for cell in cells], 1e-12)
     random = np.random.default_rng(seed)
     each = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     place = min(len(each), math.ceil(confidence * (len(each) + 1)))
-    drawn = [np.sort([ratios[random.choice(rows)] for rows in each])[place - 1]
-             for _ in range(DRAWS)]  # fmt: skip
+    drawn = [
+        np.sort([ratios[random.choice(rows)] for rows in each])[place - 1] for _ in range(DRAWS)
+    ]
     return Reach({cell: float(one) for cell, one in own.items()}, mean, float(np.mean(drawn)))

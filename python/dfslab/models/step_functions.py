@@ -41,19 +41,13 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-TERMS = {
-    "1": "s",
-    "network latency": "",
-    "bytes / adapter rate": "",
-    "bytes of the last block / adapter rate": "",
-    "bytes / disk rate": "",
-    "further blocks": "s",
-    "further blocks * network latency": "",
-    "clients met": "s",
-    "clients met * bytes / adapter rate": "",
-    "clients met * bytes of the last block / adapter rate": "",
-    "clients met * crossings": "s",
-}
+# Terms, and the unit of each one's coefficient.
+TERMS = {"1": "s", "network latency": "", "bytes / adapter rate": ""}
+TERMS |= {"bytes of the last block / adapter rate": "", "bytes / disk rate": ""}
+TERMS |= {"further blocks": "s", "further blocks * network latency": ""}
+TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
+TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
+TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
 # What clients meet at, first the server, then the adapter.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
@@ -133,19 +127,27 @@ class StepFunction:
     def document(self) -> dict[str, object]:
         """What JSON tells of it: all but the resamples."""
         return {
-            "operation": self.operation, "step": self.step, "function": self.text,
+            "operation": self.operation,
+            "step": self.step,
+            "function": self.text,
             "coefficients": [asdict(one) for one in self.coefficients],
-            "relative_sd": self.relative_sd, "points": self.points, "crossed": self.crossed,
-            "calls": list(self.calls), "parts": [part.step for part in self.parts],
-        }  # fmt: skip
+            "relative_sd": self.relative_sd,
+            "points": self.points,
+            "crossed": self.crossed,
+            "calls": list(self.calls),
+            "parts": [part.step for part in self.parts],
+        }
 
     @property
     def text(self) -> str:
         """The function as people read it; terms without weight are left out."""
         if self.parts:
             return " + ".join(part.step for part in self.parts)
-        parts = [f"{one.value:.3g}{' ' + one.term if one.term != '1' else ' s'}"
-                 for one in self.coefficients if one.value > 0]  # fmt: skip
+        parts = [
+            f"{one.value:.3g}{' ' + one.term if one.term != '1' else ' s'}"
+            for one in self.coefficients
+            if one.value > 0
+        ]
         known = ["latency of the network"] if self.crossed else []
         return " + ".join([*known, *parts]) or "0"
 
@@ -202,8 +204,9 @@ class At:
         one = self.terms.copy()
         for terms in MET:
             one[list(terms)] /= count
-        seconds = np.sum([self.of_step(one, step, ())[0] * values
-                          for step, values in outer.items()], axis=0)  # fmt: skip
+        seconds = np.sum(
+            [self.of_step(one, step, ())[0] * values for step, values in outer.items()], axis=0
+        )
         demands = np.array([seconds[list(terms)].sum() for terms in MET])
         elsewhere_s = _waited_s(self._waits, WHOLE) + float(seconds.sum() - demands.sum())
         closed = mean_value_analysis(demands.tolist(), round(count), elsewhere_s)
@@ -227,10 +230,21 @@ def terms_of(scenario: Scenario) -> np.ndarray:
     held = clients if scenario.deployment.shared_cores and latency >= LEAST_DELAY_S else 0.0
     further = max(0.0, np.ceil(size / block) - 1)
     last = (size - further * block) / rate
-    return np.array([
-        1.0, latency, moved, last, size / min(disks, default=np.inf), further, further * latency,
-        clients, clients * moved, clients * last, held,
-    ])  # fmt: skip
+    return np.array(
+        [
+            1.0,
+            latency,
+            moved,
+            last,
+            size / min(disks, default=np.inf),
+            further,
+            further * latency,
+            clients,
+            clients * moved,
+            clients * last,
+            held,
+        ]
+    )
 
 
 def _adapter_rate(situation: Situation) -> float:
@@ -263,8 +277,9 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
         return {}
     latency_s = situation.environment["network_latency"]
     idle = _idle(situation, latency_s if scenario.file_system.access.bed else 0.0)
-    here, nowhere = (_times_s(situation, tree, {**idle, "network_latency": one})
-                     for one in (latency_s, 0.0))  # fmt: skip
+    here, nowhere = (
+        _times_s(situation, tree, {**idle, "network_latency": one}) for one in (latency_s, 0.0)
+    )
     return {name: time - nowhere.get(name, 0.0) for name, time in here.items()}
 
 
@@ -302,7 +317,7 @@ def _idle(situation: Situation, shaped_s: float) -> dict[str, float]:
 
 def _times_s(
     situation: Situation, tree: Node, environment: Mapping[str, float]
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """How long each step and the whole take there."""
     cost = Reader(situation.placement, environment, situation.client).read(tree)
     times = {name: float(one.latency_s) for name, one in cost.steps.items()}
@@ -355,9 +370,13 @@ class _Fit:
     """The steps of one operation, fitted together: they wait for the same servers."""
 
     def __init__(
-        self, operation: str, steps: Mapping[str, Mapping[str, Sequence[float]]],
-        scenarios: Mapping[str, Scenario], kept: np.ndarray, seed: int,
-    ) -> None:  # fmt: skip
+        self,
+        operation: str,
+        steps: Mapping[str, Mapping[str, Sequence[float]]],
+        scenarios: Mapping[str, Scenario],
+        kept: np.ndarray,
+        seed: int,
+    ) -> None:
         self._operation, self._seed, self._steps = operation, seed, steps
         self._crossed = bool(kept[list(TERMS).index("network latency")])
         points = {point for times in steps.values() for point in times}
@@ -408,13 +427,15 @@ class _Fit:
 
     def _sum(self, parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
         """A whole operation: its steps, added; steps of one run may err together."""
-        each = np.array([[part.seconds(self._at[point])[0] for part in parts]
-                         for point in self._steps[WHOLE]])  # fmt: skip
+        each = np.array(
+            [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
+        )
         times = each.sum(axis=0)
         together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
         spread = max(_spread(each.sum(axis=1), seen, _used(parts)), together)
-        return StepFunction(self._operation, WHOLE, (), spread, len(seen.times_s),
-                            parts=tuple(parts))  # fmt: skip
+        return StepFunction(
+            self._operation, WHOLE, (), spread, len(seen.times_s), parts=tuple(parts)
+        )
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:

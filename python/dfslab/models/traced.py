@@ -33,10 +33,16 @@ class Trace:
 
     def __init__(self, stream: Mapping[str, Any]) -> None:
         self.done = [
-            Done(one.get("client", 0), one["operation"], one.get("owner", one.get("client", 0)),
-                 one.get("file", 0), one.get("offset_bytes", 0), one.get("size_bytes", 0))
+            Done(
+                one.get("client", 0),
+                one["operation"],
+                one.get("owner", one.get("client", 0)),
+                one.get("file", 0),
+                one.get("offset_bytes", 0),
+                one.get("size_bytes", 0),
+            )
             for one in stream["given"]
-        ]  # fmt: skip
+        ]
         self.meanings = list(followed(self.done))
         self.due_s: Sequence[Sequence[float]] = stream.get("arrival", {}).get("given", ())
 
@@ -104,14 +110,22 @@ class Trace:
         return found
 
     def cost(
-        self, kind: str, tree: Node, placement: Placement, environment: Mapping[str, float],
-        client: str, written_back: float,
-    ) -> Cost:  # fmt: skip
+        self,
+        kind: str,
+        tree: Node,
+        placement: Placement,
+        environment: Mapping[str, float],
+        client: str,
+        written_back: float,
+    ) -> Cost:
         """The mean cost of one operation of a kind."""
         total = Cost()
         for sort in self.sorts[kind]:
-            here = {"file_size": sort.size_bytes, "scattered": sort.scattered,
-                    "unforced": sort.unforced}  # fmt: skip
+            here = {
+                "file_size": sort.size_bytes,
+                "scattered": sort.scattered,
+                "unforced": sort.unforced,
+            }
             reader = Reader(placement, {**environment, **here}, client, written_back)
             total = total.then(reader.read(tree).times(sort.share))
         return total

@@ -81,9 +81,12 @@ class Page:
     ports: list[Place] = field(default_factory=list)
 
     def place(
-        self, name: str, colour: Colour = UNIT, initial: Sequence[Any] = (),
+        self,
+        name: str,
+        colour: Colour = UNIT,
+        initial: Sequence[Any] = (),
         discipline: str = "fifo",
-    ) -> Place:  # fmt: skip
+    ) -> Place:
         """Add a place; `initial` lists its tokens at time zero."""
         made = Place(name, colour, initial, discipline)
         self.places.append(made)
@@ -96,20 +99,30 @@ class Page:
         return made
 
     def transition(
-        self, name: str, takes: Iterable[Take | Place], puts: Iterable[Put | Place] = (), *,
-        guard: str = "", delay: Inscription | None = None, priority: int = 0,
-        weight: float | None = None, inhibit: Iterable[Place | tuple[Place, int]] = (),
+        self,
+        name: str,
+        takes: Iterable[Take | Place],
+        puts: Iterable[Put | Place] = (),
+        *,
+        guard: str = "",
+        delay: Inscription | None = None,
+        priority: int = 0,
+        weight: float | None = None,
+        inhibit: Iterable[Place | tuple[Place, int]] = (),
         reset: Iterable[Place] = (),
-    ) -> Transition:  # fmt: skip
+    ) -> Transition:
         """Add a transition; a bare place stands for an arc without inscription."""
         made = Transition(
             name,
             tuple(one if isinstance(one, Take) else Take(one) for one in takes),
             tuple(one if isinstance(one, Put) else Put(one) for one in puts),
-            guard, delay, priority, weight,
+            guard,
+            delay,
+            priority,
+            weight,
             tuple(one if isinstance(one, tuple) else (one, 1) for one in inhibit),
             tuple(reset),
-        )  # fmt: skip
+        )
         self.transitions.append(made)
         return made
 
@@ -118,12 +131,18 @@ class Page:
         ports = {port.name: port for port in page.ports}
         context = f"page {self.name}, substitution {name}"
         if sorted(sockets) != sorted(ports):
-            raise InputError(context, sorted(sockets), f"page {page.name} has the ports "
-                             f"{', '.join(sorted(ports)) or '(none)'}")  # fmt: skip
+            raise InputError(
+                context,
+                sorted(sockets),
+                f"page {page.name} has the ports {', '.join(sorted(ports)) or '(none)'}",
+            )
         for port, socket in sockets.items():
             if socket.colour != ports[port].colour:
-                raise InputError(f"{context}, port {port}", socket.colour.name,
-                                 f"the port's colour is {ports[port].colour.name}")  # fmt: skip
+                raise InputError(
+                    f"{context}, port {port}",
+                    socket.colour.name,
+                    f"the port's colour is {ports[port].colour.name}",
+                )
         self.substitutions.append(Substitution(name, page, dict(sockets)))
 
 
@@ -217,8 +236,10 @@ class _Flat:
             self.transitions.append(_transition(transition, path, page, names))
         for one in page.substitutions:
             ports = {port.name: port for port in one.page.ports}
-            inner = {ports[port]: _named(names, socket, page, one.name)
-                     for port, socket in one.sockets.items()}  # fmt: skip
+            inner = {
+                ports[port]: _named(names, socket, page, one.name)
+                for port, socket in one.sockets.items()
+            }
             self.lay(one.page, f"{path}{one.name}.", inner)
         self.active.pop()
 
@@ -229,8 +250,12 @@ class _Flat:
             return
         if name in self.places:
             raise InputError(f"page {page.name}, place {place.name}", None, "is defined twice")
-        self.places[name] = {"name": name, "colour": place.colour.name,
-                             "discipline": place.discipline, "initial": rows}  # fmt: skip
+        self.places[name] = {
+            "name": name,
+            "colour": place.colour.name,
+            "discipline": place.discipline,
+            "initial": rows,
+        }
 
 
 def _named(names: Mapping[Place, str], place: Place, page: Page, by: str) -> str:
@@ -249,12 +274,21 @@ def _transition(
         "in": [arc for take in one.takes for arc in _take(take, names, page, context)],
         "out": [arc for put in one.puts for arc in _put(put, names, page, context)],
     }
-    made |= {key: value for key, value in (("guard", one.guard or None), ("delay", one.delay),
-             ("priority", one.priority or None), ("weight", one.weight))
-             if value is not None}  # fmt: skip
+    made |= {
+        key: value
+        for key, value in (
+            ("guard", one.guard or None),
+            ("delay", one.delay),
+            ("priority", one.priority or None),
+            ("weight", one.weight),
+        )
+        if value is not None
+    }
     if one.inhibit:
-        made["inhibit"] = [{"place": _named(names, place, page, context), "at_least": most}
-                           for place, most in one.inhibit]  # fmt: skip
+        made["inhibit"] = [
+            {"place": _named(names, place, page, context), "at_least": most}
+            for place, most in one.inhibit
+        ]
     if one.reset:
         made["reset"] = [{"place": _named(names, place, page, context)} for place in one.reset]
     return made
@@ -270,8 +304,9 @@ def _take(take: Take, names: Mapping[Place, str], page: Page, context: str) -> l
     arc = {"place": _named(names, take.place, page, context)}
     if take.variable:
         if take.count != 1:
-            raise InputError(f"page {page.name}, {context}", take.count,
-                             "a variable names one token")  # fmt: skip
+            raise InputError(
+                f"page {page.name}, {context}", take.count, "a variable names one token"
+            )
         arc["var"] = take.variable
     return [dict(arc) for _ in _counted(take.count, page, context)]
 

@@ -82,5 +82,8 @@ def _single(name: str, kind: Any) -> str:
         return PLAIN[kind]
     if isinstance(kind, str):
         return kind
-    raise InputError(f"field {name}", kind, "a type is int, float, bool, an enumeration, a colour, "
-                     "or a list of one")  # fmt: skip
+    raise InputError(
+        f"field {name}",
+        kind,
+        "a type is int, float, bool, an enumeration, a colour, or a list of one",
+    )

@@ -78,13 +78,19 @@ class _Reader:
             raise InputError("cpn", None, "has no page")
         self.fusions = {
             element.get("idref", ""): fusion.get("name", "")
-            for fusion in net.findall("fusion") for element in fusion.findall("fusion_elm")
-        }  # fmt: skip
+            for fusion in net.findall("fusion")
+            for element in fusion.findall("fusion_elm")
+        }
         self.places: dict[str, dict[str, Any]] = {}
         self.transitions: list[dict[str, Any]] = []
         self.laid: set[str] = set()
-        used = {key for page in self.pages.values() for one in page.transitions.values()
-                for key in [self.subpage(one)] if key}  # fmt: skip
+        used = {
+            key
+            for page in self.pages.values()
+            for one in page.transitions.values()
+            for key in [self.subpage(one)]
+            if key
+        }
         for key, page in self.pages.items():
             if key not in used:
                 self.lay(page, "", {}, 0)
@@ -113,9 +119,12 @@ class _Reader:
             key, named = self.node(node, page, names)
             context = f"page {page.name}, place {named}"
             page.places[key] = _Place(
-                key, named, self.colours.known(words(node, "type/text"), f"{context}, type"),
-                words(node, "initmark/text"), "",
-            )  # fmt: skip
+                key,
+                named,
+                self.colours.known(words(node, "type/text"), f"{context}, type"),
+                words(node, "initmark/text"),
+                "",
+            )
         for node in element.iter("trans"):
             key, _ = self.node(node, page, names)
             page.transitions[key] = node
@@ -187,8 +196,11 @@ class _Reader:
         found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
         for port, socket in found:
             if socket not in names or port not in self.inner(node, page, name).places:
-                raise InputError(f"page {page.name}, transition {name}, portsock",
-                                 f"({port},{socket})", "names no port and socket")  # fmt: skip
+                raise InputError(
+                    f"page {page.name}, transition {name}, portsock",
+                    f"({port},{socket})",
+                    "names no port and socket",
+                )
         return {port: names[socket] for port, socket in found}
 
     def arcs(self, page: _Page, names: Mapping[str, str]) -> dict[str, list[Arc]]:
@@ -213,14 +225,21 @@ class _Reader:
         if kind not in ORIENTATIONS:
             raise InputError(context, kind, f"the orientation is one of {', '.join(ORIENTATIONS)}")
         for one in ("PtoT", "TtoP") if kind == "BOTHDIR" else (kind,):
-            yield Arc(ends["transend"], names[place.key], place.colour, one,
-                      words(arc, "annot/text"), context)  # fmt: skip
+            yield Arc(
+                ends["transend"],
+                names[place.key],
+                place.colour,
+                one,
+                words(arc, "annot/text"),
+                context,
+            )
 
     def transition(self, page: _Page, node: ET.Element, name: str, arcs: list[Arc]) -> None:
         context = f"page {page.name}, transition {name}"
         code = words(node, "code/text")
-        if code and not re.fullmatch(r"input\s*\(\s*\);\s*output\s*\(\s*\);\s*action\s*\(\s*\);",
-                                     code):  # fmt: skip
+        if code and not re.fullmatch(
+            r"input\s*\(\s*\);\s*output\s*\(\s*\);\s*action\s*\(\s*\);", code
+        ):
             raise InputError(f"{context}, code segment", code[:60], "code is not read")
         one = Transition(name, page.name, self.colours, context)
         made = one.document(arcs, words(node, "cond/text"), words(node, "time/text"))

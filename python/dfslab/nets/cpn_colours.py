@@ -89,19 +89,27 @@ class Colours:
                 parts.append(((ids[0].text or "").strip(), ids[1]))
             self.compound(name, parts, context)
         else:
-            raise InputError(context, kind.tag, "this kind of colour set is not read (unions, "
-                             "subsets)")  # fmt: skip
+            raise InputError(
+                context, kind.tag, "this kind of colour set is not read (unions, subsets)"
+            )
 
     def held(self, inner: ColourSet, context: str) -> str:
         """The type of a list's elements: of single values, or records of them."""
         if any(kind.startswith(LIST) for _, kind in inner.fields):
-            raise InputError(context, inner.name, "lists of the subset hold single values, and "
-                             "products and records of them")  # fmt: skip
+            raise InputError(
+                context,
+                inner.name,
+                "lists of the subset hold single values, and products and records of them",
+            )
         if inner.scalar:
             return inner.fields[0][1]
         if inner.name in PLAIN.values() or not inner.name.isidentifier():
-            raise InputError(context, inner.name, "a colour set that lists hold is named by "
-                             "letters, digits and _, and unlike int, real and bool")  # fmt: skip
+            raise InputError(
+                context,
+                inner.name,
+                "a colour set that lists hold is named by "
+                "letters, digits and _, and unlike int, real and bool",
+            )
         return inner.name
 
     def compound(self, name: str, parts: list[tuple[str, ET.Element]], context: str) -> None:
@@ -115,8 +123,13 @@ class Colours:
 
     def known(self, name: str, context: str) -> str:
         """The name of a declared colour set; the common ones need no declaration."""
-        common = {"UNIT": (), "INT": (("value", "int"),), "BOOL": (("value", "bool"),),
-                  "REAL": (("value", "real"),), "TIME": (("value", "int"),)}  # fmt: skip
+        common = {
+            "UNIT": (),
+            "INT": (("value", "int"),),
+            "BOOL": (("value", "bool"),),
+            "REAL": (("value", "real"),),
+            "TIME": (("value", "int"),),
+        }
         if name not in self.sets and name in common:
             self.sets[name] = ColourSet(name, common[name], bool(common[name]))
         if name not in self.sets:
@@ -146,8 +159,11 @@ class Colours:
         """The colour sets that places have or lists hold; the others were parts of them."""
         fields = [pair for one in used for pair in self.sets[one].fields]
         held = {kind.removeprefix(LIST) for _, kind in fields if kind.startswith(LIST)}
-        return {one: [list(pair) for pair in colour.fields]
-                for one, colour in self.sets.items() if one in used | held}  # fmt: skip
+        return {
+            one: [list(pair) for pair in colour.fields]
+            for one, colour in self.sets.items()
+            if one in used | held
+        }
 
     def string(self, text: str) -> str:
         """The enumeration value that stands for a string."""
@@ -176,8 +192,10 @@ class Colours:
             for value in self.all_values(colour, context):
                 yield from ([value] for _ in range(count))
             return
-        row = [self.literal(one, kind, colour, context) for one, kind in self.cells(tree, colour,
-               context)]  # fmt: skip
+        row = [
+            self.literal(one, kind, colour, context)
+            for one, kind in self.cells(tree, colour, context)
+        ]
         yield from (list(row) for _ in range(count))
 
     def count(self, tree: Tree, context: str) -> int:
@@ -201,16 +219,23 @@ class Colours:
             return wanted
         labels = sorted(one.word for one in tree.parts)
         fits = [
-            one for one, found in self.sets.items()
-            if not found.scalar and found.name == one and len(found.fields) == len(tree.parts)
+            one
+            for one, found in self.sets.items()
+            if not found.scalar
+            and found.name == one
+            and len(found.fields) == len(tree.parts)
             and (tree.kind == "tuple" or labels == sorted(name for name, _ in found.fields))
-            and any((LIST + one) in (kind for _, kind in other.fields)
-                    for other in self.sets.values())
-        ]  # fmt: skip
+            and any(
+                (LIST + one) in (kind for _, kind in other.fields) for other in self.sets.values()
+            )
+        ]
         if len(fits) != 1:
             names = ", ".join(fits) or "no colour set in a list"
-            raise InputError(context, tree.kind, "cannot stand inside an expression of the subset "
-                             f"read: it fits {names}")  # fmt: skip
+            raise InputError(
+                context,
+                tree.kind,
+                f"cannot stand inside an expression of the subset read: it fits {names}",
+            )
         return fits[0]
 
     def cells(self, tree: Tree, colour: str, context: str) -> list[tuple[Tree, str]]:

@@ -31,8 +31,27 @@ LEVELS: tuple[Mapping[str, str], ...] = (
     {"*": "*", "/": "/", "div": "//", "mod": "%"},
 )
 LISTED, ADDED = 3, 4
-RESERVED = {"if", "then", "else", "andalso", "orelse", "not", "div", "mod", "true", "false",
-            "empty", "let", "in", "end", "fn", "fun", "case", "of", "val"}  # fmt: skip
+RESERVED = {
+    "if",
+    "then",
+    "else",
+    "andalso",
+    "orelse",
+    "not",
+    "div",
+    "mod",
+    "true",
+    "false",
+    "empty",
+    "let",
+    "in",
+    "end",
+    "fn",
+    "fun",
+    "case",
+    "of",
+    "val",
+}
 # CPN Tools' functions: how many arguments, and the same in our language.
 FUNCTIONS: Mapping[str, tuple[int, str]] = {
     "exponential": (1, "exponential(1 / ({0}))"),

@@ -127,8 +127,9 @@ class Transition:
                 self.match(one, inner, f"{here}.{label}", arc)
             return
         if part.kind not in ("int", "real", "bool", "str", "name", "call"):
-            raise InputError(arc.context, arc.text[:60], "an input arc takes names and values, "
-                             "not expressions")  # fmt: skip
+            raise InputError(
+                arc.context, arc.text[:60], "an input arc takes names and values, not expressions"
+            )
         value = self.colours.literal(part, kind, arc.colour, arc.context)
         written = str(value).lower() if isinstance(value, bool) else str(value)
         word = f"{kind}.{written}" if kind in self.colours.enums else written
@@ -198,8 +199,11 @@ class Transition:
                 term, after = term.parts
                 own = self.scalar(after, arc.context)
             if term.kind == "if" and EMPTY in term.parts:
-                raise InputError(arc.context, arc.text[:60], "`if … else empty` is not read; use "
-                                 "two transitions with guards")  # fmt: skip
+                raise InputError(
+                    arc.context,
+                    arc.text[:60],
+                    "`if … else empty` is not read; use two transitions with guards",
+                )
             made: dict[str, Any] = {"place": arc.place, "token": self.token(term, arc)}
             if own is not None:
                 made["delay"] = own

@@ -14,23 +14,42 @@ from dfslab.spec.model import InputError
 
 SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL"}
 NORMAL = 1000
-TOKEN = re.compile(r"\s*(\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+|[A-Za-z_]\w*"
-                   r"|\|\||&&|==|!=|<=|>=|//|[-+*/%<>!(),.\[\]])")  # fmt: skip
+TOKEN = re.compile(
+    r"\s*(\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+|[A-Za-z_]\w*"
+    r"|\|\||&&|==|!=|<=|>=|//|[-+*/%<>!(),.\[\]])"
+)
 LEVELS: tuple[Mapping[str, str], ...] = (
-    {"||": "orelse"}, {"&&": "andalso"}, {"==": "=", "!=": "<>"},
+    {"||": "orelse"},
+    {"&&": "andalso"},
+    {"==": "=", "!=": "<>"},
     {"<": "<", "<=": "<=", ">": ">", ">=": ">="},
-    {"+": "+", "-": "-"}, {"*": "*", "/": "/", "//": "div", "%": "mod"},
-)  # fmt: skip
+    {"+": "+", "-": "-"},
+    {"*": "*", "/": "/", "//": "div", "%": "mod"},
+)
 CALLS = {
-    "exponential": "exponential(1.0 / ({0}))", "uniform": "uniform({0}, {1})",
-    "round": "round({0})", "floor": "floor({0})", "ceil": "ceil({0})", "abs": "abs({0})",
-    "min": "Int.min({0}, {1})", "max": "Int.max({0}, {1})", "if": "(if {0} then {1} else {2})",
-    "ln": "Math.ln({0})", "exp": "Math.exp({0})", "sqrt": "Math.sqrt({0})",
+    "exponential": "exponential(1.0 / ({0}))",
+    "uniform": "uniform({0}, {1})",
+    "round": "round({0})",
+    "floor": "floor({0})",
+    "ceil": "ceil({0})",
+    "abs": "abs({0})",
+    "min": "Int.min({0}, {1})",
+    "max": "Int.max({0}, {1})",
+    "if": "(if {0} then {1} else {2})",
+    "ln": "Math.ln({0})",
+    "exp": "Math.exp({0})",
+    "sqrt": "Math.sqrt({0})",
     "deterministic": "({0})",
-    "length": "length({0})", "head": "hd({0})", "tail": "tl({0})", "reverse": "rev({0})",
-    "cons": "({0}::{1})", "append": "({0}^^[{1}])", "concat": "({0}^^{1})",
-    "contains": "(mem ({0}) ({1}))", "at": "List.nth({0}, {1})",
-}  # fmt: skip
+    "length": "length({0})",
+    "head": "hd({0})",
+    "tail": "tl({0})",
+    "reverse": "rev({0})",
+    "cons": "({0}::{1})",
+    "append": "({0}^^[{1}])",
+    "concat": "({0}^^{1})",
+    "contains": "(mem ({0}) ({1}))",
+    "at": "List.nth({0}, {1})",
+}
 
 
 def write(net: Net | Document) -> str:
@@ -148,8 +167,9 @@ class _Writer:
             for value in values:
                 ET.SubElement(kind, "id").text = value
         taken = {*SORTS.values(), *self.document.get("enums", {})}
-        self.sets = {name: f"{name}_set" if name in taken else name
-                     for name in self.document["colours"]}  # fmt: skip
+        self.sets = {
+            name: f"{name}_set" if name in taken else name for name in self.document["colours"]
+        }
         self.lists: dict[str, str] = {}
         # What lists hold stands before them, and what has lists behind.
         colours = self.document["colours"].items()
@@ -176,8 +196,12 @@ class _Writer:
 
     def declare_lists(self, taken: set[str]) -> None:
         """A colour set for every kind of list, with a name that is free."""
-        for sort in {sort: None for fields in self.document["colours"].values()
-                     for _, sort in fields if sort.startswith(LIST)}:  # fmt: skip
+        for sort in {
+            sort: None
+            for fields in self.document["colours"].values()
+            for _, sort in fields
+            if sort.startswith(LIST)
+        }:
             inner = sort.removeprefix(LIST)
             inner = SORTS.get(inner) or (
                 inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
@@ -229,8 +253,9 @@ class _Writer:
 
         if not fields:
             return "()"
-        cells = [f"{label}={cell(value, sort)}"
-                 for (label, sort), value in zip(fields, row, strict=True)]  # fmt: skip
+        cells = [
+            f"{label}={cell(value, sort)}" for (label, sort), value in zip(fields, row, strict=True)
+        ]
         return "{" + ",".join(cells) + "}"
 
     def transition(self, one: Mapping[str, Any]) -> None:
@@ -272,8 +297,10 @@ class _Writer:
             return "()"
         if isinstance(token, str):
             return names.get(token) or self.expression(token, names, context)
-        cells = [f"{label}={self.expression(value, names, context)}"
-                 for (label, _), value in zip(fields, token, strict=True)]  # fmt: skip
+        cells = [
+            f"{label}={self.expression(value, names, context)}"
+            for (label, _), value in zip(fields, token, strict=True)
+        ]
         return "{" + ",".join(cells) + "}"
 
     def expression(self, value: Any, names: Mapping[str, str], context: str) -> str:

@@ -80,10 +80,16 @@ def svg(net: Net | Document, marking: Marking | None = None, page: str = "") -> 
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
     lines += [line for arc in picture.arcs for line in _svg_arc(arc, at)]
-    lines += [line for node, name in picture.places.items()
-              for line in _svg_place(name, marking.get(name, ()), at[node])]  # fmt: skip
-    lines += [line for node, text in picture.transitions.items()
-              for line in _svg_transition(text, at[node])]  # fmt: skip
+    lines += [
+        line
+        for node, name in picture.places.items()
+        for line in _svg_place(name, marking.get(name, ()), at[node])
+    ]
+    lines += [
+        line
+        for node, text in picture.transitions.items()
+        for line in _svg_transition(text, at[node])
+    ]
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -96,8 +102,11 @@ def _picture(document: Document, page: str) -> _Picture:
         if page and one.get("page", "main") != page:
             continue
         node = f"t:{one['name']}"
-        notes = [one["name"], f"[{one['guard']}]" if one.get("guard") else "",
-                 f"@+{one['delay']}" if one.get("delay") is not None else ""]  # fmt: skip
+        notes = [
+            one["name"],
+            f"[{one['guard']}]" if one.get("guard") else "",
+            f"@+{one['delay']}" if one.get("delay") is not None else "",
+        ]
         picture.transitions[node] = " ".join(note for note in notes if note)
         picture.arcs += _merged(_arcs(one, node))
     for arc in picture.arcs:
@@ -130,8 +139,10 @@ def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
     for arc in arcs:
         key = (arc.source, arc.target, arc.label, arc.kind)
         counts[key] = counts.get(key, 0) + 1
-    return [_Arc(source, target, f"{n}`{label}" if n > 1 else label, kind)
-            for (source, target, label, kind), n in counts.items()]  # fmt: skip
+    return [
+        _Arc(source, target, f"{n}`{label}" if n > 1 else label, kind)
+        for (source, target, label, kind), n in counts.items()
+    ]
 
 
 def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
@@ -167,13 +178,17 @@ def _svg_arc(arc: _Arc, at: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     mx, my = (sx + tx) / 2 - uy * 16, (sy + ty) / 2 + ux * 16
     style = ' stroke-dasharray="5 3"' if arc.kind == "reset" else ""
     tip = "" if arc.kind == "inhibitor" else ' marker-end="url(#tip)"'
-    yield (f'<path d="M{sx:.1f} {sy:.1f}Q{mx:.1f} {my:.1f} {tx:.1f} {ty:.1f}" fill="none" '
-           f'stroke="#444"{style}{tip}/>')  # fmt: skip
+    yield (
+        f'<path d="M{sx:.1f} {sy:.1f}Q{mx:.1f} {my:.1f} {tx:.1f} {ty:.1f}" fill="none" '
+        f'stroke="#444"{style}{tip}/>'
+    )
     if arc.kind == "inhibitor":
         yield f'<circle cx="{tx:.1f}" cy="{ty:.1f}" r="4" fill="white" stroke="#444"/>'
     if arc.label:
-        yield (f'<text x="{mx:.1f}" y="{my:.1f}" fill="#06c" text-anchor="middle">'
-               f"{escape(arc.label)}</text>")  # fmt: skip
+        yield (
+            f'<text x="{mx:.1f}" y="{my:.1f}" fill="#06c" text-anchor="middle">'
+            f"{escape(arc.label)}</text>"
+        )
 
 
 def _svg_place(name: str, tokens: Sequence[Any], at: tuple[int, int]) -> Iterator[str]:
@@ -192,6 +207,8 @@ def _svg_place(name: str, tokens: Sequence[Any], at: tuple[int, int]) -> Iterato
 
 def _svg_transition(text: str, at: tuple[int, int]) -> Iterator[str]:
     x, y = at
-    yield (f'<rect x="{x - 14}" y="{y - RADIUS}" width="28" height="{2 * RADIUS}" '
-           'fill="#eee" stroke="black"/>')  # fmt: skip
+    yield (
+        f'<rect x="{x - 14}" y="{y - RADIUS}" width="28" height="{2 * RADIUS}" '
+        'fill="#eee" stroke="black"/>'
+    )
     yield f'<text x="{x}" y="{y + RADIUS + 13}" text-anchor="middle">{escape(text)}</text>'

@@ -154,9 +154,16 @@ def batch_means(
 
 
 def replicate(
-    net: Net | Document, monitor: int, key: str, *, relative_width: float,
-    at_most: int = 1000, first: int = 8, confidence: float = CONFIDENCE, **options: Any,
-) -> Estimate:  # fmt: skip
+    net: Net | Document,
+    monitor: int,
+    key: str,
+    *,
+    relative_width: float,
+    at_most: int = 1000,
+    first: int = 8,
+    confidence: float = CONFIDENCE,
+    **options: Any,
+) -> Estimate:
     """Replicate until the interval of a monitor's figure is narrow enough.
 
     The number of replications doubles, so that looking often does not bias the interval much.
@@ -171,7 +178,9 @@ def replicate(
             return found
         if count >= at_most:
             name = document_of(net).get("name", "?")
-            raise RunFailed(f"net {name}: {key} is {found.mean:.4g} +- {found.half_width:.2g} "
-                            f"after {count} replications, not yet within "
-                            f"{relative_width:.1%}")  # fmt: skip
+            raise RunFailed(
+                f"net {name}: {key} is {found.mean:.4g} +- {found.half_width:.2g} "
+                f"after {count} replications, not yet within "
+                f"{relative_width:.1%}"
+            )
         count = min(2 * count, at_most)

@@ -25,8 +25,10 @@ def _json(text: str) -> dict[str, Any]:
 
 
 READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
-    ".json": _json, ".pnml": pnml.read, ".cpn": cpn.read,
-}  # fmt: skip
+    ".json": _json,
+    ".pnml": pnml.read,
+    ".cpn": cpn.read,
+}
 FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
 

@@ -72,8 +72,11 @@ def binding(choice: Mapping[str, Any]) -> str:
 
 def row(cells: Sequence[Any]) -> str:
     """A token."""
-    return "(" + ", ".join(str(cell).lower() if isinstance(cell, bool) else str(cell)
-                           for cell in cells) + ")"  # fmt: skip
+    return (
+        "("
+        + ", ".join(str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in cells)
+        + ")"
+    )
 
 
 def tokens(rows: Sequence[Sequence[Any]]) -> str:

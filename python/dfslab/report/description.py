@@ -65,9 +65,15 @@ def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
 def _implied(system: FileSystem, node: object) -> list[str]:
     if isinstance(node, Call):
         client = next(role.name for role in system.roles if role.kind == "client")
-        keys = ["network_latency", "loopback_latency", "clients",
-                f"{client}.nic_bandwidth", f"{node.role}.nic_bandwidth",
-                f"{client}.nic_latency", f"{node.role}.instances"]  # fmt: skip
+        keys = [
+            "network_latency",
+            "loopback_latency",
+            "clients",
+            f"{client}.nic_bandwidth",
+            f"{node.role}.nic_bandwidth",
+            f"{client}.nic_latency",
+            f"{node.role}.instances",
+        ]
         if system.role(node.role).kind == "metadata":
             # What is asked for is looked up in memory, behind a queue of requests.
             kinds = ("workload", "request_queue", "response_queue", "memory")

@@ -23,9 +23,14 @@ from dfslab.spec.operation import (
     lands_at,
 )
 
-STEREOTYPES = {"cpu": "PaStep, hostDemand", "disk": "HwDrive", "nic": "HwMedia",
-               "memory": "HwRAM", "lock": "SwMutualExclusionResource",
-               "threads": "SwSchedulableResource"}  # fmt: skip
+STEREOTYPES = {
+    "cpu": "PaStep, hostDemand",
+    "disk": "HwDrive",
+    "nic": "HwMedia",
+    "memory": "HwRAM",
+    "lock": "SwMutualExclusionResource",
+    "threads": "SwSchedulableResource",
+}
 
 
 class _Drawing:
@@ -95,8 +100,12 @@ def mermaid(system: FileSystem, operation: str) -> str:
     drawing = _Drawing(system, lambda role, text: f"Note over {role}: {text}", "-->>")
     drawing.visit(system.operations[operation], _client(system), 1)
     roles = [f"  participant {role.name} as {role.uml}" for role in system.roles]
-    return "\n".join(["sequenceDiagram", f"  title {system.name}: {operation}", *roles,
-                      *drawing.lines]) + "\n"  # fmt: skip
+    return (
+        "\n".join(
+            ["sequenceDiagram", f"  title {system.name}: {operation}", *roles, *drawing.lines]
+        )
+        + "\n"
+    )
 
 
 def plantuml(system: FileSystem, operation: str) -> str:
@@ -105,8 +114,10 @@ def plantuml(system: FileSystem, operation: str) -> str:
     drawing.visit(system.operations[operation], _client(system), 1)
     body = [_plant(line) for line in drawing.lines]
     roles = [f'participant "{_head(role)}" as {role.name}' for role in system.roles]
-    return "\n".join(["@startuml", f"title {system.name}: {operation}", *roles, *body,
-                      "@enduml"]) + "\n"  # fmt: skip
+    return (
+        "\n".join(["@startuml", f"title {system.name}: {operation}", *roles, *body, "@enduml"])
+        + "\n"
+    )
 
 
 def _plant(line: str) -> str:

@@ -27,11 +27,15 @@ FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9,
 BUCKETS_AN_OCTAVE_BITS = 7
 # fio knows three directions; operations on names are none.
 FIO_DIRECTIONS = {
-    "read": ("read", "pread"), "write": ("write", "append", "overwrite", "pwrite"), "trim": (),
-}  # fmt: skip
+    "read": ("read", "pread"),
+    "write": ("write", "append", "overwrite", "pwrite"),
+    "trim": (),
+}
 # Each operation's times: where a result holds their histogram, and what they are.
-TIMES = {"latency": ("histograms", "Time of an operation"),
-         "response": ("response_histograms", "Time of an operation since it was due")}  # fmt: skip
+TIMES = {
+    "latency": ("histograms", "Time of an operation"),
+    "response": ("response_histograms", "Time of an operation since it was due"),
+}
 Buckets = Sequence[tuple[int, int]]
 
 
@@ -40,12 +44,16 @@ def rows(results: Sequence[Result]) -> list[dict[str, Any]]:
     found = []
     for result in results:
         same = {
-            "method": result.method, "point_id": result.point_id, "repetition": result.repetition,
+            "method": result.method,
+            "point_id": result.point_id,
+            "repetition": result.repetition,
             "labels": json.dumps(dict(result.labels), sort_keys=True),
-            "complete": result.complete, "seed": result.provenance.seed,
-            "started": result.provenance.started, "software": result.provenance.software,
+            "complete": result.complete,
+            "seed": result.provenance.seed,
+            "started": result.provenance.started,
+            "software": result.provenance.software,
             "commit": result.provenance.commit,
-        }  # fmt: skip
+        }
         for key, metric in result.metrics.items():
             name, _, operation = key.partition(".")
             numbers = {"value": metric.value, "low": metric.low, "high": metric.high}
@@ -64,13 +72,24 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 def as_parquet(results: Sequence[Result]) -> bytes:
     """The rows with types."""
-    schema = arrow.schema([
-        ("method", arrow.string()), ("point_id", arrow.string()), ("repetition", arrow.int64()),
-        ("labels", arrow.string()), ("complete", arrow.bool_()), ("seed", arrow.int64()),
-        ("started", arrow.string()), ("software", arrow.string()), ("commit", arrow.string()),
-        ("metric", arrow.string()), ("operation", arrow.string()), ("value", arrow.float64()),
-        ("low", arrow.float64()), ("high", arrow.float64()),
-    ])  # fmt: skip
+    schema = arrow.schema(
+        [
+            ("method", arrow.string()),
+            ("point_id", arrow.string()),
+            ("repetition", arrow.int64()),
+            ("labels", arrow.string()),
+            ("complete", arrow.bool_()),
+            ("seed", arrow.int64()),
+            ("started", arrow.string()),
+            ("software", arrow.string()),
+            ("commit", arrow.string()),
+            ("metric", arrow.string()),
+            ("operation", arrow.string()),
+            ("value", arrow.float64()),
+            ("low", arrow.float64()),
+            ("high", arrow.float64()),
+        ]
+    )
     sink = arrow.BufferOutputStream()
     parquet.write_table(arrow.Table.from_pylist(rows(results), schema=schema), sink)
     return sink.getvalue().to_pybytes()
@@ -85,21 +104,31 @@ def as_prometheus(results: Sequence[Result]) -> bytes:
         gauges.setdefault(f"dfslab_{row['metric']}", []).append(line)
     lines = []
     for name, samples in gauges.items():
-        lines += [f"# HELP {name} {name.removeprefix('dfslab_')} in SI units",
-                  f"# TYPE {name} gauge", *samples]  # fmt: skip
+        lines += [
+            f"# HELP {name} {name.removeprefix('dfslab_')} in SI units",
+            f"# TYPE {name} gauge",
+            *samples,
+        ]
     for kind, (_, said) in TIMES.items():
         histograms = [line for result in results for line in _prometheus_histograms(result, kind)]
         if histograms:
-            lines += [f"# HELP dfslab_{kind}_seconds {said}",
-                      f"# TYPE dfslab_{kind}_seconds histogram", *histograms]  # fmt: skip
+            lines += [
+                f"# HELP dfslab_{kind}_seconds {said}",
+                f"# TYPE dfslab_{kind}_seconds histogram",
+                *histograms,
+            ]
     return ("\n".join(lines) + "\n").encode()
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
     """Cumulative counts at every power of two nanoseconds: there buckets end, so none is split."""
     for operation, buckets in result.detail.get(TIMES[kind][0], {}).items():
-        row = {"method": result.method, "point_id": result.point_id,
-               "repetition": result.repetition, "operation": operation}  # fmt: skip
+        row = {
+            "method": result.method,
+            "point_id": result.point_id,
+            "repetition": result.repetition,
+            "operation": operation,
+        }
         counts: dict[int, int] = {}
         for low_ns, count in buckets:
             octave = int(low_ns).bit_length()
@@ -153,13 +182,15 @@ def _fio_job(number: int, result: Result) -> dict[str, Any]:
     labels = ", ".join(f"{key}={value}" for key, value in result.labels.items())
     cpu, window_s = detail["cpu_s"] or {}, detail["window_s"] or math.inf
     return {
-        "jobname": labels or result.point.scenario.name, "groupid": number,
-        "error": 0 if result.complete else 1, "job_runtime": window_ms,
+        "jobname": labels or result.point.scenario.name,
+        "groupid": number,
+        "error": 0 if result.complete else 1,
+        "job_runtime": window_ms,
         "job options": {key: str(value) for key, value in result.labels.items()},
         **{direction: _fio_direction(detail, names) for direction, names in FIO_DIRECTIONS.items()},
         "usr_cpu": 100 * cpu.get("user", 0.0) / window_s,
         "sys_cpu": 100 * cpu.get("system", 0.0) / window_s,
-    }  # fmt: skip
+    }
 
 
 def _fio_direction(detail: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -171,12 +202,18 @@ def _fio_direction(detail: Mapping[str, Any], names: Sequence[str]) -> dict[str,
     due = _together(detail.get("response_histograms") or {}, names)
     whole = _fio_latency(due) if due else latency
     return {
-        "io_bytes": size, "io_kbytes": size // 1024,
-        "bw_bytes": round(rate), "bw": round(rate / 1024), "iops": count / window_s,
+        "io_bytes": size,
+        "io_kbytes": size // 1024,
+        "bw_bytes": round(rate),
+        "bw": round(rate / 1024),
+        "iops": count / window_s,
         "runtime": round(detail["window_s"] * 1e3) if count else 0,
-        "total_ios": count, "short_ios": 0, "drop_ios": 0,
-        "clat_ns": latency, "lat_ns": {k: v for k, v in whole.items() if k != "percentile"},
-    }  # fmt: skip
+        "total_ios": count,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "clat_ns": latency,
+        "lat_ns": {k: v for k, v in whole.items() if k != "percentile"},
+    }
 
 
 def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
@@ -202,8 +239,14 @@ def _fio_latency(buckets: Buckets) -> dict[str, Any]:
             reached += middles[at][1]
             at += 1
         percentile[f"{percent:.6f}"] = round(middles[max(0, at - 1)][0])
-    return {"min": buckets[0][0], "max": round(middles[-1][0]), "mean": mean,
-            "stddev": variance**0.5, "N": count, "percentile": percentile}  # fmt: skip
+    return {
+        "min": buckets[0][0],
+        "max": round(middles[-1][0]),
+        "mean": mean,
+        "stddev": variance**0.5,
+        "N": count,
+        "percentile": percentile,
+    }
 
 
 def _middle(low_ns: int) -> float:
@@ -212,5 +255,8 @@ def _middle(low_ns: int) -> float:
 
 
 FORMS: dict[str, Callable[[Sequence[Result]], bytes]] = {
-    "csv": as_csv, "parquet": as_parquet, "prometheus": as_prometheus, "fio": as_fio,
-}  # fmt: skip
+    "csv": as_csv,
+    "parquet": as_parquet,
+    "prometheus": as_prometheus,
+    "fio": as_fio,
+}

@@ -10,9 +10,13 @@ from markupsafe import Markup
 
 MOST_NODES = 20_000
 MEASURES = {
-    "time": "time", "self": "self time, callers below", "work": "work", "wait": "waits",
-    "bytes": "bytes", "calls": "calls",
-}  # fmt: skip
+    "time": "time",
+    "self": "self time, callers below",
+    "work": "work",
+    "wait": "waits",
+    "bytes": "bytes",
+    "calls": "calls",
+}
 AGAIN = " (failed, made again)"
 NOTE = (
     "Width is the chosen measure, a step above the steps inside it; by self time each step stands "
@@ -32,8 +36,9 @@ def flatten(
         row: dict[str, Any] = {
             "name": (node["name"] or "(unnamed)") + (AGAIN if node.get("again") else ""),
             "above": above,
-            "kind": node.get("kind", "service"), "sums": [node["count"], own_ns, node["bytes"]],
-        }  # fmt: skip
+            "kind": node.get("kind", "service"),
+            "sums": [node["count"], own_ns, node["bytes"]],
+        }
         if node.get("of"):
             row["of"] = node["of"]
         if changes and path in changes:

@@ -23,10 +23,12 @@ def fit_tables(functions: Sequence[Function], verdicts: Sequence[Verdict]) -> li
     for column in ("operation", "step", "points", "left over", "function", "intervals"):
         fitted.add_column(column, overflow="fold")
     for one in functions:
-        ranges = "; ".join(f"{c.term}: {c.low:.3g} to {c.high:.3g}"
-                           for c in one.coefficients if c.value > 0)  # fmt: skip
-        fitted.add_row(one.operation, one.step, str(one.points), f"{one.relative_sd:.0%}",
-                       one.function, ranges)  # fmt: skip
+        ranges = "; ".join(
+            f"{c.term}: {c.low:.3g} to {c.high:.3g}" for c in one.coefficients if c.value > 0
+        )
+        fitted.add_row(
+            one.operation, one.step, str(one.points), f"{one.relative_sd:.0%}", one.function, ranges
+        )
     scored = Table(title="What the description expected before the run")
     for column in ("kind", *OUTCOMES):
         scored.add_column(column)
@@ -60,14 +62,29 @@ def _peaks(limits: Limits) -> Table:
     bound, network = units.text(limits.bound_s, "s"), units.text(limits.network_s, "s")
     queue = "no limit" if limits.places is None else f"{limits.places:.0f} calls"
     table = Table(title=f"Largest burst answered within {bound} (network {network}, queue {queue})")
-    for column in ("operation", "length", "mean", "95 %", "99 %", "all", "queue holds", "binding",
-                   "then drains in"):  # fmt: skip
+    for column in (
+        "operation",
+        "length",
+        "mean",
+        "95 %",
+        "99 %",
+        "all",
+        "queue holds",
+        "binding",
+        "then drains in",
+    ):
         table.add_column(column, overflow="fold")
     for one in limits.peaks:
         within = [_many(one.within_per_s[name]) for name in ("mean", "p95", "p99", "all")]
         held = "" if one.queue_per_s is None else _many(one.queue_per_s)
-        table.add_row(one.operation, units.text(one.length_s, "s"), *within, held, one.binding,
-                      units.text(one.drain_s, "s"))  # fmt: skip
+        table.add_row(
+            one.operation,
+            units.text(one.length_s, "s"),
+            *within,
+            held,
+            one.binding,
+            units.text(one.drain_s, "s"),
+        )
     return table
 
 

@@ -15,9 +15,15 @@ from dfslab.result import Metric
 INK = "@ink"
 # Okabe and Ito's colours, which colour-blind readers tell apart; one colour a method everywhere.
 COLOURS = {
-    "measure": INK, "sequence": "#0072B2", "petri": "#D55E00", "regression": "#009E73",
-    "mean": "#999999", "ideal": "#CC79A7", "trace": "#E69F00", "fitted": "#7F3C8D",
-}  # fmt: skip
+    "measure": INK,
+    "sequence": "#0072B2",
+    "petri": "#D55E00",
+    "regression": "#009E73",
+    "mean": "#999999",
+    "ideal": "#CC79A7",
+    "trace": "#E69F00",
+    "fitted": "#7F3C8D",
+}
 SPARE = ["#56B4E9", "#B8A000", "#7F3C8D", "#11A579"]
 SEQUENCE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D"]
 DASHES = {"regression": "dash", "petri": "dot"}
@@ -73,14 +79,27 @@ def words(text: str) -> str:
 
 def heading(text: str) -> dict[str, Any]:
     """The title of a chart, left like the page's own headings."""
-    return {"text": f"<b>{words(text)}</b>", "x": 0, "xanchor": "left", "font": {"size": 13},
-            "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 4}}  # fmt: skip
+    return {
+        "text": f"<b>{words(text)}</b>",
+        "x": 0,
+        "xanchor": "left",
+        "font": {"size": 13},
+        "y": 1,
+        "yref": "container",
+        "yanchor": "top",
+        "pad": {"t": 4},
+    }
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with a quiet grid."""
-    return {"title": {"text": title, "standoff": 8}, "gridcolor": GRID, "zerolinecolor": GRID,
-            "automargin": True, **more}  # fmt: skip
+    return {
+        "title": {"text": title, "standoff": 8},
+        "gridcolor": GRID,
+        "zerolinecolor": GRID,
+        "automargin": True,
+        **more,
+    }
 
 
 def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
@@ -92,19 +111,27 @@ def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
 
 
 def panels(
-    groups: Sequence[tuple[str, Sequence[dict[str, Any]]]], x_axis: dict[str, Any],
-    y_axis: dict[str, Any], label: str,
-) -> Markup:  # fmt: skip
+    groups: Sequence[tuple[str, Sequence[dict[str, Any]]]],
+    x_axis: dict[str, Any],
+    y_axis: dict[str, Any],
+    label: str,
+) -> Markup:
     """Small multiples on common axes: one panel for each (title, traces), one legend for all."""
     columns = min(MOST_COLUMNS, len(groups))
     rows = math.ceil(len(groups) / columns)
     top = 64 if columns > 1 else 84  # a narrow chart breaks its legend into two lines
     layout: dict[str, Any] = {
-        "height": top + 60 + 230 * rows, "margin": {**_LAYOUT["margin"], "t": top, "b": 50},
+        "height": top + 60 + 230 * rows,
+        "margin": {**_LAYOUT["margin"], "t": top, "b": 50},
         "annotations": [],
-        "grid": {"rows": rows, "columns": columns, "pattern": "independent",
-                 "xgap": 0.06, "ygap": 0.3},
-    }  # fmt: skip
+        "grid": {
+            "rows": rows,
+            "columns": columns,
+            "pattern": "independent",
+            "xgap": 0.06,
+            "ygap": 0.3,
+        },
+    }
     data: list[dict[str, Any]] = []
     named: set[str] = set()
     for index, (title, traces) in enumerate(groups):
@@ -115,15 +142,28 @@ def panels(
             layout[f"yaxis{number}"] |= {"matches": "y"}
         if index % columns:
             layout[f"yaxis{number}"] |= {"title": {"text": ""}, "showticklabels": False}
-        layout["annotations"].append({
-            "text": f"<b>{words(title)}</b>", "showarrow": False, "x": 0, "y": 1,
-            "xref": f"x{number} domain", "yref": f"y{number} domain",
-            "xanchor": "left", "yanchor": "bottom",
-        })  # fmt: skip
+        layout["annotations"].append(
+            {
+                "text": f"<b>{words(title)}</b>",
+                "showarrow": False,
+                "x": 0,
+                "y": 1,
+                "xref": f"x{number} domain",
+                "yref": f"y{number} domain",
+                "xanchor": "left",
+                "yanchor": "bottom",
+            }
+        )
         for trace in traces:
-            data.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}",
-                         "legendgroup": trace["name"], "showlegend": trace["name"] not in named,
-                         })  # fmt: skip
+            data.append(
+                {
+                    **trace,
+                    "xaxis": f"x{number}",
+                    "yaxis": f"y{number}",
+                    "legendgroup": trace["name"],
+                    "showlegend": trace["name"] not in named,
+                }
+            )
             named.add(trace["name"])
     return chart(data, layout, label)
 
@@ -131,10 +171,13 @@ def panels(
 def with_interval(metrics: Sequence[Metric]) -> dict[str, Any]:
     """Asymmetric error bars of metrics; none where there is no interval."""
     return {
-        "type": "data", "symmetric": False, "thickness": 1, "width": 3,
+        "type": "data",
+        "symmetric": False,
+        "thickness": 1,
+        "width": 3,
         "array": [(m.high - m.value) if m.high is not None else 0 for m in metrics],
         "arrayminus": [(m.value - m.low) if m.low is not None else 0 for m in metrics],
-    }  # fmt: skip
+    }
 
 
 def time_scale(values: Sequence[float]) -> tuple[float, str]:

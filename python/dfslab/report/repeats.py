@@ -28,8 +28,11 @@ def loops(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int, int]]:
 def retries(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int]]:
     """(path, attempts that failed, all attempts, nanoseconds in the failed), most time first."""
     rows = [*profile["ranking"], *profile.get("waits", ())]
-    found = [(row["path"], row["again"], row["count"], row["again_ns"])
-             for row in rows if row.get("again")]  # fmt: skip
+    found = [
+        (row["path"], row["again"], row["count"], row["again_ns"])
+        for row in rows
+        if row.get("again")
+    ]
     return sorted(found, key=lambda row: (-row[3], row[0]))
 
 

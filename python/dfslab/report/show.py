@@ -59,8 +59,9 @@ def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any
         }
     else:
         structure_of = {
-            "class": structure.class_plantuml, "deployment": structure.deployment_plantuml,
-        }  # fmt: skip
+            "class": structure.class_plantuml,
+            "deployment": structure.deployment_plantuml,
+        }
     pictures = {name: drawn(model) for name, drawn in structure_of.items()}
     pictures |= {one: draw(system, one) for one in operations}
     return pictures, list(pictures.values())

@@ -43,8 +43,11 @@ def deployment_plantuml(model: Uml) -> str:
         ]
         lines.append("}")
         if one.attributes:
-            lines += [f"note right of {one.name}", *(f"  {_attribute(a)}" for a in one.attributes),
-                      "end note"]  # fmt: skip
+            lines += [
+                f"note right of {one.name}",
+                *(f"  {_attribute(a)}" for a in one.attributes),
+                "end note",
+            ]
     lines += [f"{a}Machine -- {b}Machine : <<{MEDIA}>>" for a, b in model.links]
     return "\n".join([*lines, "@enduml"]) + "\n"
 
@@ -59,8 +62,9 @@ def deployment_mermaid(model: Uml) -> str:
         lines.append(f"    {one.deployed}")
         for part in one.parts:
             attributes = "".join(f"<br/>{_attribute(a)}" for a in part.attributes)
-            lines.append(f'    {one.name}{part.name}["«{part.stereotype}»<br/>{part.name}'
-                         f'{attributes}"]')  # fmt: skip
+            lines.append(
+                f'    {one.name}{part.name}["«{part.stereotype}»<br/>{part.name}{attributes}"]'
+            )
         lines.append("  end")
     lines += [f'  {a}Machine -- "«{MEDIA}»" --- {b}Machine' for a, b in model.links]
     return "\n".join(lines) + "\n"

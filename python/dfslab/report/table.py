@@ -25,10 +25,11 @@ def table(
     """
     rows = list(rows)
     body = [
-        f'<tr{" class=held" if index < len(held) and held[index] else ""}>'
-        + "".join(_cell(cell, place < texts) for place, cell in enumerate(row)) + "</tr>\n"
+        f"<tr{' class=held' if index < len(held) and held[index] else ''}>"
+        + "".join(_cell(cell, place < texts) for place, cell in enumerate(row))
+        + "</tr>\n"
         for index, row in enumerate(rows)
-    ]  # fmt: skip
+    ]
     first = rows[0] if rows else ()
     words = {place for place, cell in enumerate(first) if _is_wide(cell)} | set(range(texts))
     heads = "".join(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from dfslab.report import repeats
-from dfslab.report.paths import short_path
 from dfslab.spec import units
 
 if TYPE_CHECKING:
@@ -37,8 +34,10 @@ def labels_text(labels: dict[str, Any]) -> str:
 
 def comparison_table(comparison: Comparison, methods: Sequence[str]) -> Table:
     """Measured and predicted rates with 90 % intervals; signed errors; held-out points marked."""
-    table = Table(title="Operations per second, measured and predicted (90 % interval, error)",
-                  caption="* held out: never fitted on")  # fmt: skip
+    table = Table(
+        title="Operations per second, measured and predicted (90 % interval, error)",
+        caption="* held out: never fitted on",
+    )
     table.add_column("configuration")
     for name in ("measured", *methods):
         table.add_column(name, justify="right")
@@ -78,14 +77,24 @@ def _number(value: float) -> str:
 def score_table(title: str, scores: dict[str, Score]) -> Table:
     """Errors of every method."""
     table = Table(title=title)
-    for name in ("method", "points", "median |error|", "90 % |error|", "signed median",
-                 "90 % coverage"):  # fmt: skip
+    for name in (
+        "method",
+        "points",
+        "median |error|",
+        "90 % |error|",
+        "signed median",
+        "90 % coverage",
+    ):
         table.add_column(name, justify="left" if name == "method" else "right")
     for method, score in scores.items():
         table.add_row(
-            method, str(score.n), f"{score.median_abs_error:.1%}", f"{score.p90_abs_error:.1%}",
-            f"{score.median_signed_error:+.1%}", f"{score.coverage_90:.0%}",
-        )  # fmt: skip
+            method,
+            str(score.n),
+            f"{score.median_abs_error:.1%}",
+            f"{score.p90_abs_error:.1%}",
+            f"{score.median_signed_error:+.1%}",
+            f"{score.coverage_90:.0%}",
+        )
     return table
 
 
@@ -119,41 +128,7 @@ def _mean_latencies(result: Result) -> list[str]:
     return found
 
 
-def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]:
-    """A trace's steps by self time; what they waited for apart, where the trace says; losses."""
-    title = (f"{profile['spans']} spans in {profile['trees']} call trees, "
-             f"{profile['shapes']} after merging; by self time")  # fmt: skip
-    if profile.get("sampling"):
-        title = f"{sampled_text(profile)}; by self time"
-    if profile.get("counted"):
-        title = (f"{profile['spans']} calls as servers counted them, of which no single one is "
-                 "known; by self time")  # fmt: skip
-    tables: list[Table | str] = [_steps(title, profile["ranking"][:most])]
-    if profile.get("waits"):
-        tables.append(_steps("Waits: queues, locks, other processes", profile["waits"][:most]))
-    if profile.get("savings") and profile["savings"]["steps"]:
-        tables.append(savings_table(profile["savings"], most))
-    if profile.get("parts") and profile["parts"]["parts"]:
-        tables.append(parts_table(profile["parts"], most))
-    if profile.get("modelled"):
-        tables.append(modelled_table(profile["modelled"]))
-    if found := repeats.retries(profile)[:most]:
-        tables.append(_plain(repeats.RETRIES, repeats.RETRY_HEAD, [
-            (short_path(path), f"{failed:,}", f"{attempts:,}", units.text(time_ns / 1e9, "s"))
-            for path, failed, attempts, time_ns in found]))  # fmt: skip
-    if profile.get("compared"):
-        compared = profile["compared"]
-        none = f"None of {compared['tests']} steps compared differs beyond chance (Holm, 5 %)."
-        tables.append(changes_table(compared, most) if compared["rows"] else none)
-    if profile.get("clocks"):
-        tables.append(clocks_table(profile["clocks"]))
-    lost = [f"{count:,} {kind.replace('_', ' ')}"
-            for kind, count in (profile.get("losses") or {}).items() if count]  # fmt: skip
-    told = [f"Repaired or dropped: {', '.join(lost)}."] if lost else []
-    return [*tables, *told, *(escape(line) for line in repeats.left_out(profile))]
-
-
-def _plain(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table whose first column is words."""
     table = Table(title=title)
     for place, name in enumerate(head):
@@ -161,90 +136,6 @@ def _plain(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Ta
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def sampled_text(profile: Mapping[str, Any]) -> str:
-    """That counts and sums are estimates, and of what."""
-    told = profile["sampling"]
-    ends = sorted({f"{told[key]:.3g}" for key in ("probability_least", "probability_most")})
-    return (f"about {told['spans_estimated']:,} spans, estimated from {profile['spans']:,} that "
-            f"were kept with probability {' to '.join(ends)}")  # fmt: skip
-
-
-def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:
-    """How far hosts' clocks are apart by the calls between them; spans are shown set right."""
-    table = Table(title="Clocks, by calls between hosts (spans are shown with them set)")
-    for name in ("host", "ahead", "within", "calls", "against"):
-        table.add_column(name, justify="left" if name == "host" else "right")
-    for clock in clocks:
-        ahead, residual = (units.text(abs(clock[key]) / 1e9, "s")
-                           for key in ("ahead_ns", "residual_ns"))  # fmt: skip
-        ahead = f"-{ahead}" if clock["ahead_ns"] < 0 else ahead
-        table.add_row(escape(clock["host"]), ahead, residual,
-                      f"{clock['calls']:,}", f"{clock['against']:,}")  # fmt: skip
-    return table
-
-
-def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
-    """An answer to SQL, as it is."""
-    table = Table(*(escape(column) for column in columns))
-    for row in rows:
-        table.add_row(*(escape(str(value)) for value in row))
-    return table
-
-
-def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
-    """Steps whose mean duration changed beyond chance, all comparisons counted."""
-    table = Table(title=f"Changed, of {compared['tests']} steps compared (Holm, 5 %)")
-    one, other = compared["sides"]
-    for name in ("step", f"mean {one}", other, "change", "p"):
-        table.add_column(name, justify="left" if name == "step" else "right")
-    for row in compared["rows"][:most]:
-        before, now = (units.text(row[key], "s") for key in ("mean_before_s", "mean_s"))
-        shown = (f"{row['change']:+.1%}", f"{row['p_corrected']:.2g}")
-        of = f"{row['cohort']} " if row["cohort"] else ""
-        table.add_row(of + short_path(row["path"]), before, now, *shown)
-    return table
-
-
-def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
-    """What each step would gain end to end, beside the rankings that do not ask that."""
-    title = (f"End-to-end time saved if a step were {savings['factor']:g} times faster "
-             "(90 % interval)")  # fmt: skip
-    finishers = any("last_finisher_share" in step for step in savings["steps"])
-    table = Table(title=title)
-    for name in ("step", "saving", "interval", "verdict", "by sum", "by last finisher"):
-        if finishers or name != "by last finisher":
-            table.add_column(name, justify="left" if name in ("step", "verdict") else "right")
-    for step in savings["steps"][:most]:
-        shown = [short_path(step["step"]), f"{step['saving']:.1%}",
-                 f"{step['low']:.1%} – {step['high']:.1%}", step["verdict"],
-                 f"{step['summed_share']:.1%}"]  # fmt: skip
-        table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
-    return table
-
-
-def modelled_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Traced steps beside the description's; a dash is what one side does not know."""
-    shown = []
-    for row in rows:
-        times = [units.text(value, "s", 3) if value is not None else "-"
-                 for value in (row["traced_s"], row["modelled_s"])]  # fmt: skip
-        error = "-" if row["error"] is None else f"{row['error']:+.0%}"
-        shown.append(
-            (
-                f"{row['operation']}: {row['step']}" if row["step"] else "-",
-                short_path(row["traced"] or "-"),
-                f"{row['count']:,}",
-                *times,
-                error,
-            )
-        )
-    return _plain(
-        "Steps of one operation, traced and modelled",
-        ("step", "as traced", "calls", "traced", "modelled", "error"),
-        shown,
-    )
 
 
 def bottleneck_tables(rows: Sequence[Bottlenecks]) -> list[Table]:
@@ -267,48 +158,15 @@ def bottleneck_tables(rows: Sequence[Bottlenecks]) -> list[Table]:
         gains.add_column(name, justify="right" if name in ("saving", "interval") else "left")
     for row in rows:
         for place, one in enumerate(row.steps[:MOST_GAINS]):
-            gains.add_row("" if place else labels_text(row.labels), one.name, f"{one.saving:.1%}",
-                          f"{one.low:.1%} – {one.high:.1%}", one.verdict,
-                          "" if place else row.by_sum)  # fmt: skip
+            gains.add_row(
+                "" if place else labels_text(row.labels),
+                one.name,
+                f"{one.saving:.1%}",
+                f"{one.low:.1%} – {one.high:.1%}",
+                one.verdict,
+                "" if place else row.by_sum,
+            )
     return [*tables, gains]
-
-
-def parts_table(parts: dict[str, Any], most: int = 20) -> Table:
-    """What each processor, disk and link would gain, beside the rankings that do not ask that."""
-    title = f"End-to-end time saved if a part were {parts['factor']:g} times faster"
-    table = Table(title=title)
-    for name in ("part", "saving", "the trace allows", "verdict", "90 % of runs show", "busy",
-                 "by sum", "by last finisher"):  # fmt: skip
-        table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
-    others = [{row["part"]: row["share"] for row in parts[key]}
-              for key in ("by_sum", "by_last_finisher")]  # fmt: skip
-    for row in parts["parts"][:most]:
-        shares = [f"{other.get(row['part'], 0.0):.1%}" for other in others]
-        busy = "-" if row["utilisation"] is None else f"{row['utilisation']:.0%}"
-        table.add_row(row["part"], f"{row['saving']:.1%}",
-                      f"{row['least']:.1%} – {row['most']:.1%}", row["verdict"],
-                      f"{row['low']:.1%} – {row['high']:.1%}", busy, *shares)  # fmt: skip
-    return table
-
-
-def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(title=title)
-    for name in ("step", "count", "self", "share", "mean", "bytes"):
-        table.add_column(name, justify="left" if name == "step" else "right")
-    for row in rows:
-        table.add_row(
-            short_path(row["path"]), f"{row['count']}", *_times(row),
-            units.text(row["bytes"], "B") if row["bytes"] else "",
-        )  # fmt: skip
-    return table
-
-
-def _times(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Own time, share and mean; where calls were only counted, nothing is known of them."""
-    if row.get("timed", row["count"]) == 0:
-        return "-", "-", "-"
-    mean_s = row["total_s"] / row.get("timed", row["count"])
-    return units.text(row["self_s"], "s"), f"{row['share']:.1%}", units.text(mean_s, "s")
 
 
 def search_tables(found: dict[str, Any]) -> list[Any]:
@@ -317,23 +175,31 @@ def search_tables(found: dict[str, Any]) -> list[Any]:
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
     for row in found["curve"]:
-        shown = [units.text(row[key], "s", 3) for key in
-                 ("value_s", "value_s_low", "value_s_high") if row[key] is not None]  # fmt: skip
+        shown = [
+            units.text(row[key], "s", 3)
+            for key in ("value_s", "value_s_low", "value_s_high")
+            if row[key] is not None
+        ]
         value = f"{shown[0]} ({'–'.join(shown[1:])})" if len(shown) > 1 else shown[0]
         verdict = "fails: cannot keep up" if row["saturated"] else row["verdict"]
         table.add_row(
-            f"{row['offered_per_s']:.4g}/s", f"{row['rate_per_s']:.4g}/s",
+            f"{row['offered_per_s']:.4g}/s",
+            f"{row['rate_per_s']:.4g}/s",
             units.text(row["response_s_mean"], "s", 3),
-            value, verdict, str(row["runs"]),
-        )  # fmt: skip
+            value,
+            verdict,
+            str(row["runs"]),
+        )
     meets, fails, knee = found["meets_per_s"], found["fails_per_s"], found["knee"]
     lines = [
         f"keeps to it: {meets:.4g} a second" if meets else "no rate that was tried keeps to it",
         f"does not any more: {fails:.4g} a second" if fails else "no rate that was tried breaks it",
     ]
     if knee:
-        lines.append(f"knee (rate over response time is largest): {knee['rate_per_s']:.4g} "
-                     f"({knee['low']:.4g} to {knee['high']:.4g}) a second")  # fmt: skip
+        lines.append(
+            f"knee (rate over response time is largest): {knee['rate_per_s']:.4g} "
+            f"({knee['low']:.4g} to {knee['high']:.4g}) a second"
+        )
     return [table, *lines]
 
 
@@ -341,8 +207,16 @@ def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
     """From acknowledged at one client to seen by another."""
     caption = "stale looks: begun after the acknowledgement, and still the old state"
     table = Table(title="From acknowledged at one client to visible at another", caption=caption)
-    for name in ("change", "median (90 % interval)", "90 %", "longest", "stale looks",
-                 "in trials", "torn", "never"):  # fmt: skip
+    for name in (
+        "change",
+        "median (90 % interval)",
+        "90 %",
+        "longest",
+        "stale looks",
+        "in trials",
+        "torn",
+        "never",
+    ):
         table.add_column(name, justify="left" if name == "change" else "right")
     for row in rows:
         shown = ["-"] * 3
@@ -351,8 +225,14 @@ def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
             low, high, *times = (units.text(row[f"visible_s_{key}"], "s", 3) for key in keys)
             shown = [f"{times[0]} ({low}–{high})", *times[1:]]
         counts = f"{row['stale_trials']} of {row['trials']}"
-        table.add_row(row["change"], *shown, str(row["stale_looks"]), counts,
-                      str(row["torn_looks"]), str(row["unseen"]))  # fmt: skip
+        table.add_row(
+            row["change"],
+            *shown,
+            str(row["stale_looks"]),
+            counts,
+            str(row["torn_looks"]),
+            str(row["unseen"]),
+        )
     return table
 
 
@@ -384,8 +264,9 @@ def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
     for check in checks:
         unit = "s" if check["quantity"] == "round trip" else "B/s"
         declared, measured = check["declared"], check["measured"]
-        shown = [units.text(value, unit) if value is not None else "-"
-                 for value in (declared, measured)]  # fmt: skip
+        shown = [
+            units.text(value, unit) if value is not None else "-" for value in (declared, measured)
+        ]
         error = f"{measured / declared - 1:+.1%}" if declared else "-"
         table.add_row(check["host"], check["quantity"], *shown, error)
     return table
@@ -413,16 +294,23 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "box": plan.legal.box,
         "factors": [factor.name for factor in plan.legal.factors],
         "beds": [[labels(plan.legal, row) for row in bed] for bed in plan.beds],
-        "bill": {"beds": bill.beds, "runs": bill.runs, "bed_s": float(bill.bed_s),
-                 "run_s": float(bill.run_s), "longest_run_s": float(bill.longest_run_s),
-                 "total_s": float(bill.total_s)},
-    }  # fmt: skip
+        "bill": {
+            "beds": bill.beds,
+            "runs": bill.runs,
+            "bed_s": float(bill.bed_s),
+            "run_s": float(bill.run_s),
+            "longest_run_s": float(bill.longest_run_s),
+            "total_s": float(bill.total_s),
+        },
+    }
 
 
 def plan_tables(document: dict[str, Any]) -> list[Any]:
     """The same for people: how much is legal, what the beds are, what it all costs."""
-    table = Table(title=f"{document['kind']} design over {len(document['factors'])} factors",
-                  caption="what all runs of a bed have in common")  # fmt: skip
+    table = Table(
+        title=f"{document['kind']} design over {len(document['factors'])} factors",
+        caption="what all runs of a bed have in common",
+    )
     for name in ("bed", "runs", "deployment and layout"):
         table.add_column(name)
     for number, rows in enumerate(document["beds"], 1):

@@ -21,8 +21,10 @@ def timelines(calls: Sequence[Mapping[str, Any]]) -> Markup:
     """A time line of each call, the slowest opened; nothing where there is none."""
     if not calls:
         return Markup("")
-    drawn = [folded(_title(call), _timeline(call), opened=not number)
-             for number, call in enumerate(calls)]  # fmt: skip
+    drawn = [
+        folded(_title(call), _timeline(call), opened=not number)
+        for number, call in enumerate(calls)
+    ]
     return Markup("<h3>{}</h3>").format(TITLE) + note(NOTE) + Markup("").join(drawn)
 
 
@@ -54,7 +56,12 @@ def _row(call: Mapping[str, Any], whole_s: float) -> Markup:
         '<div role="row" title="{}"><span style="padding-left:{}em">{}</span><i>'
         '<b class="{}{}" style="left:{}%;width:{}%"></b></i><small>{}</small></div>'
     ).format(
-        told, f"{min(DEEPEST, call['depth']) * 0.8:g}", _name(call),
-        "wait" if call["wait"] else "work", " failed" if call["error"] else "",
-        f"{left * 100:.3f}", f"{width * 100:.3f}", seconds(call["duration_s"]),
-    )  # fmt: skip
+        told,
+        f"{min(DEEPEST, call['depth']) * 0.8:g}",
+        _name(call),
+        "wait" if call["wait"] else "work",
+        " failed" if call["error"] else "",
+        f"{left * 100:.3f}",
+        f"{width * 100:.3f}",
+        seconds(call["duration_s"]),
+    )

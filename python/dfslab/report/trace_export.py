@@ -42,11 +42,19 @@ def speedscope(profile: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "$schema": SCHEMA,
         "shared": {"frames": [{"name": name} for name in frames]},
-        "profiles": [{"type": "sampled", "name": "call trees", "unit": "nanoseconds",
-                      "startValue": 0, "endValue": sum(weights),
-                      "samples": samples, "weights": weights}],
+        "profiles": [
+            {
+                "type": "sampled",
+                "name": "call trees",
+                "unit": "nanoseconds",
+                "startValue": 0,
+                "endValue": sum(weights),
+                "samples": samples,
+                "weights": weights,
+            }
+        ],
         "exporter": "dfslab",
-    }  # fmt: skip
+    }
 
 
 def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,9 +80,18 @@ def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
             left_out += 1
             continue
         told = {"calls": node["count"], "bytes": node["bytes"]}
-        events.append({"ph": "X", "name": node["name"], "cat": node.get("kind", "service"),
-                       "pid": 1, "tid": 1, "ts": starts[id(node)] / 1e3,
-                       "dur": widths[id(node)] / 1e3, "args": told})  # fmt: skip
+        events.append(
+            {
+                "ph": "X",
+                "name": node["name"],
+                "cat": node.get("kind", "service"),
+                "pid": 1,
+                "tid": 1,
+                "ts": starts[id(node)] / 1e3,
+                "dur": widths[id(node)] / 1e3,
+                "args": told,
+            }
+        )
     other = {"left_out": left_out, "note": "merged call trees, not a time line"}
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}
 
@@ -86,8 +103,10 @@ def pprof(profile: Mapping[str, Any]) -> bytes:
     def text(word: str) -> int:
         return texts.setdefault(word, len(texts))
 
-    kinds = b"".join(_field(1, _number(1, text(kind)) + _number(2, text(unit)))
-                     for kind, unit in (("calls", "count"), ("time", "nanoseconds")))  # fmt: skip
+    kinds = b"".join(
+        _field(1, _number(1, text(kind)) + _number(2, text(unit)))
+        for kind, unit in (("calls", "count"), ("time", "nanoseconds"))
+    )
     places: dict[str, int] = {}
     samples = []
     for path, node in _walk(profile["roots"]):

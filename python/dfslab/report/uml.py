@@ -28,8 +28,14 @@ from dfslab.spec.parameters import Parameter
 
 COMPUTING = ("HwComputingResource", "CommunicationEndPoint")
 MEDIA = "CommunicationMedia"
-STEREOTYPES = {"cpu": "PaStep", "disk": "HwDrive", "nic": "HwMedia", "memory": "HwRAM",
-               "lock": "SwMutualExclusionResource", "threads": "SwSchedulableResource"}  # fmt: skip
+STEREOTYPES = {
+    "cpu": "PaStep",
+    "disk": "HwDrive",
+    "nic": "HwMedia",
+    "memory": "HwRAM",
+    "lock": "SwMutualExclusionResource",
+    "threads": "SwSchedulableResource",
+}
 # Part of a node -> (stereotype, the kinds of hardware keys that are its attributes).
 PARTS = {
     "Processor": ("HwProcessor", ("processors", "cores", "frequency")),
@@ -153,10 +159,11 @@ def uml(system: FileSystem) -> Uml:
     names = [(kinds[a].uml, kinds[b].uml) for a, b in _links(system)]
     links = {(min(pair), max(pair)) for pair in names}
     interactions = tuple(
-        Interaction(name, tuple(role.name for role in system.roles),
-                    tuple(_body(tree, _client(system))))
+        Interaction(
+            name, tuple(role.name for role in system.roles), tuple(_body(tree, _client(system)))
+        )
         for name, tree in system.operations.items()
-    )  # fmt: skip
+    )
     return Uml(system.name, tuple(classes), tuple(machines), tuple(sorted(links)), interactions)
 
 
@@ -194,8 +201,12 @@ def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple
 
 def _asked(system: FileSystem, role: str) -> tuple[str, ...]:
     """Names of the messages that a role is sent."""
-    names = [node.name for tree in system.operations.values() for node in walk(tree)
-             if isinstance(node, Call) and node.role == role]  # fmt: skip
+    names = [
+        node.name
+        for tree in system.operations.values()
+        for node in walk(tree)
+        if isinstance(node, Call) and node.role == role
+    ]
     return tuple(dict.fromkeys(names))
 
 
@@ -246,8 +257,9 @@ def _fragment(node: Node, role: str) -> Fragment:
     if isinstance(node, Repeat):
         return Fragment("loop", (Operand(str(node.count), tuple(_body(node.body, role))),))
     if isinstance(node, Later):
-        return Fragment("opt", (Operand(f"later {node.name}".strip(),
-                                        tuple(_body(node.body, role))),))  # fmt: skip
+        return Fragment(
+            "opt", (Operand(f"later {node.name}".strip(), tuple(_body(node.body, role))),)
+        )
     if isinstance(node, Par):
         needed = "" if node.needed is None else f", {node.needed} needed"
         guard = f"{node.copies} copies{needed}"

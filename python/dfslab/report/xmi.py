@@ -68,8 +68,9 @@ class _Writer:
                 self._element(link, "ownedEnd", "uml:Property", name=end)
             self._apply("CommunicationMedia", link)
         for interaction in self._model.interactions:
-            element = self._element(model, "packagedElement", "uml:Interaction",
-                                    name=interaction.name)  # fmt: skip
+            element = self._element(
+                model, "packagedElement", "uml:Interaction", name=interaction.name
+            )
             for lifeline in interaction.lifelines:
                 self._element(element, "lifeline", "uml:Lifeline", name=lifeline)
             self._body(element, interaction.body)
@@ -105,21 +106,33 @@ class _Writer:
         for one in body:
             if isinstance(one, Message):
                 # The order of sending is that of the fragments, so messages stand among them.
-                self._element(parent, "fragment", "uml:Message", name=one.name,
-                              messageSort=one.sort, sender=one.sender,
-                              receiver=one.receiver)  # fmt: skip
+                self._element(
+                    parent,
+                    "fragment",
+                    "uml:Message",
+                    name=one.name,
+                    messageSort=one.sort,
+                    sender=one.sender,
+                    receiver=one.receiver,
+                )
             elif isinstance(one, Execution):
-                element = self._element(parent, "fragment",
-                                        "uml:BehaviorExecutionSpecification", name=one.name,
-                                        covered=one.lifeline)  # fmt: skip
+                element = self._element(
+                    parent,
+                    "fragment",
+                    "uml:BehaviorExecutionSpecification",
+                    name=one.name,
+                    covered=one.lifeline,
+                )
                 self._apply(one.stereotype, element)
             else:
-                element = self._element(parent, "fragment", "uml:CombinedFragment",
-                                        interactionOperator=one.operator)  # fmt: skip
+                element = self._element(
+                    parent, "fragment", "uml:CombinedFragment", interactionOperator=one.operator
+                )
                 for operand in one.operands:
                     inner = self._element(element, "operand", "uml:InteractionOperand")
-                    self._element(inner, "guard", "uml:InteractionConstraint",
-                                  specification=operand.guard)  # fmt: skip
+                    self._element(
+                        inner, "guard", "uml:InteractionConstraint", specification=operand.guard
+                    )
                     self._body(inner, operand.body)
 
 
@@ -157,8 +170,9 @@ class _Reader:
         found = []
         for one in element.findall("ownedAttribute"):
             (applied,) = self._applied[one.attrib[ID]]
-            found.append(Attribute(one.attrib["name"], applied.attrib["unit"],
-                                   applied.attrib["paper"]))  # fmt: skip
+            found.append(
+                Attribute(one.attrib["name"], applied.attrib["unit"], applied.attrib["paper"])
+            )
         return tuple(found)
 
     def _class(self, element: Element) -> Class:
@@ -171,9 +185,13 @@ class _Reader:
             Part(one.attrib["name"], self._stereotypes(one)[0], self._attributes(one))
             for one in element.findall("nestedNode")
         )
-        return Machine(element.attrib["name"], deployed.attrib["name"],
-                       self._attributes(element), parts,
-                       tuple(self._stereotypes(element)))  # fmt: skip
+        return Machine(
+            element.attrib["name"],
+            deployed.attrib["name"],
+            self._attributes(element),
+            parts,
+            tuple(self._stereotypes(element)),
+        )
 
     def _interaction(self, element: Element) -> Interaction:
         lifelines = tuple(one.attrib["name"] for one in element.findall("lifeline"))

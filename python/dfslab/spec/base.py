@@ -60,8 +60,10 @@ def located(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(workload, dict):
         return dict(table)
     if isinstance(workload.get("command"), list):
-        words = [word.replace(HERE, str(folder.resolve())) if isinstance(word, str) else word
-                 for word in workload["command"]]  # fmt: skip
+        words = [
+            word.replace(HERE, str(folder.resolve())) if isinstance(word, str) else word
+            for word in workload["command"]
+        ]
         return {**table, "workload": {**workload, "command": words}}
     if isinstance(name := workload.get("trace"), str) and name:
         return {**table, "workload": {**workload, "trace": beside(name, folder)}}

@@ -26,10 +26,15 @@ UNFORCED = "unforced"
 # What a call is taken for that no description has: the first of these that it does have.
 STAND_INS = {
     "overwrite": ("append", "write"),
-    "exists": ("stat",), "get_xattr": ("stat",), "lock": ("stat",),
-    "mkdir": ("create",), "rmdir": ("delete",),
-    "truncate": ("create",), "chmod": ("create",), "set_xattr": ("create",),
-}  # fmt: skip
+    "exists": ("stat",),
+    "get_xattr": ("stat",),
+    "lock": ("stat",),
+    "mkdir": ("create",),
+    "rmdir": ("delete",),
+    "truncate": ("create",),
+    "chmod": ("create",),
+    "set_xattr": ("create",),
+}
 
 
 def derived(operations: Mapping[str, Node]) -> dict[str, Node]:

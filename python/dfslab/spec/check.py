@@ -97,8 +97,10 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
     if any(of_loads) or run.fleet != "agents":
-        allowed = ("is a program: no faults, no layers, no counted calls, no verification, "
-                   "no cluster of clients")  # fmt: skip
+        allowed = (
+            "is a program: no faults, no layers, no counted calls, no verification, "
+            "no cluster of clients"
+        )
         raise InputError("workload.name", name, allowed)
     for key in OF_LOADS:
         value = getattr(scenario.workload, key)
@@ -139,16 +141,21 @@ def _check_described(
     known = system.trees if stream.get("given") else system.operations
     for operation in workload.mix(own):
         if operation not in known:
-            raise InputError("workload.name", scenario.workload.name,
-                             f"{system.name} describes no {operation}")  # fmt: skip
+            raise InputError(
+                "workload.name", scenario.workload.name, f"{system.name} describes no {operation}"
+            )
     if "arrival" in stream and not stream.get("given"):
-        allowed = ("arrives by itself, which is not modelled; without "
-                   f"{', '.join(sorted(modelled))} it runs")  # fmt: skip
+        allowed = (
+            "arrives by itself, which is not modelled; without "
+            f"{', '.join(sorted(modelled))} it runs"
+        )
         raise InputError("workload.name", scenario.workload.name, allowed)
     timeless = modelled - TIMED
     if "arrival" in stream and timeless:
-        allowed = (f"only {', '.join(sorted(TIMED))} can start operations at a trace's times; "
-                   f"without {', '.join(sorted(timeless))} it runs")  # fmt: skip
+        allowed = (
+            f"only {', '.join(sorted(TIMED))} can start operations at a trace's times; "
+            f"without {', '.join(sorted(timeless))} it runs"
+        )
         raise InputError("workload.rate_factor", None, allowed)
 
 
@@ -165,9 +172,10 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
     steady_poisson = arrival == "poisson" and not ramp
     unknown = modelled - OF_POISSON if steady_poisson else modelled
     if unknown:
-        allowed = ("only closed loads are modelled, and Poisson ones without a ramp by "
-                   f"{', '.join(OF_POISSON)}; without {', '.join(sorted(unknown))} it runs"
-                   )  # fmt: skip
+        allowed = (
+            "only closed loads are modelled, and Poisson ones without a ramp by "
+            f"{', '.join(OF_POISSON)}; without {', '.join(sorted(unknown))} it runs"
+        )
         raise InputError("workload.arrival", arrival, allowed)
 
 
@@ -179,8 +187,10 @@ def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
     asked = scenario.workload
     unknown = {
-        "fsync": asked.fsync == "write", "sync_io": asked.sync_io != "none", "mmap": asked.mmap,
-    }  # fmt: skip
+        "fsync": asked.fsync == "write",
+        "sync_io": asked.sync_io != "none",
+        "mmap": asked.mmap,
+    }
     for key, wanted in unknown.items():
         if wanted and modelled:
             allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
@@ -206,12 +216,14 @@ def _check_roles(scenario: Scenario, system: FileSystem) -> None:
     for group in scenario.deployment.node:
         for role in group.roles:
             if role not in known:
-                raise InputError(f"deployment.node.{group.name}.roles.{role}", None,
-                                 unknown(role, known))  # fmt: skip
+                raise InputError(
+                    f"deployment.node.{group.name}.roles.{role}", None, unknown(role, known)
+                )
     for role in known:
         if not scenario.deployment.instances(role):
-            raise InputError(f"deployment.node.*.roles.{role}", 0,
-                             f"{system.name} needs at least 1 {role}")  # fmt: skip
+            raise InputError(
+                f"deployment.node.*.roles.{role}", 0, f"{system.name} needs at least 1 {role}"
+            )
 
 
 def _check_access(scenario: Scenario, system: FileSystem) -> None:

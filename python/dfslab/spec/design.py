@@ -108,9 +108,7 @@ class Design(Model):
     beds: Annotated[int, Field(ge=0)] = Field(
         0, description="Different deployments and layouts; 0: as many as the budget allows"
     )
-    per_bed: Annotated[int, Field(ge=1)] = Field(
-        6, description="Workloads run on each of them"
-    )  # fmt: skip
+    per_bed: Annotated[int, Field(ge=1)] = Field(6, description="Workloads run on each of them")
     blocks: Annotated[int, Field(ge=1)] = Field(
         1, description="Passes over all beds that the repetitions are dealt to"
     )
@@ -143,13 +141,21 @@ class Design(Model):
 
 
 _BINARY: dict[type, Callable] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+}
 _COMPARE: dict[type, Callable] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge,
-}  # fmt: skip
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 ALLOWED = "a comparison of factors by + - * / // % and or not, such as servers % copies == 0"
 
 
@@ -160,8 +166,19 @@ def _tree(text: str) -> ast.expr:
     except SyntaxError as error:
         raise InputError("design.constraints", text, f"must be {ALLOWED}") from error
     for node in ast.walk(tree):
-        known = (ast.BoolOp, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant,
-                 ast.boolop, ast.operator, ast.cmpop, ast.unaryop, ast.expr_context)  # fmt: skip
+        known = (
+            ast.BoolOp,
+            ast.Compare,
+            ast.BinOp,
+            ast.UnaryOp,
+            ast.Name,
+            ast.Constant,
+            ast.boolop,
+            ast.operator,
+            ast.cmpop,
+            ast.unaryop,
+            ast.expr_context,
+        )
         if not isinstance(node, known):
             raise InputError("design.constraints", text, f"must be {ALLOWED}")
         parts = [node.op] if isinstance(node, ast.BinOp) else []

@@ -15,8 +15,10 @@ from typing import Any
 from dfslab.spec.strace import Done
 
 FILE = re.compile(r"^# DXT, file_id: \d+, file_name: (.*)$")
-LINE = re.compile(r"^\s*X_(POSIX|MPIIO)\s+(\d+)\s+(read|write)\s+\d+\s+(\d+)\s+(\d+)"
-                  r"\s+([\d.]+)\s+([\d.]+)")  # fmt: skip
+LINE = re.compile(
+    r"^\s*X_(POSIX|MPIIO)\s+(\d+)\s+(read|write)\s+\d+\s+(\d+)\s+(\d+)"
+    r"\s+([\d.]+)\s+([\d.]+)"
+)
 # A log begins with the version of its format, as in "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
 POSIX, MPIIO = "POSIX", "MPIIO"

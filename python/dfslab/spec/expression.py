@@ -82,8 +82,11 @@ class Expr:
         if self.name == "number":
             value = self.args[0]
             exact = isinstance(value, Fraction)
-            return sympy.Rational(value.numerator, value.denominator) if exact else (
-                sympy.sympify(value))  # fmt: skip
+            return (
+                sympy.Rational(value.numerator, value.denominator)
+                if exact
+                else (sympy.sympify(value))
+            )
         args = [one.symbolic for one in self.args]
         if self.name in _FUNCTIONS:
             return getattr(sympy, self.name)(*args)
@@ -129,9 +132,12 @@ class Expr:
 
 
 _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b, "pow": lambda a, b: a**b,
-}  # fmt: skip
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "pow": lambda a, b: a**b,
+}
 ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
@@ -139,8 +145,9 @@ def _combined(name: str, left: Any, right: Any) -> Any:
     """The operation on both; SymPy's own expressions stay SymPy's."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
-        return _COMPUTED[name](*(one.symbolic if isinstance(one, Expr) else one
-                                 for one in (left, right)))  # fmt: skip
+        return _COMPUTED[name](
+            *(one.symbolic if isinstance(one, Expr) else one for one in (left, right))
+        )
     return _simplest(name, mine, theirs)
 
 
@@ -217,12 +224,26 @@ def sympify(value: Any) -> sympy.Expr:
 def _space(arrays: bool) -> dict[str, Any]:
     """What the functions of expressions are, of numbers or of arrays."""
     if not arrays:
-        return {"Max": max, "Min": min, "ceiling": math.ceil, "floor": math.floor,
-                "sqrt": math.sqrt, "log": math.log, "inf": math.inf}  # fmt: skip
+        return {
+            "Max": max,
+            "Min": min,
+            "ceiling": math.ceil,
+            "floor": math.floor,
+            "sqrt": math.sqrt,
+            "log": math.log,
+            "inf": math.inf,
+        }
     import numpy as np
 
-    return {"Max": _each_of(np.maximum), "Min": _each_of(np.minimum), "ceiling": np.ceil,
-            "floor": np.floor, "sqrt": np.sqrt, "log": np.log, "inf": math.inf}  # fmt: skip
+    return {
+        "Max": _each_of(np.maximum),
+        "Min": _each_of(np.minimum),
+        "ceiling": np.ceil,
+        "floor": np.floor,
+        "sqrt": np.sqrt,
+        "log": np.log,
+        "inf": math.inf,
+    }
 
 
 def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -14,9 +14,7 @@ from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.operation import Node, symbols, walk
 from dfslab.spec.parameters import Parameter, Parameters, hardware
 
-OPERATIONS = (
-    "read", "write", "append", "overwrite", "create", "stat", "list", "rename", "delete",
-)  # fmt: skip
+OPERATIONS = ("read", "write", "append", "overwrite", "create", "stat", "list", "rename", "delete")
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,9 @@ def _first(error: ValidationError, model: type[BaseModel], prefix: str) -> Input
     steps = [str(part) for part in (prefix, *detail["loc"]) if "[" not in str(part)]
     path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":
-        return InputError(path, detail["input"], unknown(str(detail["loc"][-1]), _keys(
-            model, detail["loc"][:-1])))  # fmt: skip
+        return InputError(
+            path, detail["input"], unknown(str(detail["loc"][-1]), _keys(model, detail["loc"][:-1]))
+        )
     if detail["type"] == "missing":
         return InputError(path, None, "is required")
     message = str(cause) if cause else detail["msg"]

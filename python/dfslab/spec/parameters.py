@@ -81,33 +81,57 @@ COMMON = {
         Parameter("transfer_size", "Bytes moved per client call", "B", "workload", 131072.0),
         Parameter("clients", "Concurrent clients", "1", "workload", 1.0, "Dp2"),
         Parameter("direct", "Page cache bypassed (1) or used (0)", "1", "workload", 0.0),
-        Parameter("cold", "Data not in the servers' page cache (1) or in it (0)", "1",
-                  "workload", 0.0),
-        Parameter("fsync", "Data forced to disk before close (1) or not (0)", "1",
-                  "workload", 0.0),
-        Parameter("scattered", "Files are gone through out of order (1) or from front to back (0)",
-                  "1", "workload", 0.0),
-        Parameter("unforced", "A traced close has written data to leave (1) or not (0)", "1",
-                  "workload", 0.0),
-        Parameter("kept", "Share of what is read that the client's own page cache has", "1",
-                  "derived", 0.0),
-        Parameter("first", "Share of operations that are the first of their client", "1",
-                  "derived", 0.0),
+        Parameter(
+            "cold", "Data not in the servers' page cache (1) or in it (0)", "1", "workload", 0.0
+        ),
+        Parameter("fsync", "Data forced to disk before close (1) or not (0)", "1", "workload", 0.0),
+        Parameter(
+            "scattered",
+            "Files are gone through out of order (1) or from front to back (0)",
+            "1",
+            "workload",
+            0.0,
+        ),
+        Parameter(
+            "unforced",
+            "A traced close has written data to leave (1) or not (0)",
+            "1",
+            "workload",
+            0.0,
+        ),
+        Parameter(
+            "kept",
+            "Share of what is read that the client's own page cache has",
+            "1",
+            "derived",
+            0.0,
+        ),
+        Parameter(
+            "first", "Share of operations that are the first of their client", "1", "derived", 0.0
+        ),
         Parameter("entries", "Entries in a listed directory", "1", "workload", 1.0),
-        Parameter("network_latency", "One-way latency between nodes", "s", "deployment",
-                  5e-5, "Dp9"),
-        Parameter("loopback_latency", "One-way latency inside a node", "s", "deployment",
-                  1e-5, "Dp3"),
-        Parameter("initial_window", "Bytes that a new connection sends before the first is "
-                  "acknowledged: 10 segments", "B", "derived", 14480.0, "", "RFC 6928"),
+        Parameter(
+            "network_latency", "One-way latency between nodes", "s", "deployment", 5e-5, "Dp9"
+        ),
+        Parameter(
+            "loopback_latency", "One-way latency inside a node", "s", "deployment", 1e-5, "Dp3"
+        ),
+        Parameter(
+            "initial_window",
+            "Bytes that a new connection sends before the first is acknowledged: 10 segments",
+            "B",
+            "derived",
+            14480.0,
+            "",
+            "RFC 6928",
+        ),
     )
-}  # fmt: skip
+}
 
 # Every role's node offers these; `{role}` in the key, the Wu id by the role's class.
 _HARDWARE = {
     "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
-    "nic_bandwidth": (
-        "Network adapter bandwidth", "B/s", 1.25e9, {"data": "Dp7", "client": "Dp8"}),
+    "nic_bandwidth": ("Network adapter bandwidth", "B/s", 1.25e9, {"data": "Dp7", "client": "Dp8"}),
     "nic_latency": ("Network adapter latency", "s", 0.0, {"*": "Dp3"}),
     "disk_read_rate": ("Disk read rate", "B/s", 5e8, {"*": "Hp1"}),
     "disk_write_rate": ("Disk write rate", "B/s", 5e8, {"*": "Hp1"}),
@@ -121,7 +145,7 @@ _HARDWARE = {
     "request_queue": ("Request queue length", "1", None, {"metadata": "Dp5"}),
     "response_queue": ("Response queue length", "1", None, {"metadata": "Dp6"}),
     "workload": ("Current workload", "1/s", None, {"metadata": "Dp4"}),
-}  # fmt: skip
+}
 
 
 def hardware(key: str, role_class: str = "*") -> Parameter | None:

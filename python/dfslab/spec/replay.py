@@ -18,8 +18,10 @@ from dfslab.spec.vocabulary import OPERATIONS
 # transfer, offset, owner, phase; then when it was begun, ns after the start.
 RECORDED = struct.Struct("<IIQQQQQIIQ")
 # blkparse: device, processor, number, seconds, process, action, what, sector + sectors.
-BLOCK_LINE = re.compile(r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
-                        r"\s+(\d+) \+ (\d+)")  # fmt: skip
+BLOCK_LINE = re.compile(
+    r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
+    r"\s+(\d+) \+ (\d+)"
+)
 SECTOR_BYTES = 512
 KEY = "workload.trace"
 
@@ -71,10 +73,16 @@ def recorded(content: bytes) -> Replay:
         counts[client] = index + 1
         if kind >= len(OPERATIONS):
             raise ValueError(f"is no recorded stream: there is no operation {kind}")
-        found.given.append({
-            "client": client, "operation": OPERATIONS[kind], "file": file, "size_bytes": size,
-            "offset_bytes": offset, "owner": owner,
-        })  # fmt: skip
+        found.given.append(
+            {
+                "client": client,
+                "operation": OPERATIONS[kind],
+                "file": file,
+                "size_bytes": size,
+                "offset_bytes": offset,
+                "owner": owner,
+            }
+        )
         found.starts_s.append(begun_ns * 1e-9)
     return found
 
@@ -94,10 +102,16 @@ def blkparse(lines: Iterable[str]) -> list[Done]:
         lowest[device] = min(sector, lowest.get(device, sector))
     found.sort(key=lambda one: one[1])
     return [
-        Done(start_s, process, operation, device, (sector - lowest[device]) * SECTOR_BYTES,
-             sectors * SECTOR_BYTES)
+        Done(
+            start_s,
+            process,
+            operation,
+            device,
+            (sector - lowest[device]) * SECTOR_BYTES,
+            sectors * SECTOR_BYTES,
+        )
         for device, start_s, process, operation, sector, sectors in found
-    ]  # fmt: skip
+    ]
 
 
 def replay(trace: Iterable[Done], clients: int) -> Replay:
@@ -171,16 +185,30 @@ class _Replaying:
         return self._files[path]
 
     def _say(self, done: Done, client: int, operation: str, owner: int, file: int) -> None:
-        names = ("create", "rename", "delete", "truncate", "append", "write", "mkdir", "rmdir",
-                 "set_xattr")  # fmt: skip
+        names = (
+            "create",
+            "rename",
+            "delete",
+            "truncate",
+            "append",
+            "write",
+            "mkdir",
+            "rmdir",
+            "set_xattr",
+        )
         if self._first_s is None:
             self._first_s = done.start_s
         moves = operation in ("pread", "pwrite")
-        self._found.given.append({
-            "client": owner if operation in names else client, "operation": operation,
-            "file": file, "owner": owner, "size_bytes": done.size_bytes if moves else 0,
-            "offset_bytes": done.offset_bytes if moves else 0,
-        })  # fmt: skip
+        self._found.given.append(
+            {
+                "client": owner if operation in names else client,
+                "operation": operation,
+                "file": file,
+                "owner": owner,
+                "size_bytes": done.size_bytes if moves else 0,
+                "offset_bytes": done.offset_bytes if moves else 0,
+            }
+        )
         self._found.starts_s.append(done.start_s - self._first_s)
 
 

@@ -39,9 +39,10 @@ class Access(Model):
         False, description="One client, with its connections, for all threads of a process"
     )
     class_path: list[str] = Field(
-        default_factory=list, description="Jars of a Hadoop client beside Hadoop's own: files, "
-        "folders, and FOLDER/* for all jars in one"
-    )  # fmt: skip
+        default_factory=list,
+        description="Jars of a Hadoop client beside Hadoop's own: files, "
+        "folders, and FOLDER/* for all jars in one",
+    )
     properties: dict[str, str] = Field(
         default_factory=dict, description="Properties of Hadoop's configuration, before its files'"
     )
@@ -92,9 +93,10 @@ class WorkloadChoice(Model):
         False, description="Force written data to disk before close, or after every write call"
     )
     sync_io: Literal["none", "data", "all"] = Field(
-        "none", description="Whether a write call returns before its data is on disk (O_DSYNC), "
-        "and its attributes (O_SYNC)"
-    )  # fmt: skip
+        "none",
+        description="Whether a write call returns before its data is on disk (O_DSYNC), "
+        "and its attributes (O_SYNC)",
+    )
     mmap: bool = Field(False, description="Read and write through mapped memory")
 
     @property
@@ -108,8 +110,9 @@ class Run(Model):
 
     methods: list[str] = Field(
         ["measure", "trace", "sequence", "petri", "regression", "mean", "ideal"],
-        min_length=1, description="Methods to run, of those that `dfslab list` shows",
-    )  # fmt: skip
+        min_length=1,
+        description="Methods to run, of those that `dfslab list` shows",
+    )
     repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(
         3, description="Measured runs of every configuration"
     )
@@ -187,8 +190,9 @@ class Scenario(Model):
     design: Design = Field(default_factory=Design, description="Factors, instead of grids")
     judge: Judge = Field(default_factory=Judge, description="What is held out")
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True,
-                              populate_by_name=True)  # fmt: skip
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_default=True, populate_by_name=True
+    )
 
     @model_validator(mode="after")
     def _grids_are_lists(self) -> Scenario:
@@ -228,8 +232,9 @@ class Scenario(Model):
         )
 
     def __hash__(self) -> int:
-        return hash((self.deployment.canonical, self.file_system.canonical,
-                     self.workload.canonical))  # fmt: skip
+        return hash(
+            (self.deployment.canonical, self.file_system.canonical, self.workload.canonical)
+        )
 
     def replace(self, values: Mapping[str, Value]) -> Scenario:
         """The scenario with dotted keys set; only the parts that they name are checked again."""
@@ -243,8 +248,9 @@ class Scenario(Model):
                 tables[part] = getattr(self, part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
         # In the order in which the whole is read, so that the same thing is found wrong first.
-        changed = {part: build(kind, tables[part], part)
-                   for part, kind in PARTS.items() if part in tables}  # fmt: skip
+        changed = {
+            part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
+        }
         return self.model_copy(update=changed)
 
     def _read_again(self, values: Mapping[str, Value]) -> Scenario:
@@ -266,10 +272,12 @@ class Scenario(Model):
             table = found.design.model_dump(mode="json")
             left = {"factor": [one.model_dump(mode="json") for one in factors]}
             changed["design"] = build(Design, {**table, **left}, "design")
-        return found.model_copy(update=changed).with_sweep([
-            {key: [values[key]] if key in values else options for key, options in grid.items()}
-            for grid in self.sweep
-        ])  # fmt: skip
+        return found.model_copy(update=changed).with_sweep(
+            [
+                {key: [values[key]] if key in values else options for key, options in grid.items()}
+                for grid in self.sweep
+            ]
+        )
 
     def with_methods(self, methods: list[str]) -> Scenario:
         """The same question, answered by these methods only."""
@@ -318,9 +326,13 @@ def _check_grids(sweep: Sequence[Mapping[str, Sequence[Value]]]) -> None:
 
 # The tables of a scenario, in the order in which they are read.
 PARTS: dict[str, type[Model]] = {
-    "deployment": Deployment, "file_system": FileSystemChoice, "workload": WorkloadChoice,
-    "run": Run, "design": Design, "judge": Judge,
-}  # fmt: skip
+    "deployment": Deployment,
+    "file_system": FileSystemChoice,
+    "workload": WorkloadChoice,
+    "run": Run,
+    "design": Design,
+    "judge": Judge,
+}
 
 
 class Point(Model):
@@ -335,10 +347,11 @@ class Point(Model):
         """Digest of all that decides the outcome, the seed and method list aside."""
         # Run folders are resumed by it, so the text stays as it was: one table, its keys sorted.
         one = self.scenario
-        text = (f'{{"deployment": {one.deployment.canonical}, '
-                f'"file_system": {one.file_system.canonical}, '
-                f'"schema": {one.schema_version}, "workload": {one.workload.canonical}}}'
-                )  # fmt: skip
+        text = (
+            f'{{"deployment": {one.deployment.canonical}, '
+            f'"file_system": {one.file_system.canonical}, '
+            f'"schema": {one.schema_version}, "workload": {one.workload.canonical}}}'
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @cached_property

@@ -22,18 +22,40 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b"
 SPAWNING = ("clone", "clone3", "fork", "vfork")
 # Calls on a name: the place of their path among the arguments.
 NAMED = {
-    "stat": ("stat", 0), "lstat": ("stat", 0), "newfstatat": ("stat", 1), "statx": ("stat", 1),
-    "fstatat64": ("stat", 1), "stat64": ("stat", 0), "lstat64": ("stat", 0),
-    "access": ("exists", 0), "faccessat": ("exists", 1), "faccessat2": ("exists", 1),
-    "unlink": ("delete", 0), "unlinkat": ("delete", 1), "mkdir": ("mkdir", 0),
-    "mkdirat": ("mkdir", 1), "rmdir": ("rmdir", 0), "chmod": ("chmod", 0),
-    "fchmodat": ("chmod", 1), "setxattr": ("set_xattr", 0), "getxattr": ("get_xattr", 0),
+    "stat": ("stat", 0),
+    "lstat": ("stat", 0),
+    "newfstatat": ("stat", 1),
+    "statx": ("stat", 1),
+    "fstatat64": ("stat", 1),
+    "stat64": ("stat", 0),
+    "lstat64": ("stat", 0),
+    "access": ("exists", 0),
+    "faccessat": ("exists", 1),
+    "faccessat2": ("exists", 1),
+    "unlink": ("delete", 0),
+    "unlinkat": ("delete", 1),
+    "mkdir": ("mkdir", 0),
+    "mkdirat": ("mkdir", 1),
+    "rmdir": ("rmdir", 0),
+    "chmod": ("chmod", 0),
+    "fchmodat": ("chmod", 1),
+    "setxattr": ("set_xattr", 0),
+    "getxattr": ("get_xattr", 0),
     "truncate": ("truncate", 0),
-}  # fmt: skip
+}
 # Calls on a descriptor that move no data.
-HELD = {"fsync": "fsync", "fdatasync": "fsync", "fstat": "stat", "getdents64": "list",
-        "getdents": "list", "flock": "lock", "fchmod": "chmod", "ftruncate": "truncate",
-        "fsetxattr": "set_xattr", "fgetxattr": "get_xattr"}  # fmt: skip
+HELD = {
+    "fsync": "fsync",
+    "fdatasync": "fsync",
+    "fstat": "stat",
+    "getdents64": "list",
+    "getdents": "list",
+    "flock": "lock",
+    "fchmod": "chmod",
+    "ftruncate": "truncate",
+    "fsetxattr": "set_xattr",
+    "fgetxattr": "get_xattr",
+}
 
 
 @dataclass(frozen=True)

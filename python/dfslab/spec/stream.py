@@ -24,13 +24,15 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
     """A StreamSpec of core/workload; every repetition has a seed of its own."""
     workload = discover.workload(scenario.workload.name)
     own = workload.stream(workload_parameters(scenario, workload))
-    return checked({
-        **own,
-        **_arrival(scenario, own),
-        "seed": scenario.run.seed + repetition,
-        "clients": scenario.workload.clients,
-        "think_time_s": scenario.workload.think_time,
-    })  # fmt: skip
+    return checked(
+        {
+            **own,
+            **_arrival(scenario, own),
+            "seed": scenario.run.seed + repetition,
+            "clients": scenario.workload.clients,
+            "think_time_s": scenario.workload.think_time,
+        }
+    )
 
 
 def _arrival(scenario: Scenario, own: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,16 +9,54 @@ from pydantic import Field, model_validator
 from dfslab.spec.model import Model
 
 OPERATIONS = (
-    "read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir", "open",
-    "close", "pread", "pwrite", "fsync", "overwrite", "exists", "rmdir", "truncate", "chmod",
-    "set_xattr", "get_xattr", "lock",
-)  # fmt: skip
+    "read",
+    "write",
+    "append",
+    "create",
+    "stat",
+    "list",
+    "rename",
+    "delete",
+    "mkdir",
+    "open",
+    "close",
+    "pread",
+    "pwrite",
+    "fsync",
+    "overwrite",
+    "exists",
+    "rmdir",
+    "truncate",
+    "chmod",
+    "set_xattr",
+    "get_xattr",
+    "lock",
+)
 
 OperationName = Literal[
-    "read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir", "open",
-    "close", "pread", "pwrite", "fsync", "overwrite", "exists", "rmdir", "truncate", "chmod",
-    "set_xattr", "get_xattr", "lock",
-]  # fmt: skip
+    "read",
+    "write",
+    "append",
+    "create",
+    "stat",
+    "list",
+    "rename",
+    "delete",
+    "mkdir",
+    "open",
+    "close",
+    "pread",
+    "pwrite",
+    "fsync",
+    "overwrite",
+    "exists",
+    "rmdir",
+    "truncate",
+    "chmod",
+    "set_xattr",
+    "get_xattr",
+    "lock",
+]
 
 SizeBytes = Annotated[int, Field(ge=0, le=1 << 50)]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]

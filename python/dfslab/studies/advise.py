@@ -33,8 +33,17 @@ def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice
         gain = float(np.median(gains))
         if gain >= WORTH_SAYING:
             low, high = np.quantile(gains, [0.05, 0.95])
-            found.append(Advice(point_id=point.id, labels=point.labels, limit=limit, change=change,
-                                gain=gain, low=float(low), high=float(high)))  # fmt: skip
+            found.append(
+                Advice(
+                    point_id=point.id,
+                    labels=point.labels,
+                    limit=limit,
+                    change=change,
+                    gain=gain,
+                    low=float(low),
+                    high=float(high),
+                )
+            )
     return sorted(found, key=lambda advice: -advice.gain)
 
 
@@ -54,21 +63,32 @@ def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
     for group in scenario.deployment.node:
         place = f"deployment.node.{group.name}"
         changes: dict[str, dict[str, Value]] = {
-            f"{group.name}: {group.cores * 2} cores instead of {group.cores}":
-                {f"{place}.cores": group.cores * 2},
-            f"{group.name}: cores 1.5 times as fast":
-                {f"{place}.frequency": f"{group.frequency * 1.5} Hz"},
-            f"{group.name}: disks twice as fast":
-                {f"{place}.disk.read_rate": f"{group.disk.read_rate * 2} B/s",
-                 f"{place}.disk.write_rate": f"{group.disk.write_rate * 2} B/s"},
-            f"{group.name}: half the disk latency":
-                {f"{place}.disk.latency": f"{group.disk.latency / 2} s"},
-            f"{group.name}: network adapters twice as fast":
-                {f"{place}.adapter.bandwidth": f"{group.adapter.bandwidth * 2} B/s"},
-        }  # fmt: skip
+            f"{group.name}: {group.cores * 2} cores instead of {group.cores}": {
+                f"{place}.cores": group.cores * 2
+            },
+            f"{group.name}: cores 1.5 times as fast": {
+                f"{place}.frequency": f"{group.frequency * 1.5} Hz"
+            },
+            f"{group.name}: disks twice as fast": {
+                f"{place}.disk.read_rate": f"{group.disk.read_rate * 2} B/s",
+                f"{place}.disk.write_rate": f"{group.disk.write_rate * 2} B/s",
+            },
+            f"{group.name}: half the disk latency": {
+                f"{place}.disk.latency": f"{group.disk.latency / 2} s"
+            },
+            f"{group.name}: network adapters twice as fast": {
+                f"{place}.adapter.bandwidth": f"{group.adapter.bandwidth * 2} B/s"
+            },
+        }
         for change, values in changes.items():
             yield change, scenario.with_values(values)
     network = scenario.deployment.network
-    yield "network: half the latency", scenario.with_values(
-        {"deployment.network.latency": f"{network.latency / 2} s",
-         "deployment.network.loopback_latency": f"{network.loopback_latency / 2} s"})  # fmt: skip
+    yield (
+        "network: half the latency",
+        scenario.with_values(
+            {
+                "deployment.network.latency": f"{network.latency / 2} s",
+                "deployment.network.loopback_latency": f"{network.loopback_latency / 2} s",
+            }
+        ),
+    )

@@ -87,14 +87,19 @@ def _of(result: Result, folder: Path) -> Bottlenecks:
     ranked = parts.ranking(top, parts.processors(file for _, file in files))["parts"]
     system = discover.file_system(result.point.scenario.file_system.name)
     return Bottlenecks(
-        point_id=result.point_id, labels=dict(result.labels), took_s=result.detail["took_s"],
-        calls_s=saved["end_to_end_s"], functions=functions(top, system.functions),
+        point_id=result.point_id,
+        labels=dict(result.labels),
+        took_s=result.detail["took_s"],
+        calls_s=saved["end_to_end_s"],
+        functions=functions(top, system.functions),
         steps=steps[:MOST_STEPS],
-        parts=[Gain(name=row["part"], **{k: row[k] for k in ("saving", "low", "high", "verdict")})
-               for row in ranked[:MOST_STEPS]],
+        parts=[
+            Gain(name=row["part"], **{k: row[k] for k in ("saving", "low", "high", "verdict")})
+            for row in ranked[:MOST_STEPS]
+        ],
         by_sum=_by_sum(saved["steps"]),
         roots=callprofile.summary(files, top)["roots"],
-    )  # fmt: skip
+    )
 
 
 def _step_name(path: str) -> str:
@@ -115,9 +120,12 @@ def _by_name(steps: Iterable[Mapping[str, Any]]) -> list[Gain]:
         one = sums.setdefault(_with_process(step["step"]), [0.0, 0.0, 0.0])
         for place, key in enumerate(("saving", "low", "high")):
             one[place] += step[key]
-    found = [Gain(name=name, saving=saving, low=low, high=min(1.0, high),
-                  verdict=gain.verdict(low, high)) for name, (saving, low, high) in sums.items()
-             ]  # fmt: skip
+    found = [
+        Gain(
+            name=name, saving=saving, low=low, high=min(1.0, high), verdict=gain.verdict(low, high)
+        )
+        for name, (saving, low, high) in sums.items()
+    ]
     return sorted(found, key=lambda one: (-one.saving, -one.high, one.name))
 
 
@@ -137,8 +145,11 @@ def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[Function]:
     time in all.
     """
     if not named:
-        steps = {_step_name(path): [_step_name(path)] for path, node in callprofile.walk(top)
-                 if node.kind != "detail"}  # fmt: skip
+        steps = {
+            _step_name(path): [_step_name(path)]
+            for path, node in callprofile.walk(top)
+            if node.kind != "detail"
+        }
         found = [_function(top, name, ends) for name, ends in steps.items()]
         return sorted(found, key=lambda one: -one.total_s)[:MOST_FUNCTIONS]
     return [_function(top, name, ends) for name, ends in named.items()]
@@ -151,7 +162,7 @@ def _function(top: Node, name: str, ends: Sequence[str]) -> Function:
         for path, node in callprofile.walk(top):
             inside = outermost and path.startswith(f"{outermost}/")
             words = [word.rpartition(":")[2] for word in path.split("/")]
-            if inside or words[-len(wanted):] != wanted:  # fmt: skip
+            if inside or words[-len(wanted) :] != wanted:
                 continue
             outermost = path
             total_ns += node.total_ns

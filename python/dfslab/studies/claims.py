@@ -82,11 +82,15 @@ def signs(rows: Rows) -> list[Sign]:
                 slope, error = float(slopes[at]), float(errors[at])
                 if np.isfinite(error):
                     low, high = slope + added - reach * error, slope + added + reach * error
-                    found.append(Sign(
-                        claim=claim, operation=name, expected=expected,
-                        slope=Metric(value=slope + added, low=low, high=high),
-                        verdict=_agrees(expected, low, high),
-                    ))  # fmt: skip
+                    found.append(
+                        Sign(
+                            claim=claim,
+                            operation=name,
+                            expected=expected,
+                            slope=Metric(value=slope + added, low=low, high=high),
+                            verdict=_agrees(expected, low, high),
+                        )
+                    )
     return found
 
 
@@ -107,8 +111,15 @@ def _agrees(expected: str, low: float, high: float) -> str:
 
 
 # What the paper varied in its second model (its Table 4): block size, caches, translators.
-FILE_SYSTEM = ("block_size", "cache_size", "quick_read", "read_ahead", "write_behind", "io_cache",
-               "md_cache")  # fmt: skip
+FILE_SYSTEM = (
+    "block_size",
+    "cache_size",
+    "quick_read",
+    "read_ahead",
+    "write_behind",
+    "io_cache",
+    "md_cache",
+)
 # (claim, regime, factor, its place among FILE_SYSTEM).
 PLACES = (
     ("block size decides most where every request goes to disk", "cache direct", "block_size", 1),
@@ -128,11 +139,16 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
         order = sorted(totals, key=lambda name: -totals[name].value)
         if factor not in totals or len(order) < place:
             continue
-        found.append(Rank(
-            claim=claim, regime=regime, expected=factor, place=place,
-            found=[(name, totals[name]) for name in order],
-            verdict=_placed(factor, order[place - 1], totals),
-        ))  # fmt: skip
+        found.append(
+            Rank(
+                claim=claim,
+                regime=regime,
+                expected=factor,
+                place=place,
+                found=[(name, totals[name]) for name in order],
+                verdict=_placed(factor, order[place - 1], totals),
+            )
+        )
     return found
 
 
@@ -158,30 +174,56 @@ def goals(
 ) -> list[Goal]:
     """What a sweep is to show, scored on layouts that were left out."""
     found = [
-        Goal(goal="runs", wanted=f"at least {FEWEST_RUNS}", seen=str(runs),
-             holds=runs >= FEWEST_RUNS),
-        Goal(goal="factors", wanted=f"at least {FEWEST_FACTORS}", seen=str(factors),
-             holds=factors >= FEWEST_FACTORS),
-    ]  # fmt: skip
+        Goal(
+            goal="runs", wanted=f"at least {FEWEST_RUNS}", seen=str(runs), holds=runs >= FEWEST_RUNS
+        ),
+        Goal(
+            goal="factors",
+            wanted=f"at least {FEWEST_FACTORS}",
+            seen=str(factors),
+            holds=factors >= FEWEST_FACTORS,
+        ),
+    ]
     share = impossible.get("greybox")
     if share is not None:
-        found.append(Goal(goal="grey-box predictions below nothing or above the line rate",
-                          wanted="none", seen=f"{share:.1%}", holds=share == 0))  # fmt: skip
+        found.append(
+            Goal(
+                goal="grey-box predictions below nothing or above the line rate",
+                wanted="none",
+                seen=f"{share:.1%}",
+                holds=share == 0,
+            )
+        )
     left_out = validation.scores.get("layout", {})
     grey, linear = left_out.get("greybox"), left_out.get("linear")
     if grey is None:
         return found
     error = grey.median_abs_error
-    found.append(Goal(goal="median |error| of the grey box on layouts left out",
-                      wanted=f"at most {LARGEST_ERROR:.0%}", seen=f"{error:.1%}",
-                      holds=error <= LARGEST_ERROR))  # fmt: skip
+    found.append(
+        Goal(
+            goal="median |error| of the grey box on layouts left out",
+            wanted=f"at most {LARGEST_ERROR:.0%}",
+            seen=f"{error:.1%}",
+            holds=error <= LARGEST_ERROR,
+        )
+    )
     if linear is not None and linear.median_abs_error > 0:
         part = error / linear.median_abs_error
-        found.append(Goal(goal="… as a part of the linear regression's",
-                          wanted=f"at most {SHARE_OF_LINEAR:.0%}", seen=f"{part:.0%}",
-                          holds=part <= SHARE_OF_LINEAR))  # fmt: skip
+        found.append(
+            Goal(
+                goal="… as a part of the linear regression's",
+                wanted=f"at most {SHARE_OF_LINEAR:.0%}",
+                seen=f"{part:.0%}",
+                holds=part <= SHARE_OF_LINEAR,
+            )
+        )
     low, high = COVERAGE
-    found.append(Goal(goal="runs within the grey box's 90 % intervals",
-                      wanted=f"{low:.0%} to {high:.0%}", seen=f"{grey.coverage_90:.1%}",
-                      holds=low <= grey.coverage_90 <= high))  # fmt: skip
+    found.append(
+        Goal(
+            goal="runs within the grey box's 90 % intervals",
+            wanted=f"{low:.0%} to {high:.0%}",
+            seen=f"{grey.coverage_90:.1%}",
+            holds=low <= grey.coverage_90 <= high,
+        )
+    )
     return found

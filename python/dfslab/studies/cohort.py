@@ -91,15 +91,23 @@ def compare_all(
     rows.sort(key=lambda row: (-abs(row["own_change_s"]), row["path"], row["cohort"]))
     sure = [row for row in rows if row["p_corrected"] < LEVEL]
     old, new = pairs[0][1:] if len(pairs) == 1 else ({}, {})
-    changes = {path: new[path].mean_s / old[path].mean_s - 1
-               for path in sorted(set(old) & set(new)) if old[path].mean_s > 0}  # fmt: skip
+    changes = {
+        path: new[path].mean_s / old[path].mean_s - 1
+        for path in sorted(set(old) & set(new))
+        if old[path].mean_s > 0
+    }
     for row in sure if len(pairs) > 1 else ():
         changes[row["path"]] = max(changes.get(row["path"], 0.0), row["change"], key=abs)
     return {
-        "level": LEVEL, "sides": list(sides), "tests": len(rows), "several": len(pairs) > 1,
-        "changes": changes, "rows": sure,
-        "only_before": sorted(set(old) - set(new)), "only_now": sorted(set(new) - set(old)),
-    }  # fmt: skip
+        "level": LEVEL,
+        "sides": list(sides),
+        "tests": len(rows),
+        "several": len(pairs) > 1,
+        "changes": changes,
+        "rows": sure,
+        "only_before": sorted(set(old) - set(new)),
+        "only_now": sorted(set(new) - set(old)),
+    }
 
 
 def hosts_beside(roots: Sequence[Mapping[str, Any]]) -> list[tuple[str, Steps, Steps]]:
@@ -133,8 +141,11 @@ def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for trace, members in spans.items():
         known = {span["spanId"] for _, span in members}
-        tops = [(_took_ns(span), where, span["name"]) for where, span in members
-                if span.get("parentSpanId", "") not in known]  # fmt: skip
+        tops = [
+            (_took_ns(span), where, span["name"])
+            for where, span in members
+            if span.get("parentSpanId", "") not in known
+        ]
         if tops:
             took_ns, *kind = max(tops)
             kinds.setdefault((kind[0], kind[1]), []).append((took_ns, trace))
@@ -154,8 +165,10 @@ def _took_ns(span: Mapping[str, Any]) -> int:
 def _only(document: Mapping[str, Any], traces: set[str]) -> dict[str, Any]:
     kept = []
     for resource in document["resourceSpans"]:
-        scopes = [{**scope, "spans": [s for s in scope["spans"] if s["traceId"] in traces]}
-                  for scope in resource["scopeSpans"]]  # fmt: skip
+        scopes = [
+            {**scope, "spans": [s for s in scope["spans"] if s["traceId"] in traces]}
+            for scope in resource["scopeSpans"]
+        ]
         if any(scope["spans"] for scope in scopes):
             kept.append({**resource, "scopeSpans": scopes})
     return {"resourceSpans": kept}
@@ -214,16 +227,28 @@ def _rows(cohort: str, old: Steps, new: Steps) -> list[dict[str, Any]]:
 
 def _row(cohort: str, path: str, one: Sums, other: Sums) -> dict[str, Any]:
     if one.sd_s + other.sd_s > 0:
-        p = float(scipy.stats.ttest_ind_from_stats(
-            one.mean_s, one.sd_s, one.count, other.mean_s, other.sd_s, other.count,
-            equal_var=False,
-        ).pvalue)  # fmt: skip
+        p = float(
+            scipy.stats.ttest_ind_from_stats(
+                one.mean_s,
+                one.sd_s,
+                one.count,
+                other.mean_s,
+                other.sd_s,
+                other.count,
+                equal_var=False,
+            ).pvalue
+        )
     else:
         p = 1.0 if one.mean_s == other.mean_s else 0.0
     own_s = other.self_s / other.count - one.self_s / one.count
     return {
-        "cohort": cohort, "path": path, "count_before": one.count, "count": other.count,
-        "mean_before_s": one.mean_s, "mean_s": other.mean_s,
+        "cohort": cohort,
+        "path": path,
+        "count_before": one.count,
+        "count": other.count,
+        "mean_before_s": one.mean_s,
+        "mean_s": other.mean_s,
         "own_change_s": own_s * other.count,
-        "change": other.mean_s / one.mean_s - 1 if one.mean_s else math.inf, "p": p,
-    }  # fmt: skip
+        "change": other.mean_s / one.mean_s - 1 if one.mean_s else math.inf,
+        "p": p,
+    }

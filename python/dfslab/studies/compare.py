@@ -99,9 +99,9 @@ def _row(group: Sequence[Result], metric: str) -> Row | None:
     mean = geometric_mean([result.value(metric) for result in measured])
     predicted = {r.method: r for r in group if r.method not in INSTRUMENTS and metric in r.metrics}
     point = measured[0].point
-    operations = sorted({
-        key.split(".", 1)[1] for key in measured[0].metrics if key.startswith("latency_s_mean.")
-    })  # fmt: skip
+    operations = sorted(
+        {key.split(".", 1)[1] for key in measured[0].metrics if key.startswith("latency_s_mean.")}
+    )
     return Row(
         point_id=point.id,
         labels=point.labels,
@@ -121,11 +121,14 @@ def _mean_steps(measured: Sequence[Result]) -> list[Step]:
         for step in result.steps:
             times.setdefault((step.operation, step.step), []).append(step)
     return [
-        Step(operation=operation, step=name,
-             time_s_mean=float(np.mean([s.time_s_mean for s in steps])),
-             count=sum(s.count for s in steps))
+        Step(
+            operation=operation,
+            step=name,
+            time_s_mean=float(np.mean([s.time_s_mean for s in steps])),
+            count=sum(s.count for s in steps),
+        )
         for (operation, name), steps in times.items()
-    ]  # fmt: skip
+    ]
 
 
 def geometric_mean(values: Sequence[float]) -> Metric:

@@ -36,8 +36,11 @@ class Validation(BaseModel):
     def leakage(self) -> dict[str, tuple[float, float]]:
         """Method -> median |error| on random rows, and on layouts: how much rows flatter."""
         rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
-        return {name: (rows[name].median_abs_error, layouts[name].median_abs_error)
-                for name in layouts if name in rows}  # fmt: skip
+        return {
+            name: (rows[name].median_abs_error, layouts[name].median_abs_error)
+            for name in layouts
+            if name in rows
+        }
 
 
 class Learnt(BaseModel):
@@ -161,19 +164,29 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
     """One fold: all with more than half of the largest number, learnt from the others."""
     sizes = [
-        max((float(number(v)) for k, v in r.labels.items() if k.endswith(suffix)
-             and not isinstance(number(v), str)), default=0.0)
+        max(
+            (
+                float(number(v))
+                for k, v in r.labels.items()
+                if k.endswith(suffix) and not isinstance(number(v), str)
+            ),
+            default=0.0,
+        )
         for r in measured
-    ]  # fmt: skip
+    ]
     half = max(sizes, default=0.0) / 2
     fold = {i for i, size in enumerate(sizes) if size > half}
     return [fold] if 0 < len(fold) < len(measured) else []
 
 
 def learning_curve(
-    results: Sequence[Result], models: Sequence[str], cost_s: Callable[[Sequence[Result]], float],
-    seed: int, report: Report, steps: int = 4,
-) -> list[Learnt]:  # fmt: skip
+    results: Sequence[Result],
+    models: Sequence[str],
+    cost_s: Callable[[Sequence[Result]], float],
+    seed: int,
+    report: Report,
+    steps: int = 4,
+) -> list[Learnt]:
     """Errors on beds that are never learnt from, as more beds are, in the order they were run."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)
@@ -187,11 +200,14 @@ def learning_curve(
         kept = [r for r in measured if bed_of(r.point) in known | judged]
         fold = {i for i, r in enumerate(kept) if bed_of(r.point) in judged}
         named, _ = scored(kept, models, [fold], f"{len(known)} beds", report)
-        found.append(Learnt(
-            seconds=cost_s(training), beds=len(known),
-            configurations=len({r.point_id for r in training}),
-            median_abs_error={name: score.median_abs_error for name, score in named.items()},
-        ))  # fmt: skip
+        found.append(
+            Learnt(
+                seconds=cost_s(training),
+                beds=len(known),
+                configurations=len({r.point_id for r in training}),
+                median_abs_error={name: score.median_abs_error for name, score in named.items()},
+            )
+        )
     return found
 
 

@@ -129,9 +129,7 @@ def run_cost_s(scenario: Scenario) -> float:
     return RUN_S + float(min(seconds, 2 * scenario.run.time_limit))
 
 
-def choose(
-    allowed: Legal, kind: str, beds: int, per_bed: int, seed: int
-) -> list[tuple[Row, ...]]:  # fmt: skip
+def choose(allowed: Legal, kind: str, beds: int, per_bed: int, seed: int) -> list[tuple[Row, ...]]:
     """Beds in the order of their worth, each with its rows."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
@@ -224,8 +222,11 @@ def _coded(factor: Factor, curved: bool) -> np.ndarray:
     line = scaled(factor)
     if line is None:
         # Effect coding: the last name is minus all others.
-        return np.vstack([np.eye(count - 1), -np.ones((1, count - 1))]) if count > 1 else (
-            np.zeros((1, 0)))  # fmt: skip
+        return (
+            np.vstack([np.eye(count - 1), -np.ones((1, count - 1))])
+            if count > 1
+            else (np.zeros((1, 0)))
+        )
     if count < 3 or not curved:
         return line[:, None]
     return np.column_stack([line, 2 * line**2 - 1])
@@ -270,9 +271,13 @@ def d_optimal(coding: Coding, candidates: Sequence[Row], count: int) -> list[Row
 
 
 def _split_plot(
-    coding: Coding, candidates: Sequence[Row], hard: Sequence[int], soft: Sequence[int],
-    beds: int, per_bed: int,
-) -> list[tuple[Row, ...]]:  # fmt: skip
+    coding: Coding,
+    candidates: Sequence[Row],
+    hard: Sequence[int],
+    soft: Sequence[int],
+    beds: int,
+    per_bed: int,
+) -> list[tuple[Row, ...]]:
     """Beds one by one, each the best given all before, with the workloads that tell most on it."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
     bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))

@@ -77,12 +77,24 @@ def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
     for point, steps in predicted.items():
         # A step is compared with those beside it, not with its own parts.
         for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
-            own = sorted(((t, s) for (o, s), t in steps.items()
-                          if (o, s.rpartition("/")[0]) == (operation, outer)),
-                         reverse=True)  # fmt: skip
+            own = sorted(
+                (
+                    (t, s)
+                    for (o, s), t in steps.items()
+                    if (o, s.rpartition("/")[0]) == (operation, outer)
+                ),
+                reverse=True,
+            )
             if len(own) > 1 and own[1][0] > 0 and own[0][0] / own[1][0] >= SEEN:
-                yield Statement("dominates", operation, own[0][1], point, point, own[1][1],
-                                own[0][0] / own[1][0])  # fmt: skip
+                yield Statement(
+                    "dominates",
+                    operation,
+                    own[0][1],
+                    point,
+                    point,
+                    own[1][1],
+                    own[0][0] / own[1][0],
+                )
 
 
 def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iterator[Statement]:
@@ -111,8 +123,11 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
             rows.setdefault(others, []).append(place)
         for row in rows.values():
             for start, first in enumerate(row):
-                found += [(first, second, kind) for second in row[start + 1 : start + 1 + NEAREST]
-                          if points[first].labels != points[second].labels]  # fmt: skip
+                found += [
+                    (first, second, kind)
+                    for second in row[start + 1 : start + 1 + NEAREST]
+                    if points[first].labels != points[second].labels
+                ]
     # In the order of the configurations, as they are reported.
     for first, second, kind in sorted(found):
         yield kind, points[first], points[second]
@@ -138,8 +153,10 @@ def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Ve
 
 def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Verdict:
     log = float(np.mean(mine) - np.mean(other))
-    errors = [np.var(values, ddof=1) / len(values) if len(values) > 1 else LEAST_NOISE**2
-              for values in (mine, other)]  # fmt: skip
+    errors = [
+        np.var(values, ddof=1) / len(values) if len(values) > 1 else LEAST_NOISE**2
+        for values in (mine, other)
+    ]
     noise = max(LEAST_NOISE, 2 * float(np.sqrt(sum(errors))))
     flat = one.claim == "flat"
     if flat and abs(log) <= np.log(SEEN):

@@ -78,9 +78,12 @@ def savings(top: Node, factor: float = FACTOR) -> dict[str, Any]:
         step["summed_share"] = step["own_ns"] / summed_ns if summed_ns else 0.0
     steps.sort(key=lambda step: (-step["saving"], -step["high"], step["step"]))
     return {
-        "factor": factor, "end_to_end_s": whole_ns / 1e9, "trees": sum(r.count for r in roots),
-        "operations": sorted(root.name for root in roots), "steps": steps[:MOST_STEPS],
-    }  # fmt: skip
+        "factor": factor,
+        "end_to_end_s": whole_ns / 1e9,
+        "trees": sum(r.count for r in roots),
+        "operations": sorted(root.name for root in roots),
+        "steps": steps[:MOST_STEPS],
+    }
 
 
 def operations(top: Node) -> list[Node]:
@@ -89,8 +92,11 @@ def operations(top: Node) -> list[Node]:
     A wait at the root of a thread is none: somebody else's operation is what it waits for.
     """
     serving = {name.partition(":")[0] for path, name in _names(top) if "/" in path}
-    return [root for name, root in sorted(top.children.items())
-            if name.partition(":")[0] not in serving and root.kind not in WAITS]  # fmt: skip
+    return [
+        root
+        for name, root in sorted(top.children.items())
+        if name.partition(":")[0] not in serving and root.kind not in WAITS
+    ]
 
 
 def _names(top: Node) -> Iterator[tuple[str, str]]:
@@ -134,8 +140,11 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
     explained_ns = min(waits_ns, busy[0]) if busy else 0
     # Steps around which, in the same step above, the operation waited for the others.
     notable_ns = waits_ns * NOTABLE
-    phases = {p.above for p in own.places if p.wait and not p.sleeps and explained_ns
-              and p.node.own_ns > notable_ns}  # fmt: skip
+    phases = {
+        p.above
+        for p in own.places
+        if p.wait and not p.sleeps and explained_ns and p.node.own_ns > notable_ns
+    }
     steps = []
     for place in own.places:
         cut_ns = max(0, place.node.own_ns) * part
@@ -169,12 +178,19 @@ def _step(
     spread = Z90 * math.hypot(calls, RUNS_DIFFER)
     low, high = max(0.0, low * (1 - spread)), min(1.0, high * (1 + spread))
     return {
-        "step": place.path, "operation": root.name, "kind": node.kind or "service",
-        "wait": place.wait, "count": node.count, "own_ns": max(0, node.own_ns),
+        "step": place.path,
+        "operation": root.name,
+        "kind": node.kind or "service",
+        "wait": place.wait,
+        "count": node.count,
+        "own_ns": max(0, node.own_ns),
         "work_s": 0.0 if place.wait else node.own_ns / 1e9,
         "waited_s": node.own_ns / 1e9 if place.wait else 0.0,
-        "saving": point, "low": low, "high": high, "verdict": verdict(low, high),
-    }  # fmt: skip
+        "saving": point,
+        "low": low,
+        "high": high,
+        "verdict": verdict(low, high),
+    }
 
 
 def verdict(low: float, high: float) -> str:

@@ -53,8 +53,11 @@ def scores(results: Sequence[Result]) -> list[Score]:
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and _takes_part(result):
-            others = {key: str(value) for key, value in result.labels.items()
-                      if not key.startswith("workload.")}  # fmt: skip
+            others = {
+                key: str(value)
+                for key, value in result.labels.items()
+                if not key.startswith("workload.")
+            }
             groups.setdefault(tuple(others.items()), []).append(result)
     return [_score(dict(labels), own) for labels, own in groups.items()]
 
@@ -76,10 +79,14 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Score:
     bandwidth = _mean_of(parts, tuple(BANDWIDTHS))
     rate = _mean_of(parts, (*RATES, FIND))
     return Score(
-        labels=labels, parts=parts, missing=[part for part in PARTS if part not in parts],
-        bandwidth_gib_per_s=bandwidth, rate_kiops=rate, shortest_s=shortest_s,
+        labels=labels,
+        parts=parts,
+        missing=[part for part in PARTS if part not in parts],
+        bandwidth_gib_per_s=bandwidth,
+        rate_kiops=rate,
+        shortest_s=shortest_s,
         score=None if bandwidth is None or rate is None else math.sqrt(bandwidth * rate),
-    )  # fmt: skip
+    )
 
 
 def _parts(workload: str, phases: Mapping[str, Mapping]) -> dict[str, float]:
@@ -87,10 +94,16 @@ def _parts(workload: str, phases: Mapping[str, Mapping]) -> dict[str, float]:
     if workload == FIND:
         took_s = sum(phase["window_s"] for phase in phases.values())
         return {FIND: phases["stat"]["count"] / took_s / THOUSAND} if took_s else {}
-    said = {part: phases[phase]["throughput_bytes_per_s"] / GIB
-            for part, (name, phase) in BANDWIDTHS.items() if name == workload}  # fmt: skip
-    said |= {part: phases[phase]["rate_per_s"] / THOUSAND
-             for part, (name, phase) in RATES.items() if name == workload}  # fmt: skip
+    said = {
+        part: phases[phase]["throughput_bytes_per_s"] / GIB
+        for part, (name, phase) in BANDWIDTHS.items()
+        if name == workload
+    }
+    said |= {
+        part: phases[phase]["rate_per_s"] / THOUSAND
+        for part, (name, phase) in RATES.items()
+        if name == workload
+    }
     return {part: value for part, value in said.items() if value > 0}
 
 

@@ -51,16 +51,26 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
     impossible = _impossible(scenario, allowed, rows, grey, seed)
     report(5, 6, "the next experiment")
     return Learning(
-        runs=len(measured), configurations=len(rows.points), beds=len(set(rows.groups)),
-        legal=allowed.size, box=allowed.box, measured_s=seconds_of(measured),
-        predicted_s=_predicted_s(measured), tables=paper_tables(rows, seed),
-        signs=signs(rows), ranks=ranks(regimes),
+        runs=len(measured),
+        configurations=len(rows.points),
+        beds=len(set(rows.groups)),
+        legal=allowed.size,
+        box=allowed.box,
+        measured_s=seconds_of(measured),
+        predicted_s=_predicted_s(measured),
+        tables=paper_tables(rows, seed),
+        signs=signs(rows),
+        ranks=ranks(regimes),
         goals=goals(len(measured), len(allowed.factors), validation, impossible),
-        importance=importance, regimes=regimes, blocks=blocks,
-        validation=validation, curve=curve,
-        impossible=impossible, noise=noise(measured),
+        importance=importance,
+        regimes=regimes,
+        blocks=blocks,
+        validation=validation,
+        curve=curve,
+        impossible=impossible,
+        noise=noise(measured),
         proposals=propose(scenario, allowed, rows),
-    )  # fmt: skip
+    )
 
 
 def noise(measured: Sequence[Result]) -> Noise | None:
@@ -68,14 +78,18 @@ def noise(measured: Sequence[Result]) -> Noise | None:
     groups: dict[str, list[float]] = {}
     for result in measured:
         groups.setdefault(result.point_id, []).append(result.value())
-    errors = [abs(one / other - 1.0) for values in groups.values()
-              for one, other in permutations(values, 2)]  # fmt: skip
+    errors = [
+        abs(one / other - 1.0)
+        for values in groups.values()
+        for one, other in permutations(values, 2)
+    ]
     if not errors:
         return None
     return Noise(
         configurations=sum(len(values) > 1 for values in groups.values()),
-        median_abs_error=float(np.median(errors)), p90_abs_error=float(np.quantile(errors, 0.9)),
-    )  # fmt: skip
+        median_abs_error=float(np.median(errors)),
+        p90_abs_error=float(np.quantile(errors, 0.9)),
+    )
 
 
 def seconds_of(measured: Sequence[Result]) -> float:
@@ -102,17 +116,27 @@ def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
             continue
         rates = rows.rates[own] / 1e6
         model = PaperLinear().fit(matrix, rates)
-        found.append(PaperTable(
-            operation=name, rows=len(own), constant=model.intercept_,
-            coefficients=[
-                Coefficient(name=n, value=float(v), standard_error=float(e), effect=float(f))
-                for n, v, e, f in zip(encoding.names, model.coef_, model.standard_error_,
-                                      model.effects, strict=True) if np.isfinite(e)
-            ],
-            adjusted_r_squared=adjusted(model.r_squared_, len(own), matrix.shape[1]),
-            validation=_hold_out(matrix, rates, seed),
-            negative_share=float((model.predict(matrix) < 0).mean()),
-        ))  # fmt: skip
+        found.append(
+            PaperTable(
+                operation=name,
+                rows=len(own),
+                constant=model.intercept_,
+                coefficients=[
+                    Coefficient(name=n, value=float(v), standard_error=float(e), effect=float(f))
+                    for n, v, e, f in zip(
+                        encoding.names,
+                        model.coef_,
+                        model.standard_error_,
+                        model.effects,
+                        strict=True,
+                    )
+                    if np.isfinite(e)
+                ],
+                adjusted_r_squared=adjusted(model.r_squared_, len(own), matrix.shape[1]),
+                validation=_hold_out(matrix, rates, seed),
+                negative_share=float((model.predict(matrix) < 0).mean()),
+            )
+        )
     return found
 
 
@@ -157,15 +181,21 @@ def _importance(
     seen = [factor.name for factor in encoding.factors]
     partners = sensitivity.moves_with(matrix, encoding.owner, seen)
     for one in found:
-        one.measures = {name: table[one.factor] for name, table in measures.items()
-                        if one.factor in table}  # fmt: skip
+        one.measures = {
+            name: table[one.factor] for name, table in measures.items() if one.factor in table
+        }
         never = None if one.factor in seen else "nothing: it never varied"
         one.verdict = sensitivity.verdict(one, never or partners.get(one.factor))
     regimes = []
     for name, keep in _regimes(allowed):
         count = sum(map(keep, drawn.base))
-        regimes.append(Regime(name=name, rows=count, importance=sensitivity.indices(
-            drawn, answers, names, seed, keep)))  # fmt: skip
+        regimes.append(
+            Regime(
+                name=name,
+                rows=count,
+                importance=sensitivity.indices(drawn, answers, names, seed, keep),
+            )
+        )
     return found, regimes
 
 
@@ -189,25 +219,33 @@ def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
     assert boosted.encoding is not None
     factors = boosted.encoding.factors
     names = [factor.name for factor in factors]
-    levels = np.array([
-        [[str(level) for level in factor.levels].index(str(factor.level_of(point.labels)))
-         for factor in factors] for point in rows.points
-    ])  # fmt: skip
+    levels = np.array(
+        [
+            [
+                [str(level) for level in factor.levels].index(str(factor.level_of(point.labels)))
+                for factor in factors
+            ]
+            for point in rows.points
+        ]
+    )
     matrix, target = boosted.matrix(rows.points), np.log(rows.rates)
     beds = np.unique(rows.groups)
-    held = np.isin(rows.groups, np.random.default_rng(seed).choice(beds, max(1, len(beds) // 4),
-                                                                   replace=False))  # fmt: skip
+    held = np.isin(
+        rows.groups, np.random.default_rng(seed).choice(beds, max(1, len(beds) // 4), replace=False)
+    )
     part = boosted.estimator().fit(matrix[~held], target[~held])
     owner = boosted.encoding.owner
     return {
         "VI of the paper": sensitivity.paper_importance(levels, rows.rates, names, seed),
         "PAWN": sensitivity.pawn(levels, target, names, seed),
         "RBD-FAST": sensitivity.rbd_fast(levels, target, names, seed),
-        "permutation": sensitivity.permutation(part.predict, matrix[held], target[held], owner,
-                                               names, seed),
-        "SHAP": sensitivity.shapley(boosted.estimator().fit(matrix, target), matrix, owner, names,
-                                    seed),
-    }  # fmt: skip
+        "permutation": sensitivity.permutation(
+            part.predict, matrix[held], target[held], owner, names, seed
+        ),
+        "SHAP": sensitivity.shapley(
+            boosted.estimator().fit(matrix, target), matrix, owner, names, seed
+        ),
+    }
 
 
 def _regimes(allowed: Legal) -> list[tuple[str, Callable[[Row], bool]]]:
@@ -216,10 +254,13 @@ def _regimes(allowed: Legal) -> list[tuple[str, Callable[[Row], bool]]]:
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")
     if cache is not None:
-        names = [str(allowed.factors[cache].values(level)["workload.cache"])
-                 for level in allowed.factors[cache].levels]  # fmt: skip
-        found += [(f"cache {name}", partial(_is_at, cache, names, name))
-                  for name in dict.fromkeys(names)]  # fmt: skip
+        names = [
+            str(allowed.factors[cache].values(level)["workload.cache"])
+            for level in allowed.factors[cache].levels
+        ]
+        found += [
+            (f"cache {name}", partial(_is_at, cache, names, name)) for name in dict.fromkeys(names)
+        ]
     link = next((i for key, i in places.items() if key.endswith("adapter.bandwidth")), None)
     disk = next((i for key, i in places.items() if key.endswith("disk.write_rate")), None)
     if link is not None and disk is not None:

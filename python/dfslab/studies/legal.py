@@ -28,9 +28,7 @@ class Legal:
     the legal set is the product of the blocks' own legal sets and need not be listed.
     """
 
-    def __init__(
-        self, design: Design, judged: Sequence[tuple[Sequence[str], Judge]] = ()
-    ) -> None:  # fmt: skip
+    def __init__(self, design: Design, judged: Sequence[tuple[Sequence[str], Judge]] = ()) -> None:
         self.factors = tuple(design.factor)
         self._rules = [(names_in(text), _rule(text)) for text in design.constraints]
         self._rules += [(set(names), judge) for names, judge in judged]
@@ -93,8 +91,11 @@ class Legal:
     def rows(self) -> list[Row]:
         """Every legal row. InputError when there are too many to list."""
         if self.size > MOST_LISTED:
-            raise InputError("design.kind", "full", f"has {self.size} configurations; choose "
-                             "latin, d-optimal or screening")  # fmt: skip
+            raise InputError(
+                "design.kind",
+                "full",
+                f"has {self.size} configurations; choose latin, d-optimal or screening",
+            )
         ranges = [range(len(rows)) for _, rows in self.blocks]
         return [self._assembled(choice) for choice in itertools.product(*ranges)]
 
@@ -142,8 +143,9 @@ def _rule(text: str) -> Judge:
 def legal(scenario: Scenario) -> Legal:
     """The legal set of a scenario's design: its constraints, and what its file system allows."""
     structural, working, single = [], [], []
-    told = {p.key for p in discover.file_system(scenario.file_system.name).parameters
-            if p.daemons_only}  # fmt: skip
+    told = {
+        p.key for p in discover.file_system(scenario.file_system.name).parameters if p.daemons_only
+    }
     for factor in scenario.design.factor:
         if any(shapes(key, told) for key in factor.keys):
             structural.append(factor)

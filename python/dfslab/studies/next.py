@@ -22,9 +22,12 @@ ASKED = 60
 
 
 def propose(
-    scenario: Scenario, allowed: Legal, rows: Rows, question: Mapping[str, Value] | None = None,
+    scenario: Scenario,
+    allowed: Legal,
+    rows: Rows,
+    question: Mapping[str, Value] | None = None,
     count: int = 3,
-) -> list[Proposal]:  # fmt: skip
+) -> list[Proposal]:
     """The best runs, one after the other. The question: every legal configuration, or those
     that have the values given (dotted keys).
     """
@@ -41,17 +44,17 @@ def propose(
     found = []
     for best, before, after in shrink(covariance, noise, len(asked), costs, count):
         labels = design.labels(allowed, candidates[best])
-        found.append(Proposal(labels=labels, seconds=costs[best], sd_before=before,
-                              sd_after=after))  # fmt: skip
+        found.append(Proposal(labels=labels, seconds=costs[best], sd_before=before, sd_after=after))
     return found
 
 
 def _matching(allowed: Legal, question: Mapping[str, Value], random: np.random.Generator) -> list:
     drawn = allowed.sample(ASKED if not question else 40 * ASKED, random)
     kept = [
-        row for row in drawn
+        row
+        for row in drawn
         if all(allowed.values(row).get(key) == value for key, value in question.items())
-    ]  # fmt: skip
+    ]
     return (kept or drawn)[:ASKED]
 
 

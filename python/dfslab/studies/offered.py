@@ -31,10 +31,12 @@ class RateProbe:
         first = scenario.with_methods(["measure"]).points()[0].scenario
         first = first.model_copy(update={"judge": Judge()})
         arrival = first.workload.arrival
-        self._base = first.with_values({
-            "workload.arrival": "poisson" if arrival == "closed" else arrival,
-            "workload.rate": "1 /s",
-        })  # fmt: skip
+        self._base = first.with_values(
+            {
+                "workload.arrival": "poisson" if arrival == "closed" else arrival,
+                "workload.rate": "1 /s",
+            }
+        )
         check(self._base)
         # Longer runs at higher rates, enough operations for a tail: the probe says how many.
         tried = self._base.with_values({"workload.operations_per_client": TRIED})
@@ -47,10 +49,12 @@ class RateProbe:
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients
         wanted = max(rate_per_s * self._told.length, least)
-        point = self._base.with_values({
-            "workload.rate": f"{rate_per_s!r} /s",
-            "workload.operations_per_client": math.ceil(wanted / clients),
-        }).points()[0]  # fmt: skip
+        point = self._base.with_values(
+            {
+                "workload.rate": f"{rate_per_s!r} /s",
+                "workload.operations_per_client": math.ceil(wanted / clients),
+            }
+        ).points()[0]
         return self._seen(Measure().run(point, number))
 
     def _seen(self, result: Result) -> Seen:
@@ -71,5 +75,12 @@ class RateProbe:
         mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
         value_s = values[name] if name else max(values.values())
         schedule = result.detail["schedule"]
-        return Seen(result.value(), value_s, mean_s, schedule["offered_per_s"],
-                    schedule["span_s"], schedule["behind_s"], result.complete)  # fmt: skip
+        return Seen(
+            result.value(),
+            value_s,
+            mean_s,
+            schedule["offered_per_s"],
+            schedule["span_s"],
+            schedule["behind_s"],
+            result.complete,
+        )

@@ -31,8 +31,10 @@ INCONSISTENT = 2.0
 LATENCY = "latency_s_mean."
 FITTED = "fitted"
 FUNCTIONS: Mapping[str, Sequence[str]] = {
-    FITTED: tuple(step_functions.TERMS), "serial": ("1", "clients met"), "mean": ("1",),
-}  # fmt: skip
+    FITTED: tuple(step_functions.TERMS),
+    "serial": ("1", "clients met"),
+    "mean": ("1",),
+}
 Key = tuple[str, str]
 
 
@@ -134,8 +136,10 @@ def operations(results: Sequence[Result]) -> Operations | None:
     modelled = _modelled(results, asked)
     found = _measured(measured)
     _add_models(found, modelled)
-    fitted = {name: _add_functions(found, fitted_on, scenarios, name, terms)
-              for name, terms in FUNCTIONS.items()}  # fmt: skip
+    fitted = {
+        name: _add_functions(found, fitted_on, scenarios, name, terms)
+        for name, terms in FUNCTIONS.items()
+    }
     reported = {(s.operation, s.step) for r in results if r.method == "measure" for s in r.steps}
     held = [one for one in found if one.held_out]
     return Operations(
@@ -173,14 +177,19 @@ def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
             before = inside.get((operation, outer), 0.0)
             inside[operation, outer] = before + (known.time_s_mean if known else 0.0)
     rest = [
-        Step(operation=o, step=f"{s}/{REST}", count=times[o, s].count,
-             time_s_mean=max(0.0, times[o, s].time_s_mean - time))
+        Step(
+            operation=o,
+            step=f"{s}/{REST}",
+            count=times[o, s].count,
+            time_s_mean=max(0.0, times[o, s].time_s_mean - time),
+        )
         for (o, s), time in inside.items()
-    ]  # fmt: skip
+    ]
     both = [
         Step(operation=name.removeprefix(LATENCY), step=WHOLE, time_s_mean=metric.value, count=1)
-        for name, metric in result.metrics.items() if name.startswith(LATENCY)
-    ]  # fmt: skip
+        for name, metric in result.metrics.items()
+        if name.startswith(LATENCY)
+    ]
     return result.model_copy(update={"steps": [*both, *result.steps, *rest]})
 
 
@@ -208,13 +217,22 @@ def _measured(measured: Sequence[Result]) -> list[At]:
         result = points[point_id]
         values = situation_of(result.point.scenario).environment
         mean = geometric_mean(times)
-        found.append(At(
-            operation=operation, step=name, point_id=point_id, labels=dict(result.labels),
-            held_out=result.point.held_out, size_bytes=values["file_size"],
-            clients=result.point.scenario.workload.clients, count=_count(result, operation),
-            measured=mean, repetitions=len(times), predictions={},
-            worst=max(max(time / mean.value, mean.value / time) for time in times),
-        ))  # fmt: skip
+        found.append(
+            At(
+                operation=operation,
+                step=name,
+                point_id=point_id,
+                labels=dict(result.labels),
+                held_out=result.point.held_out,
+                size_bytes=values["file_size"],
+                clients=result.point.scenario.workload.clients,
+                count=_count(result, operation),
+                measured=mean,
+                repetitions=len(times),
+                predictions={},
+                worst=max(max(time / mean.value, mean.value / time) for time in times),
+            )
+        )
     return found
 
 
@@ -249,9 +267,12 @@ def _reach(errors: Sequence[float]) -> float:
 
 
 def _add_functions(
-    found: Sequence[At], fitted_on: Sequence[Result], scenarios: Mapping[str, Scenario],
-    name: str, terms: Sequence[str],
-) -> list[StepFunction]:  # fmt: skip
+    found: Sequence[At],
+    fitted_on: Sequence[Result],
+    scenarios: Mapping[str, Scenario],
+    name: str,
+    terms: Sequence[str],
+) -> list[StepFunction]:
     """f1 to f7, or a baseline: the same with fewer terms."""
     try:
         fitted = step_functions.fit(fitted_on, only=terms)
@@ -278,10 +299,13 @@ def _floors(held: Sequence[At]) -> dict[str, Floor]:
             for name in (f"{one.operation}: {one.step}", "all"):
                 groups.setdefault(name, []).append(one)
     return {
-        name: Floor(points=len(ones), judged=sum(one.judged for one in ones),
-                    reach=float(np.median([one.reach for one in ones])))
+        name: Floor(
+            points=len(ones),
+            judged=sum(one.judged for one in ones),
+            reach=float(np.median([one.reach for one in ones])),
+        )
         for name, ones in groups.items()
-    }  # fmt: skip
+    }
 
 
 def _scores(found: Sequence[At]) -> dict[str, dict[str, Score]]:

@@ -46,26 +46,33 @@ def orders(rows: Sequence[Row]) -> list[Order]:
 def _order(load: str, rows: Sequence[Row]) -> Order:
     ordered = sorted(rows, key=lambda row: row.measured.value)
     slowest = ordered[0]
-    methods = [name for name in slowest.predictions
-               if all(name in row.predictions for row in ordered)
-               and slowest.predictions[name].value > 0]  # fmt: skip
+    methods = [
+        name
+        for name in slowest.predictions
+        if all(name in row.predictions for row in ordered) and slowest.predictions[name].value > 0
+    ]
     places = [
         Place(
             labels={k: str(v) for k, v in row.labels.items() if not k.startswith("workload.")},
             measured=row.measured.value / slowest.measured.value,
-            predicted={name: row.predictions[name].value / slowest.predictions[name].value
-                       for name in methods},
+            predicted={
+                name: row.predictions[name].value / slowest.predictions[name].value
+                for name in methods
+            },
         )
         for row in ordered
-    ]  # fmt: skip
-    return Order(load=load, places=places, pairs={name: _agreeing(places, name)
-                                                  for name in methods})  # fmt: skip
+    ]
+    return Order(
+        load=load, places=places, pairs={name: _agreeing(places, name) for name in methods}
+    )
 
 
 def _agreeing(places: Sequence[Place], method: str) -> float:
     """Share of pairs in the measured order; a tie that was not measured is no order."""
     pairs = list(itertools.combinations(places, 2))
-    right = [(b.measured - a.measured) * (b.predicted[method] - a.predicted[method]) > 0
-             or (a.measured == b.measured and a.predicted[method] == b.predicted[method])
-             for a, b in pairs]  # fmt: skip
+    right = [
+        (b.measured - a.measured) * (b.predicted[method] - a.predicted[method]) > 0
+        or (a.measured == b.measured and a.predicted[method] == b.predicted[method])
+        for a, b in pairs
+    ]
     return sum(right) / len(pairs)

@@ -124,22 +124,25 @@ class Parts:
     edges: list[Edge] = field(default_factory=list)
 
 
-def ranking(
-    top: Node, ran: Mapping[str, Processor], factor: float = FACTOR
-) -> dict[str, Any]:  # fmt: skip
+def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> dict[str, Any]:
     """The parts by falling saving if each were `factor` times faster, beside other rankings."""
     assert factor > 1
     seen = _collect(top)
     busy = _utilisation(top, ran)
     parts = sorted(
-        ({**_row(name, ns, seen), "utilisation": busy.get(name)}
-         for name, ns in _savings(seen, ran, factor).items()),
+        (
+            {**_row(name, ns, seen), "utilisation": busy.get(name)}
+            for name, ns in _savings(seen, ran, factor).items()
+        ),
         key=lambda row: (-row["saving"], row["part"]),
-    )  # fmt: skip
+    )
     return {
-        "factor": factor, "end_to_end_s": seen.whole_ns / 1e9, "parts": parts,
-        "by_sum": _shares(_summed(top)), "by_last_finisher": _shares(_last_finishers(top)),
-    }  # fmt: skip
+        "factor": factor,
+        "end_to_end_s": seen.whole_ns / 1e9,
+        "parts": parts,
+        "by_sum": _shares(_summed(top)),
+        "by_last_finisher": _shares(_last_finishers(top)),
+    }
 
 
 def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[str, Any]:
@@ -147,9 +150,15 @@ def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[s
     least, point, most = (ns / whole_ns for ns in saved_ns)
     # What other parts do differs with and without the gain: that puts no more than it in doubt.
     half = min(most, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
-    return {"part": part, "saving": point, "least": least, "most": most,
-            "low": max(0.0, least - half), "high": min(1.0, most + half),
-            "verdict": gain.verdict(least, most)}  # fmt: skip
+    return {
+        "part": part,
+        "saving": point,
+        "least": least,
+        "most": most,
+        "low": max(0.0, least - half),
+        "high": min(1.0, most + half),
+        "verdict": gain.verdict(least, most),
+    }
 
 
 def _collect(top: Node) -> Parts:
@@ -212,10 +221,16 @@ def _stream(first: Work, client: str, seen: Parts) -> None:
         for below in above.below:
             busy_ns = (above.receive_ns + above.streamed_disk_ns) * below.count / above.count
             excess_ns = max(0.0, below.receive_ns - busy_ns)
-            seen.edges.append(Edge(
-                above.process, below.process, excess_ns, below.receive_ns, below.bytes,
-                busy_ns + below.streamed_disk_ns + below.processor_ns,
-            ))  # fmt: skip
+            seen.edges.append(
+                Edge(
+                    above.process,
+                    below.process,
+                    excess_ns,
+                    below.receive_ns,
+                    below.bytes,
+                    busy_ns + below.streamed_disk_ns + below.processor_ns,
+                )
+            )
         open_works += above.below
 
 
@@ -242,9 +257,11 @@ def _lane(node: Node) -> Iterator[Node]:
     while open_nodes:
         here = open_nodes.pop()
         yield here
-        open_nodes += [child for name, child in sorted(here.children.items(), reverse=True)
-                       if not child.handed and ":" not in name and child.kind != "detail"
-                       ]  # fmt: skip
+        open_nodes += [
+            child
+            for name, child in sorted(here.children.items(), reverse=True)
+            if not child.handed and ":" not in name and child.kind != "detail"
+        ]
 
 
 def _work(node: Node) -> Work:
@@ -338,9 +355,11 @@ def _best(edges: list[Edge]) -> dict[str, float]:
 
 def _unexplained_ns(seen: Parts) -> float:
     """What clients waited beyond what pipelines and calls beside took; less than zero if less."""
-    taken = sum(max(work.disk_ns * share for work, share in chain)
-                + sum(work.processor_ns * share for work, share in chain)
-                for chain in seen.chains)  # fmt: skip
+    taken = sum(
+        max(work.disk_ns * share for work, share in chain)
+        + sum(work.processor_ns * share for work, share in chain)
+        for chain in seen.chains
+    )
     taken += sum(edge.ns for edge in seen.edges)
     return seen.waited_ns - taken - sum(calls.beside_ns for calls in seen.calls.values())
 
@@ -432,9 +451,14 @@ def _last_finishers(top: Node) -> dict[str, float]:
                 _add(sums, _part(place.path, place.node), max(0, place.node.own_ns))
         ends = [lane for lane in others if lane.places and lane.places[0].path.count(":") > 1]
         # The deepest of a pipeline is the last to end, and all above wait for it.
-        last = [lane for lane in ends if not any(
-            o.name.startswith(f"{lane.name}/") and o.places[0].node.name.count(":") for o in ends
-        )]  # fmt: skip
+        last = [
+            lane
+            for lane in ends
+            if not any(
+                o.name.startswith(f"{lane.name}/") and o.places[0].node.name.count(":")
+                for o in ends
+            )
+        ]
         whole = sum(max(0, p.node.own_ns) for lane in last for p in lane.places)
         for lane in last:
             for place in lane.places:

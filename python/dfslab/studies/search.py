@@ -74,15 +74,18 @@ class Rate:
         value, low, high = self.interval()
         several = len(self.runs) >= FEWEST_RUNS
         return {
-            "offered_per_s": self.offered_per_s, "verdict": self.verdict, "runs": len(self.runs),
+            "offered_per_s": self.offered_per_s,
+            "verdict": self.verdict,
+            "runs": len(self.runs),
             "rate_per_s": _mean([run.rate_per_s for run in self.runs]),
             "scheduled_per_s": _mean([run.offered_per_s for run in self.runs]),
             "behind_share": max(run.behind_s / max(1e-9, run.span_s) for run in self.runs),
             "response_s_mean": _mean([run.response_s_mean for run in self.runs]),
-            "value_s": value, "value_s_low": low if several else None,
+            "value_s": value,
+            "value_s_low": low if several else None,
             "value_s_high": high if several else None,
             "saturated": self.saturated,
-        }  # fmt: skip
+        }
 
 
 @dataclass
@@ -104,10 +107,12 @@ class Found:
     def document(self) -> dict[str, Any]:
         """It as plain data."""
         return {
-            "objective": self.objective, "meets_per_s": self.meets_per_s,
-            "fails_per_s": self.fails_per_s, "knee": self.knee,
+            "objective": self.objective,
+            "meets_per_s": self.meets_per_s,
+            "fails_per_s": self.fails_per_s,
+            "knee": self.knee,
             "curve": [rate.document() for rate in self.rates],
-        }  # fmt: skip
+        }
 
 
 def search(told: Search, probe: Probe, note: Callable[[str], object] = lambda text: None) -> Found:
@@ -169,9 +174,11 @@ def _bounds(rates: dict[float, Rate]) -> tuple[float | None, float | None]:
 def knee(curve: Sequence[Rate]) -> dict[str, float] | None:
     """Where rate over mean response time is largest, and the rates beside it; None when that is
     at an end of the curve: the knee is beyond it."""
-    powers = [_mean([run.rate_per_s for run in rate.runs])
-              / max(1e-9, _mean([run.response_s_mean for run in rate.runs]))
-              for rate in curve]  # fmt: skip
+    powers = [
+        _mean([run.rate_per_s for run in rate.runs])
+        / max(1e-9, _mean([run.response_s_mean for run in rate.runs]))
+        for rate in curve
+    ]
     place = max(range(len(powers)), key=powers.__getitem__, default=0)
     if not 0 < place < len(curve) - 1:
         return None

@@ -87,9 +87,12 @@ def total_order(values: np.ndarray, redrawn: np.ndarray, variance: float) -> flo
 
 
 def indices(
-    drawn: Sample, answers: Sequence[np.ndarray], names: Sequence[str], seed: int,
+    drawn: Sample,
+    answers: Sequence[np.ndarray],
+    names: Sequence[str],
+    seed: int,
     keep: Callable[[Row], bool] = lambda row: True,
-) -> list[Importance]:  # fmt: skip
+) -> list[Importance]:
     """Indices of a model, whose answers at `drawn.rows` came from several fits (the first counts).
 
     Intervals hold what the fits differ in and what the sample leaves open.
@@ -107,11 +110,13 @@ def indices(
     shares = found[:, 0] / np.maximum(found[:, 0].sum(axis=1, keepdims=True), 1e-12)
     return [
         Importance(
-            factor=name, first_order=_metric(found[:, 0, i]), total=_metric(found[:, 1, i]),
+            factor=name,
+            first_order=_metric(found[:, 0, i]),
+            total=_metric(found[:, 1, i]),
             share=_metric(shares[:, i]),
         )
         for i, name in enumerate(names)
-    ]  # fmt: skip
+    ]
 
 
 def _both(
@@ -162,14 +167,19 @@ def sobol(problem: Mapping[str, Any], answer: np.ndarray, seed: int) -> list[tup
     if float(np.ptp(answer)) == 0.0:
         return [(Metric(value=0.0, low=0.0, high=0.0),) * 2 for _ in problem["names"]]
     found = salib_sobol.analyze(
-        dict(problem), answer, calc_second_order=False, num_resamples=RESAMPLES,
-        conf_level=CONFIDENCE, seed=seed,
-    )  # fmt: skip
+        dict(problem),
+        answer,
+        calc_second_order=False,
+        num_resamples=RESAMPLES,
+        conf_level=CONFIDENCE,
+        seed=seed,
+    )
     return [
         (Metric(value=s1, low=s1 - c1, high=s1 + c1), Metric(value=st, low=st - ct, high=st + ct))
         for s1, c1, st, ct in zip(
-            *(map(float, found[key]) for key in ("S1", "S1_conf", "ST", "ST_conf")), strict=True)
-    ]  # fmt: skip
+            *(map(float, found[key]) for key in ("S1", "S1_conf", "ST", "ST_conf")), strict=True
+        )
+    ]
 
 
 def paper_importance(
@@ -217,9 +227,13 @@ def _problem(names: Sequence[str], levels: np.ndarray) -> dict[str, Any]:
 
 
 def _bootstrapped(
-    levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int,
-    measure: Callable[[np.ndarray, np.ndarray], np.ndarray], repeats: int = RESAMPLES // 2,
-) -> dict[str, Metric]:  # fmt: skip
+    levels: np.ndarray,
+    values: np.ndarray,
+    names: Sequence[str],
+    seed: int,
+    measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    repeats: int = RESAMPLES // 2,
+) -> dict[str, Metric]:
     """A measure over the rows, and over rows drawn from them again."""
     random = np.random.default_rng(seed)
     found = [measure(levels, values)]
@@ -232,9 +246,13 @@ def _bootstrapped(
 
 
 def permutation(
-    predict: Callable[[np.ndarray], np.ndarray], matrix: np.ndarray, target: np.ndarray,
-    owner: np.ndarray, names: Sequence[str], seed: int,
-) -> dict[str, Metric]:  # fmt: skip
+    predict: Callable[[np.ndarray], np.ndarray],
+    matrix: np.ndarray,
+    target: np.ndarray,
+    owner: np.ndarray,
+    names: Sequence[str],
+    seed: int,
+) -> dict[str, Metric]:
     """By how much the mean |error| of log rate grows when a factor's columns are shuffled."""
     random = np.random.default_rng(seed)
     before = float(np.abs(predict(matrix) - target).mean())
@@ -280,7 +298,8 @@ def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> d
         if explained.max() > MOST_EXPLAINED:
             column = own[:, int(np.argmax(explained))]
             related = np.abs(others.T @ column) / np.maximum(
-                np.sqrt((others**2).sum(axis=0)), 1e-12)  # fmt: skip
+                np.sqrt((others**2).sum(axis=0)), 1e-12
+            )
             partner = owner[owner != index][int(np.argmax(related))]
             found[name] = names[int(partner)]
     return found

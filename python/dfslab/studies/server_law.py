@@ -110,8 +110,11 @@ class ServerLaw(BaseModel):
 
 def server_law(results: Sequence[Result]) -> ServerLaw | None:
     """The law of the metadata server that was measured; None where no curve has four points."""
-    measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0
-                and _only_metadata(r)]  # fmt: skip
+    measured = [
+        r
+        for r in results
+        if r.method == "measure" and r.complete and r.value() > 0 and _only_metadata(r)
+    ]
     closed = [r for r in measured if r.point.scenario.workload.arrival == "closed"]
     curves = [c for c in _curves(closed) if len(c.clients) >= FEWEST]
     if not curves:
@@ -147,8 +150,14 @@ def _share(result: Result) -> float:
 def _score(result: Result) -> float | None:
     system = situation_of(result.point.scenario).system
     scores = result.detail.get("processor_scores") or {}
-    return next((scores[r.name] for r in reversed(system.roles)
-                 if r.kind == "metadata" and r.name in scores), None)  # fmt: skip
+    return next(
+        (
+            scores[r.name]
+            for r in reversed(system.roles)
+            if r.kind == "metadata" and r.name in scores
+        ),
+        None,
+    )
 
 
 def _files(result: Result) -> int:
@@ -172,15 +181,24 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
     for result in group:
         by_clients.setdefault(result.point.scenario.workload.clients, []).append(result)
     clients = sorted(by_clients)
-    response = [geometric_mean([r.value(f"latency_s_mean.{operation}") for r in by_clients[n]])
-                for n in clients]  # fmt: skip
+    response = [
+        geometric_mean([r.value(f"latency_s_mean.{operation}") for r in by_clients[n]])
+        for n in clients
+    ]
     rates = [geometric_mean([r.value() for r in by_clients[n]]).value for n in clients]
     held = [by_clients[n][0].point.held_out for n in clients]
     scores = [told for result in group if (told := _score(result))]
     curve = Curve(
-        operation=operation, share=share, files=files, clients=clients, response=response,
-        rates=rates, held_out=held, fits=[], score=float(np.median(scores)) if scores else None,
-    )  # fmt: skip
+        operation=operation,
+        share=share,
+        files=files,
+        clients=clients,
+        response=response,
+        rates=rates,
+        held_out=held,
+        fits=[],
+        score=float(np.median(scores)) if scores else None,
+    )
     return _fitted(curve)
 
 
@@ -200,10 +218,17 @@ def _fitted(curve: Curve) -> Curve:
             for value, one in zip(said, curve.response, strict=True)
         ]
         line = zip(map(float, x), map(float, fit.response_s(x)), strict=True)
-        told.append(LawFit(
-            law=fit.law, parameters=list(fit.parameters), r2=fit.r2, aicc=fit.aicc,
-            weight=fit.weight, residuals=residuals, line=[(n, y) for n, y in line if y > 1e-9],
-        ))  # fmt: skip
+        told.append(
+            LawFit(
+                law=fit.law,
+                parameters=list(fit.parameters),
+                r2=fit.r2,
+                aicc=fit.aicc,
+                weight=fit.weight,
+                residuals=residuals,
+                line=[(n, y) for n, y in line if y > 1e-9],
+            )
+        )
     apart = laws.separation(fits).clients if len(fits) > 1 else None
     return curve.model_copy(update={"fits": told, "separated_at": apart})
 
@@ -221,14 +246,21 @@ def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
         reference_k, reference = first = first or (k_ms, curve.score)
         most = curve.clients[-1]
         q = laws.capacity_from_score(curve.score, most, reference, 1 / reference_k)
-        found.append(Ratio(
-            share=curve.share, score=curve.score, k_ms=k_ms, k_ratio=reference_k / k_ms,
-            score_ratio=curve.score / reference, q_from_score_per_s=q,
-            q_best_per_s=_capacity_per_s(curves[0], most, curve.score),
-            best_law=curves[0].fits[0].law,
-            q_measured_per_s=curve.rates[-1], at_clients=most,
-            p_max_per_s=burst.largest_peak_per_s(q, BOUND_S, 0.0, PEAK_S),
-        ))  # fmt: skip
+        found.append(
+            Ratio(
+                share=curve.share,
+                score=curve.score,
+                k_ms=k_ms,
+                k_ratio=reference_k / k_ms,
+                score_ratio=curve.score / reference,
+                q_from_score_per_s=q,
+                q_best_per_s=_capacity_per_s(curves[0], most, curve.score),
+                best_law=curves[0].fits[0].law,
+                q_measured_per_s=curve.rates[-1],
+                at_clients=most,
+                p_max_per_s=burst.largest_peak_per_s(q, BOUND_S, 0.0, PEAK_S),
+            )
+        )
     return found
 
 
@@ -245,8 +277,7 @@ def _bursts(open_loads: Sequence[Result], reference: Curve) -> list[Burst]:
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)
-    found = [_burst(group, reference) for group in groups.values()
-             if any(map(_score, group))]  # fmt: skip
+    found = [_burst(group, reference) for group in groups.values() if any(map(_score, group))]
     return sorted(found, key=lambda one: (one.share, one.rate_per_s))
 
 
@@ -262,12 +293,17 @@ def _burst(group: Sequence[Result], reference: Curve) -> Burst:
     p90 = f"response_s_p90.{operation}"
     ends = [count / r.value() - length_s for r in group]
     return Burst(
-        share=_share(group[0]), rate_per_s=rate, length_s=length_s, capacity_per_s=q,
-        regime=waiting.regime, predicted_s=waiting.mean_s + 1 / q,
+        share=_share(group[0]),
+        rate_per_s=rate,
+        length_s=length_s,
+        capacity_per_s=q,
+        regime=waiting.regime,
+        predicted_s=waiting.mean_s + 1 / q,
         measured=geometric_mean([r.value(f"response_s_mean.{operation}") for r in group]),
         predicted_p90_s=waiting.quantile_s + 1 / q,
         measured_p90=geometric_mean([r.value(p90) for r in group])
-        if all(p90 in r.metrics for r in group) else None,
+        if all(p90 in r.metrics for r in group)
+        else None,
         predicted_drain_s=burst.drain_s(rate, q, length_s, 0.0),
         measured_drain_s=max(0.0, float(np.median(ends))),
-    )  # fmt: skip
+    )

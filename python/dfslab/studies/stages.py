@@ -29,8 +29,10 @@ class ProcessorTime(BaseModel):
     def text(self) -> str:
         """One line for people; empty where there was no stage."""
         spent = self.model_dump(exclude_none=True)
-        parts = [f"{name.removesuffix('_s').replace('_', '-')} {seconds:.1f}"
-                 for name, seconds in spent.items()]  # fmt: skip
+        parts = [
+            f"{name.removesuffix('_s').replace('_', '-')} {seconds:.1f}"
+            for name, seconds in spent.items()
+        ]
         return f"processor seconds: {', '.join(parts)}" if parts else ""
 
 

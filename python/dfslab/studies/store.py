@@ -76,8 +76,9 @@ class Store:
             except OSError:
                 file.seek(0)
                 holder = f"process {file.read().strip() or 'unknown'}"
-                raise RunFailed(f"{self.folder}: {holder} is running it (--fresh: a new run)"
-                                ) from None  # fmt: skip
+                raise RunFailed(
+                    f"{self.folder}: {holder} is running it (--fresh: a new run)"
+                ) from None
             file.seek(0)
             file.truncate()
             file.write(f"{os.getpid()}\n")
@@ -160,15 +161,23 @@ def write_parquet(results: Sequence[Result], path: Path) -> None:
     """One row for each metric of each result."""
     rows = [
         {
-            "method": result.method, "point_id": result.point_id, "repetition": result.repetition,
-            "held_out": result.point.held_out, "complete": result.complete,
-            "labels": json.dumps(dict(result.labels)), "metric": name, "value": metric.value,
-            "low": metric.low, "high": metric.high, "started": result.provenance.started,
-            "seed": result.provenance.seed, "software": result.provenance.software,
+            "method": result.method,
+            "point_id": result.point_id,
+            "repetition": result.repetition,
+            "held_out": result.point.held_out,
+            "complete": result.complete,
+            "labels": json.dumps(dict(result.labels)),
+            "metric": name,
+            "value": metric.value,
+            "low": metric.low,
+            "high": metric.high,
+            "started": result.provenance.started,
+            "seed": result.provenance.seed,
+            "software": result.provenance.software,
         }
         for result in results
         for name, metric in result.metrics.items()
-    ]  # fmt: skip
+    ]
     if not rows:
         return
     table = pa.Table.from_pylist(rows)

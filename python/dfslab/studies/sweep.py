@@ -26,9 +26,12 @@ FITTED_ON = "measure"
 
 
 def sweep(
-    scenario: Scenario, methods: Sequence[Any], store: Store, report: Report,
+    scenario: Scenario,
+    methods: Sequence[Any],
+    store: Store,
+    report: Report,
     stages: Stages | None = None,
-) -> list[Result]:  # fmt: skip
+) -> list[Result]:
     """Results of every method at every configuration. RunFailed when nothing at all succeeds.
 
     A result with `complete` false and no metrics is a failure; its note says why.
@@ -129,9 +132,13 @@ def _measure(
 
 
 def _narrowed(
-    scenario: Scenario, points: Sequence[Point], instruments: Sequence[Any],
-    results: Sequence[Result], store: Store, report: Report,
-) -> list[Result]:  # fmt: skip
+    scenario: Scenario,
+    points: Sequence[Point],
+    instruments: Sequence[Any],
+    results: Sequence[Result],
+    store: Store,
+    report: Report,
+) -> list[Result]:
     """More runs of the configurations that are not known as precisely as asked for."""
     run, more = scenario.run, list[Result]()
     measuring = [one for one in instruments if one.name == FITTED_ON]
@@ -143,8 +150,7 @@ def _narrowed(
                     allowed = f"not a metric of this run; there are {', '.join(one.metrics)}"
                     raise InputError("run.precise", run.precise, allowed)
                 seen.setdefault(one.point_id, []).append(one.value(run.precise))
-        wide = [point for point in points
-                if half_width(seen.get(point.id, ())) > run.precision]  # fmt: skip
+        wide = [point for point in points if half_width(seen.get(point.id, ())) > run.precision]
         if not wide:
             break
         jobs = [(instrument, point, repetition) for instrument in measuring for point in wide]

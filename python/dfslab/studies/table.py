@@ -36,17 +36,30 @@ def write(results: Sequence[Result], path: Path) -> int:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([*keys, *OWN, *latencies, *parts])
     for result in measured:
-        own = [result.repetition, result.provenance.started, result.detail.get("wall_s"),
-               *(_number(result, name) for name in OWN[3:])]  # fmt: skip
+        own = [
+            result.repetition,
+            result.provenance.started,
+            result.detail.get("wall_s"),
+            *(_number(result, name) for name in OWN[3:]),
+        ]
         labels = [json.dumps(result.labels.get(key)) for key in keys]
         more = _parts(result)
-        rows.writerow([*labels, *own, *(_number(result, name) for name in latencies),
-                       *(more.get(name, "") for name in parts)])  # fmt: skip
+        rows.writerow(
+            [
+                *labels,
+                *own,
+                *(_number(result, name) for name in latencies),
+                *(more.get(name, "") for name in parts),
+            ]
+        )
     write_atomically(path, text.getvalue())
     if measured:
         provenance = measured[0].provenance.model_dump(mode="json")
-        about = {"rows": len(measured), "provenance": provenance,
-                 "configurations": len({r.point_id for r in measured})}  # fmt: skip
+        about = {
+            "rows": len(measured),
+            "provenance": provenance,
+            "configurations": len({r.point_id for r in measured}),
+        }
         write_atomically(path.with_suffix(".json"), json.dumps(about, indent=1) + "\n")
     return len(measured)
 
@@ -81,13 +94,17 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
 
 
 def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> Result:
-    labels: dict[str, Value] = {key: json.loads(row[key]) for key in row if "." in key
-                                and not key.startswith(MEASURED)}  # fmt: skip
+    labels: dict[str, Value] = {
+        key: json.loads(row[key]) for key in row if "." in key and not key.startswith(MEASURED)
+    }
     labels = {key: value for key, value in labels.items() if value is not None}
     point = Point(scenario=scenario.with_values(labels), labels=labels)
     names = [*OWN[3:], *(key for key in row if key.startswith((LATENCY, RESPONSE)))]
     return Result(
-        method="measure", point_id=point.id, point=point, repetition=int(row["repetition"]),
+        method="measure",
+        point_id=point.id,
+        point=point,
+        repetition=int(row["repetition"]),
         metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
         steps=_steps(row),
         detail={
@@ -96,12 +113,13 @@ def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> 
             "processor_scores": {role: float(told) for role, told in _named(row, SCORE)},
         },
         provenance=provenance.model_copy(update={"started": row["started"]}),
-    )  # fmt: skip
+    )
 
 
 def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
-    return [(key.removeprefix(prefix), row[key]) for key in row if key.startswith(prefix)
-            and row[key]]  # fmt: skip
+    return [
+        (key.removeprefix(prefix), row[key]) for key in row if key.startswith(prefix) and row[key]
+    ]
 
 
 def _steps(row: dict[str, str]) -> list[Step]:
@@ -110,8 +128,14 @@ def _steps(row: dict[str, str]) -> list[Step]:
     found = []
     for name, told in _named(row, STEP):
         operation, _, step = name.partition(".")
-        found.append(Step(operation=operation, step=step, time_s_mean=float(told),
-                          count=counts.get(operation, 0)))  # fmt: skip
+        found.append(
+            Step(
+                operation=operation,
+                step=step,
+                time_s_mean=float(told),
+                count=counts.get(operation, 0),
+            )
+        )
     return found
 
 

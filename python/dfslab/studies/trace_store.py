@@ -32,53 +32,53 @@ _RANKS = ("by_sum", "by_last_finisher")
 _WHOLE = ("depth", "name", "place", "about", "start_s", "duration_s", "wait", "error")
 
 
+# The columns of every table: name:type, the types as `_schemas` names them.
+_COLUMNS = {
+    "calls": (
+        "trace:text node:whole parent:whole path:text name:text kind:text depth:small count:whole "
+        "read:whole estimated:truth errors:whole bytes:wide total_ns:wide self_ns:wide min_s:real "
+        "max_s:real p50_s:real p99_s:real sd_s:real again:truth times_least:whole times_p50:whole "
+        "times_most:whole"
+    ),
+    "exemplars": "trace:text node:whole kind:text trace_id:text span_id:text duration_s:real",
+    "savings": (
+        "trace:text step:text factor:real saving:real low:real high:real verdict:text work_s:real "
+        "waited_s:real utilisation:real summed_share:real last_finisher_share:real"
+    ),
+    "parts": (
+        "trace:text part:text factor:real saving:real least:real most:real low:real high:real "
+        "utilisation:real verdict:text by_sum:real by_last_finisher:real"
+    ),
+    "hosts": "trace:text node:whole host:text count:whole bytes:wide self_ns:wide",
+    "clocks": ("trace:text host:text ahead_ns:whole residual_ns:whole calls:whole against:whole"),
+    "timelines": (
+        "trace:text whole:whole call:whole depth:whole name:text place:text about:text "
+        "start_s:real duration_s:real wait:truth error:truth"
+    ),
+    "losses": "trace:text kind:text count:whole",
+    "left_out": (
+        "trace:text rule:text calls:whole without_caller:whole bytes:wide total_ns:wide "
+        "self_ns:wide"
+    ),
+}
+
+
 @lru_cache(maxsize=1)
 def _schemas() -> dict[str, pa.Schema]:
-    """The columns of every table."""
-    wide = pa.decimal128(38, 0)
-    call = [("trace", pa.string()), ("node", pa.int64()), ("parent", pa.int64())]
+    """The Arrow schema of every table; byte counts and nanoseconds are exact integers."""
+    types = {
+        "text": pa.string(),
+        "whole": pa.int64(),
+        "small": pa.int32(),
+        "wide": pa.decimal128(38, 0),
+        "real": pa.float64(),
+        "truth": pa.bool_(),
+    }
+    pairs = {name: [one.split(":") for one in text.split()] for name, text in _COLUMNS.items()}
     return {
-        "calls": pa.schema([
-            *call, ("path", pa.string()), ("name", pa.string()), ("kind", pa.string()),
-            ("depth", pa.int32()), ("count", pa.int64()), ("read", pa.int64()),
-            ("estimated", pa.bool_()), ("errors", pa.int64()), ("bytes", wide),
-            *((name, wide) for name in _TIMES), *((name, pa.float64()) for name in _SECONDS),
-            ("again", pa.bool_()), *((f"times_{name}", pa.int64()) for name in _REPEATS),
-        ]),
-        "exemplars": pa.schema([
-            ("trace", pa.string()), ("node", pa.int64()), ("kind", pa.string()),
-            ("trace_id", pa.string()), ("span_id", pa.string()), ("duration_s", pa.float64()),
-        ]),
-        "savings": pa.schema([
-            ("trace", pa.string()), ("step", pa.string()), ("factor", pa.float64()),
-            ("saving", pa.float64()), ("low", pa.float64()), ("high", pa.float64()),
-            ("verdict", pa.string()), *((name, pa.float64()) for name in _SHARES),
-        ]),
-        "parts": pa.schema([
-            ("trace", pa.string()), ("part", pa.string()), ("factor", pa.float64()),
-            *((name, pa.float64()) for name in _BOUNDS), ("verdict", pa.string()),
-            *((name, pa.float64()) for name in _RANKS),
-        ]),
-        "hosts": pa.schema([
-            ("trace", pa.string()), ("node", pa.int64()), ("host", pa.string()),
-            ("count", pa.int64()), ("bytes", wide), ("self_ns", wide),
-        ]),
-        "clocks": pa.schema([
-            ("trace", pa.string()), ("host", pa.string()), ("ahead_ns", pa.int64()),
-            ("residual_ns", pa.int64()), ("calls", pa.int64()), ("against", pa.int64()),
-        ]),
-        "timelines": pa.schema([
-            ("trace", pa.string()), ("whole", pa.int64()), ("call", pa.int64()),
-            ("depth", pa.int64()), ("name", pa.string()), ("place", pa.string()),
-            ("about", pa.string()), ("start_s", pa.float64()), ("duration_s", pa.float64()),
-            ("wait", pa.bool_()), ("error", pa.bool_()),
-        ]),
-        "losses": pa.schema([("trace", pa.string()), ("kind", pa.string()), ("count", pa.int64())]),
-        "left_out": pa.schema([
-            ("trace", pa.string()), ("rule", pa.string()), ("calls", pa.int64()),
-            ("without_caller", pa.int64()), ("bytes", wide), *((name, wide) for name in _TIMES),
-        ]),
-    }  # fmt: skip
+        name: pa.schema([(column, types[kind]) for column, kind in columns])
+        for name, columns in pairs.items()
+    }
 
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -114,13 +114,32 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
         # Failed attempts stand apart, and repetitions of one caller are counted, in spans only.
         told["again"] = node.get("again", False)
         told |= {f"times_{key}": (node.get("times") or {}).get(key) for key in _REPEATS}
-        calls.append({"trace": label, "node": number, "parent": parent, "path": "/".join(path),
-                      "name": node["name"], "depth": len(path), **told, **seconds})  # fmt: skip
-        exemplars += [{"trace": label, "node": number, **one}
-                      for one in node.get("exemplars", ()) if "trace_id" in one]  # fmt: skip
-        hosts += [{"trace": label, "node": number, "host": host,
-                   **dict(zip(("count", "self_ns", "bytes"), of, strict=False))}
-                  for host, of in node.get("of", {}).items()]  # fmt: skip
+        calls.append(
+            {
+                "trace": label,
+                "node": number,
+                "parent": parent,
+                "path": "/".join(path),
+                "name": node["name"],
+                "depth": len(path),
+                **told,
+                **seconds,
+            }
+        )
+        exemplars += [
+            {"trace": label, "node": number, **one}
+            for one in node.get("exemplars", ())
+            if "trace_id" in one
+        ]
+        hosts += [
+            {
+                "trace": label,
+                "node": number,
+                "host": host,
+                **dict(zip(("count", "self_ns", "bytes"), of, strict=False)),
+            }
+            for host, of in node.get("of", {}).items()
+        ]
     savings = profile.get("savings") or {"steps": ()}
     losses = profile.get("losses") or {}
     gained = ("step", "saving", "low", "high", "verdict", *_SHARES)
@@ -128,30 +147,48 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
         "calls": calls,
         "exemplars": exemplars,
         "hosts": hosts,
-        "savings": [{"trace": label, "factor": savings["factor"],
-                     **{key: step.get(key) for key in gained}} for step in savings["steps"]],
+        "savings": [
+            {"trace": label, "factor": savings["factor"], **{key: step.get(key) for key in gained}}
+            for step in savings["steps"]
+        ],
         "parts": _parts(profile.get("parts") or {"parts": ()}, label),
         "clocks": [{"trace": label, **clock} for clock in profile.get("clocks") or ()],
-        "timelines": [{"trace": label, "whole": number, "call": place,
-                       **{key: call.get(key) for key in _WHOLE}}
-                      for number, whole in enumerate(profile.get("timelines") or ())
-                      for place, call in enumerate(whole["calls"])],
-        "losses": [{"trace": label, "kind": kind, "count": count}
-                   for kind, count in losses.items() if isinstance(count, int) and count],
-        "left_out": [{"trace": label, "rule": rule, **told}
-                     for rule, told in (profile.get("left_out") or {}).items()],
-    }  # fmt: skip
+        "timelines": _timelines(profile, label),
+        "losses": [
+            {"trace": label, "kind": kind, "count": count}
+            for kind, count in losses.items()
+            if isinstance(count, int) and count
+        ],
+        "left_out": [
+            {"trace": label, "rule": rule, **told}
+            for rule, told in (profile.get("left_out") or {}).items()
+        ],
+    }
+
+
+def _timelines(profile: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
+    """Every call of the whole calls that were kept, in the order of the file."""
+    return [
+        {"trace": label, "whole": number, "call": place, **{key: call.get(key) for key in _WHOLE}}
+        for number, whole in enumerate(profile.get("timelines") or ())
+        for place, call in enumerate(whole["calls"])
+    ]
 
 
 def _parts(found: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
     """Processors, disks and links, beside what other rankings say of them."""
     ranks = {key: {row["part"]: row["share"] for row in found.get(key, ())} for key in _RANKS}
     return [
-        {"trace": label, "factor": found["factor"], "part": row["part"],
-         "verdict": row["verdict"], **{key: row.get(key) for key in _BOUNDS},
-         **{key: shares.get(row["part"], 0.0) for key, shares in ranks.items()}}
+        {
+            "trace": label,
+            "factor": found["factor"],
+            "part": row["part"],
+            "verdict": row["verdict"],
+            **{key: row.get(key) for key in _BOUNDS},
+            **{key: shares.get(row["part"], 0.0) for key, shares in ranks.items()},
+        }
         for row in found["parts"]
-    ]  # fmt: skip
+    ]
 
 
 def _walk(
@@ -189,8 +226,9 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
             answer = database.execute(sql)
             # Nothing at all was asked: words of comment, or none.
             if answer is None or answer.description is None:
-                raise InputError("SQL", sql, "asks for nothing; the tables are "
-                                 + ", ".join(_schemas()))  # fmt: skip
+                raise InputError(
+                    "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())
+                )
             columns = [column[0] for column in answer.description]
             rows = answer.fetchmany(MOST_ROWS + 1)
         except (duckdb.Error, RuntimeError) as error:
@@ -211,8 +249,9 @@ def _load(database: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> N
     try:
         database.execute(f"insert into {name} by name from read_parquet(?)", [files])
     except duckdb.Error as error:
-        raise InputError("trace query", files[0], f"no table of dfslab: {_first_line(error)}"
-                         ) from error  # fmt: skip
+        raise InputError(
+            "trace query", files[0], f"no table of dfslab: {_first_line(error)}"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

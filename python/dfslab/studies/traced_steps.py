@@ -47,9 +47,10 @@ class _Calls:
 
 
 def beside(
-    roots: Sequence[Mapping[str, Any]], modelled: Sequence[Step],
+    roots: Sequence[Mapping[str, Any]],
+    modelled: Sequence[Step],
     named: Mapping[tuple[str, ...], str],
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     """A row for every step of each modelled operation, then those that only the trace has.
 
     `named` maps steps of the description, one or several together, to the end of a traced path.
@@ -67,27 +68,37 @@ def beside(
         groups.sort(key=lambda group: min(order[step] for step in group if step in order))
         prefix = f"{operation}/" if as_described else ""
         found = {
-            group: _calls(roots, prefix + (group[0] if as_described else ends.get(group, "")),
-                          whole=as_described)
+            group: _calls(
+                roots,
+                prefix + (group[0] if as_described else ends.get(group, "")),
+                whole=as_described,
+            )
             for group in groups
-        }  # fmt: skip
+        }
         operations = _operations(roots, operation, found, as_described)
         for group, calls in found.items():
             taken |= set(calls.ends)
             known = [steps[step] for step in group if step in steps]
             seen = calls.count > 0 and operations > 0
-            rows.append(Row(
-                operation, " + ".join(step for step in group if step in steps), sum(known),
-                (ends.get(group) or "/".join((operation, *group))) if seen else "",
-                calls.total_s / operations if seen else None, calls.count,
-            ))  # fmt: skip
+            rows.append(
+                Row(
+                    operation,
+                    " + ".join(step for step in group if step in steps),
+                    sum(known),
+                    (ends.get(group) or "/".join((operation, *group))) if seen else "",
+                    calls.total_s / operations if seen else None,
+                    calls.count,
+                )
+            )
     return rows + _only_traced(roots, taken)
 
 
 def _operations(
-    roots: Sequence[Mapping[str, Any]], operation: str, found: Mapping[tuple[str, ...], _Calls],
+    roots: Sequence[Mapping[str, Any]],
+    operation: str,
+    found: Mapping[tuple[str, ...], _Calls],
     as_described: bool,
-) -> int:  # fmt: skip
+) -> int:
     """How many operations the trace holds: as many as their own spans, or as their first steps."""
     if as_described:
         return sum(root["count"] for root in roots if root["name"] == operation)
@@ -115,13 +126,15 @@ def _only_traced(roots: Sequence[Mapping[str, Any]], taken: set[str]) -> list[Ro
     """Steps of clients that have no place in the description and neither hold nor are in one."""
     rows: list[Row] = []
     paths = [path for path, _ in _walk(roots)]
-    serving = {word.partition(":")[0] for path in paths for word in path.split("/")[1:]
-               if ":" in word}  # fmt: skip
+    serving = {
+        word.partition(":")[0] for path in paths for word in path.split("/")[1:] if ":" in word
+    }
     for path, node in _walk(roots):
         if path.partition(":")[0] in serving:
             continue
-        covered = any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/")
-                      for one in taken)  # fmt: skip
+        covered = any(
+            path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in taken
+        )
         # Below a second process is what a call is made of; below another such step, it is in that.
         beneath = any(path.startswith(f"{row.traced}/") for row in rows)
         if covered or beneath or path.count(":") > 1 or not node["count"]:

@@ -19,14 +19,31 @@ from dfslab.spec.workload import FileParameters, Size, phase
 
 TITLE = "Iozone: write, rewrite, read, reread, random, backward, record rewrite, strided"
 Test = Literal[
-    "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
-    "record_rewrite", "stride_read", "mixed", "pwrite", "pread",
-]  # fmt: skip
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "random_read",
+    "random_write",
+    "backward_read",
+    "record_rewrite",
+    "stride_read",
+    "mixed",
+    "pwrite",
+    "pread",
+]
 SINGLE = {"mixed": ("pread", "pwrite"), "pwrite": ("pwrite",), "pread": ("pread",)}
 ALL: list[Test] = [
-    "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read",
-    "record_rewrite", "stride_read",
-]  # fmt: skip
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "random_read",
+    "random_write",
+    "backward_read",
+    "record_rewrite",
+    "stride_read",
+]
 
 
 class Parameters(FileParameters):
@@ -65,8 +82,15 @@ def stream(parameters: Parameters) -> dict[str, Any]:
     for test in parameters.tests:
         if test in SINGLE:
             order = "random" if test == "mixed" else "sequential"
-            phases.append(phase(test, parameters.records, *SINGLE[test], file_choice="newest",
-                                access={"order": order}))  # fmt: skip
+            phases.append(
+                phase(
+                    test,
+                    parameters.records,
+                    *SINGLE[test],
+                    file_choice="newest",
+                    access={"order": order},
+                )
+            )
             continue
         operation, way = orders[test]
         # The file is the one written last; a first test that reads finds one.

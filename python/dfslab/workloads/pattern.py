@@ -17,10 +17,11 @@ class Parameters(FileParameters):
     """The words of `spec/vocabulary.py`; bytes in tables are plain numbers."""
 
     mix: list[Share] = Field(
-        [Share(operation="read")], min_length=1,
+        [Share(operation="read")],
+        min_length=1,
         description="Operations, each with its weight, and an access, file_choice, fsync or "
         "think_time_s of its own where that differs",
-    )  # fmt: skip
+    )
     mix_order: Literal["random", "cycle"] = Field(
         "random", description="Operations drawn by weight, or one after the other"
     )
@@ -55,19 +56,33 @@ class Parameters(FileParameters):
 def stream(parameters: Parameters) -> dict[str, Any]:
     """What is said, as it is said."""
     said = parameters.model_dump(
-        mode="json", exclude_unset=True,
-        include={"mix_order", "access", "file_choice", "files", "layout", "prepare",
-                 "compressible"},
-    )  # fmt: skip
+        mode="json",
+        exclude_unset=True,
+        include={
+            "mix_order",
+            "access",
+            "file_choice",
+            "files",
+            "layout",
+            "prepare",
+            "compressible",
+        },
+    )
     sizes = parameters.sizes
     together = parameters.files_together
     return {
         **said,
         "mix": [share.model_dump(mode="json", exclude_unset=True) for share in parameters.mix],
-        "file_size": (sizes.model_dump(mode="json", exclude_unset=True) if sizes
-                      else {"fixed": int(parameters.file_size)}),
+        "file_size": (
+            sizes.model_dump(mode="json", exclude_unset=True)
+            if sizes
+            else {"fixed": int(parameters.file_size)}
+        ),
         "transfer_size_bytes": int(parameters.transfer_size),
         "operations_per_client": parameters.operations(),
-        **({"files_together": together} if together
-           else {"files_per_client": parameters.files_per_client}),
-    }  # fmt: skip
+        **(
+            {"files_together": together}
+            if together
+            else {"files_per_client": parameters.files_per_client}
+        ),
+    }

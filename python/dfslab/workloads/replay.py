@@ -59,8 +59,13 @@ def stream(parameters: Parameters) -> dict[str, Any]:
 def _trace(parameters: Parameters) -> Replay:
     if not parameters.trace:
         return NOTHING
-    return _read(parameters.trace, parameters.form, parameters.under, parameters.started_in,
-                 parameters.trace_clients)  # fmt: skip
+    return _read(
+        parameters.trace,
+        parameters.form,
+        parameters.under,
+        parameters.started_in,
+        parameters.trace_clients,
+    )
 
 
 @lru_cache(maxsize=4)

@@ -50,21 +50,27 @@ def stream(parameters: Parameters) -> dict[str, Any]:
     """Reads and writes of whole files at random, files by Zipf."""
     shares = (("read", parameters.read_share), ("write", 1 - parameters.read_share))
     step_s = parameters.period / POINTS_PER_PERIOD
-    profile = [
-        (turn * step_s, 1 + parameters.swing * math.sin(2 * math.pi * turn / POINTS_PER_PERIOD))
-        for turn in range(int(parameters.length / step_s) + 1)
-    ] if parameters.period and parameters.swing else []  # fmt: skip
+    profile = (
+        [
+            (turn * step_s, 1 + parameters.swing * math.sin(2 * math.pi * turn / POINTS_PER_PERIOD))
+            for turn in range(int(parameters.length / step_s) + 1)
+        ]
+        if parameters.period and parameters.swing
+        else []
+    )
     return {
         "mix": [{"operation": name, "weight": share} for name, share in shares if share],
         "file_choice": {"zipf": 1.0},
-        "arrival": {"open": {
-            "rate_per_s": parameters.sessions_per_s * parameters.rate_factor,
-            "process": {"lognormal": parameters.sigma},
-            "profile": profile,
-            "session": {"requests": parameters.requests, "think_time_s": parameters.pause},
-        }},
+        "arrival": {
+            "open": {
+                "rate_per_s": parameters.sessions_per_s * parameters.rate_factor,
+                "process": {"lognormal": parameters.sigma},
+                "profile": profile,
+                "session": {"requests": parameters.requests, "think_time_s": parameters.pause},
+            }
+        },
         "file_size": {"fixed": int(parameters.file_size)},
         "transfer_size_bytes": int(parameters.transfer_size),
         "operations_per_client": parameters.operations(),
         "files_per_client": parameters.operations(),
-    }  # fmt: skip
+    }

@@ -15,12 +15,25 @@ from dfslab.spec.workload import FileParameters, Size, phase
 
 TITLE = "smallfile: create, append, read, stat, attributes, rename, delete on small files"
 Test = Literal[
-    "create", "append", "overwrite", "read", "stat", "chmod", "setxattr", "getxattr", "readdir",
-    "rename", "delete",
-]  # fmt: skip
+    "create",
+    "append",
+    "overwrite",
+    "read",
+    "stat",
+    "chmod",
+    "setxattr",
+    "getxattr",
+    "readdir",
+    "rename",
+    "delete",
+]
 BASIC: list[Test] = ["create", "append", "read", "stat", "readdir", "rename", "delete"]
-OPERATIONS = {"create": "write", "setxattr": "set_xattr", "getxattr": "get_xattr",
-              "readdir": "list"}  # fmt: skip
+OPERATIONS = {
+    "create": "write",
+    "setxattr": "set_xattr",
+    "getxattr": "get_xattr",
+    "readdir": "list",
+}
 
 
 class Parameters(FileParameters):

@@ -34,8 +34,10 @@ def stream(parameters: Parameters) -> dict[str, Any]:
     """One operation of each client on one file."""
     operation = parameters.test if parameters.test in ("write", "append") else "read"
     orders: dict[str, Any] = {
-        "random": "random", "backward": "backward", "skip": {"skip": int(parameters.skip_bytes)},
-    }  # fmt: skip
+        "random": "random",
+        "backward": "backward",
+        "skip": {"skip": int(parameters.skip_bytes)},
+    }
     order = orders.get(parameters.test, "sequential")
     return {
         "mix": [{"operation": operation, "access": {"order": order}}],

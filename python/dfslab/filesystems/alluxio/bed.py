@@ -47,8 +47,12 @@ MIB = 2**20
 # however short its file: four writers would drive out of its memory what has no other copy.
 RESERVED_BYTES = MIB
 # Options that are quantities: unit, and the least that makes sense.
-LEAST = {"memory_tier": ("B", "16 MiB"), "heap": ("B", "128 MiB"), "worker_timeout": ("s", "1 s"),
-         "trace_interval": ("s", "0.1 s")}  # fmt: skip
+LEAST = {
+    "memory_tier": ("B", "16 MiB"),
+    "heap": ("B", "128 MiB"),
+    "worker_timeout": ("s", "1 s"),
+    "trace_interval": ("s", "0.1 s"),
+}
 # Alluxio was written for Java 8 and 11: it reaches into these packages by reflection.
 OPENED = ("java.lang", "java.util", "java.nio", "sun.nio.ch")
 # A daemon of the bed is never asked by way of a proxy, whatever the environment says.
@@ -76,14 +80,17 @@ class Bed(MountedBed):
     WARM_UP_FILE_BYTES = 1 << 17
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
-        "memory_tier": "256 MiB", "heap": "384 MiB",
+        "memory_tier": "256 MiB",
+        "heap": "384 MiB",
         # ASYNC_THROUGH is Alluxio's own default, but needs a job service, which is not started.
         # To a client it is like MUST_CACHE, which is what the description tells.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
         # Every daemon and mount writes what its calls took there, or else in the bed's folder.
-        "trace": False, "trace_directory": "", "trace_interval": "2 s",
-    }  # fmt: skip
+        "trace": False,
+        "trace_directory": "",
+        "trace_interval": "2 s",
+    }
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,10 +128,17 @@ class Bed(MountedBed):
     def mount(self, host: Host, point: Path) -> None:
         """A FUSE client in the foreground."""
         own = {"alluxio.user.hostname": host.address}
-        words = self.java_command(FUSE, "-m", str(point), "-o", MOUNT_OPTIONS,
-                                  process=f"mount-{host.name}", **own)  # fmt: skip
-        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point),
-                    CLIENT_STAGE, MOUNT_LIMIT_S)  # fmt: skip
+        words = self.java_command(
+            FUSE, "-m", str(point), "-o", MOUNT_OPTIONS, process=f"mount-{host.name}", **own
+        )
+        self.run_in(
+            host,
+            f"mount-{host.name}",
+            words,
+            lambda: host.mounted(point),
+            CLIENT_STAGE,
+            MOUNT_LIMIT_S,
+        )
 
     @property
     def master(self) -> Host:
@@ -204,15 +218,21 @@ class Bed(MountedBed):
             **own,
         }
         return [
-            program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
+            program("java", "openjdk-17-jre-headless"),
+            f"-Xmx{heap_mib}m",
+            "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
-            "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
+            "-XX:-UsePerfData",
+            f"-Djava.io.tmpdir={self.folder / 'tmp'}",
             "-Djava.net.preferIPv4Stack=true",
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
             *(f"-D{key}={value}" for key, value in properties.items()),
             *self.trace_options(process),
-            "-cp", os.pathsep.join((str(self.configuration), f"{_jars()}/*")), main, *arguments,
-        ]  # fmt: skip
+            "-cp",
+            os.pathsep.join((str(self.configuration), f"{_jars()}/*")),
+            main,
+            *arguments,
+        ]
 
     @property
     def configuration(self) -> Path:
@@ -277,8 +297,9 @@ class Bed(MountedBed):
         }
         self._launch(host, name, WORKER, own, self._workers_serve, 1)
 
-    def _launch(self, host: Host, name: str, main: str, own: Mapping[str, str],
-                ready: Any, stage: int) -> None:  # fmt: skip
+    def _launch(
+        self, host: Host, name: str, main: str, own: Mapping[str, str], ready: Any, stage: int
+    ) -> None:
         words = self.java_command(main, process=name, **own)
         self.run_in(host, name, words, ready, stage, JAVA_LIMIT_S)
 
@@ -289,8 +310,9 @@ class Bed(MountedBed):
         """Whether the master knows every worker that runs (all, or the surviving)."""
         running = sum(
             daemon.state() == "running"
-            for name, daemon in self.daemons.items() if name.startswith("worker-")
-        )  # fmt: skip
+            for name, daemon in self.daemons.items()
+            if name.startswith("worker-")
+        )
         return (self.live_workers() or 0) >= running
 
 

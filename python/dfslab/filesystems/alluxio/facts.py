@@ -17,20 +17,46 @@ ROLES = (
 )
 
 PARAMETERS = Parameters(
-    Parameter("block_size", "Most bytes of a block", "B", "filesystem", 2.0**26, "Dap1",
-              "alluxio.user.block.size.bytes.default", minimum=2.0**20),
-    Parameter("chunk_size", "Bytes of one message of a stream", "B", "filesystem", 2.0**20,
-              "Pp2", "alluxio.user.streaming.reader.chunk.size.bytes", minimum=4096),
-    Parameter("client_call_cpu", "Client time of one file operation (FUSE, Java client)", "s",
-              "calibrated", 3e-4),
+    Parameter(
+        "block_size",
+        "Most bytes of a block",
+        "B",
+        "filesystem",
+        2.0**26,
+        "Dap1",
+        "alluxio.user.block.size.bytes.default",
+        minimum=2.0**20,
+    ),
+    Parameter(
+        "chunk_size",
+        "Bytes of one message of a stream",
+        "B",
+        "filesystem",
+        2.0**20,
+        "Pp2",
+        "alluxio.user.streaming.reader.chunk.size.bytes",
+        minimum=4096,
+    ),
+    Parameter(
+        "client_call_cpu",
+        "Client time of one file operation (FUSE, Java client)",
+        "s",
+        "calibrated",
+        3e-4,
+    ),
     Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-4),
-    Parameter("update_cpu", "Master time of a call that changes metadata and its journal", "s",
-              "calibrated", 1e-3),
+    Parameter(
+        "update_cpu",
+        "Master time of a call that changes metadata and its journal",
+        "s",
+        "calibrated",
+        1e-3,
+    ),
     Parameter("entry_cpu", "Master time of one listed entry", "s", "calibrated", 1e-5),
     Parameter("connect", "Opening a block at a worker", "s", "calibrated", 2e-3),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 2e-9),
     Parameter("worker_byte_cpu", "Worker time of a byte moved", "s/B", "calibrated", 2e-9),
-)  # fmt: skip
+)
 
 ACCESS_KEYS = ("bed", "directory")
 
@@ -43,8 +69,10 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 def advice(said: str) -> str:
     """What helps against an error, as far as that is known."""
     if " read" in said and "Input/output error" in said:
-        return ("workers may have driven out what has no other copy: store less at a time, or give "
-                "them more memory (a bed's memory_tier)")  # fmt: skip
+        return (
+            "workers may have driven out what has no other copy: store less at a time, or give "
+            "them more memory (a bed's memory_tier)"
+        )
     return ""
 
 

@@ -20,9 +20,10 @@ def _ask(name: str, seconds, response_bytes=512) -> Node:
     """One call to the master."""
     return seq(
         cpu("client", P.client_call_cpu),
-        call("master", name, cpu("master", seconds), request_bytes=512,
-             response_bytes=response_bytes),
-    )  # fmt: skip
+        call(
+            "master", name, cpu("master", seconds), request_bytes=512, response_bytes=response_bytes
+        ),
+    )
 
 
 _read_block = seq(
@@ -44,11 +45,15 @@ _write_block = seq(
     pipeline(
         chunks,
         cpu("client", chunk_bytes * P.client_byte_cpu, "sendChunk"),
-        send("worker", "writeBlock", cpu("worker", chunk_bytes * P.worker_byte_cpu),
-             size_bytes=chunk_bytes),
+        send(
+            "worker",
+            "writeBlock",
+            cpu("worker", chunk_bytes * P.worker_byte_cpu),
+            size_bytes=chunk_bytes,
+        ),
         name="stream",
     ),
-)  # fmt: skip
+)
 
 _open = seq(_ask("getStatus", P.lookup_cpu), name="open")
 _create = seq(_ask("createFile", P.update_cpu), name="create")

@@ -25,32 +25,87 @@ ROLES = (
 )
 
 PARAMETERS = Parameters(
-    Parameter("chunk_size", "Bytes of a file in a row on one target", "B", "filesystem",
-              2.0**19, "Dap1", "beegfs-ctl --setpattern --chunksize", minimum=65536),
-    Parameter("stripe_count", "Targets that a file is striped over", "1", "filesystem", 4.0, "",
-              "beegfs-ctl --setpattern --numtargets", minimum=1),
-    Parameter("mirrored", "Each chunk is on two buddies (1) or on one target (0)", "1",
-              "filesystem", 0.0, "Rp1", "beegfs-ctl --setpattern --pattern=buddymirror",
-              minimum=0),
-    Parameter("cache_buffer", "Bytes that the client gathers before it asks a target", "B",
-              "filesystem", 2.0**19, "Pp2", "tuneFileCacheBufSize", minimum=0),
-    Parameter("file_block", "Bytes that a target reads or writes at a time", "B", "filesystem",
-              131072.0, "", "tuneFileReadSize, tuneFileWriteSize", minimum=4096),
-    Parameter("worker_threads", "Worker threads of a metadata server", "1", "filesystem", 8.0,
-              "Np6", "tuneNumWorkers", minimum=1),
+    Parameter(
+        "chunk_size",
+        "Bytes of a file in a row on one target",
+        "B",
+        "filesystem",
+        2.0**19,
+        "Dap1",
+        "beegfs-ctl --setpattern --chunksize",
+        minimum=65536,
+    ),
+    Parameter(
+        "stripe_count",
+        "Targets that a file is striped over",
+        "1",
+        "filesystem",
+        4.0,
+        "",
+        "beegfs-ctl --setpattern --numtargets",
+        minimum=1,
+    ),
+    Parameter(
+        "mirrored",
+        "Each chunk is on two buddies (1) or on one target (0)",
+        "1",
+        "filesystem",
+        0.0,
+        "Rp1",
+        "beegfs-ctl --setpattern --pattern=buddymirror",
+        minimum=0,
+    ),
+    Parameter(
+        "cache_buffer",
+        "Bytes that the client gathers before it asks a target",
+        "B",
+        "filesystem",
+        2.0**19,
+        "Pp2",
+        "tuneFileCacheBufSize",
+        minimum=0,
+    ),
+    Parameter(
+        "file_block",
+        "Bytes that a target reads or writes at a time",
+        "B",
+        "filesystem",
+        131072.0,
+        "",
+        "tuneFileReadSize, tuneFileWriteSize",
+        minimum=4096,
+    ),
+    Parameter(
+        "worker_threads",
+        "Worker threads of a metadata server",
+        "1",
+        "filesystem",
+        8.0,
+        "Np6",
+        "tuneNumWorkers",
+        minimum=1,
+    ),
     Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 3e-5),
-    Parameter("lookup_cpu", "Metadata server time of a call that only reads", "s", "calibrated",
-              6e-5),
-    Parameter("update_cpu", "Metadata server time of a call that changes the name space", "s",
-              "calibrated", 1.5e-4),
+    Parameter(
+        "lookup_cpu", "Metadata server time of a call that only reads", "s", "calibrated", 6e-5
+    ),
+    Parameter(
+        "update_cpu",
+        "Metadata server time of a call that changes the name space",
+        "s",
+        "calibrated",
+        1.5e-4,
+    ),
     Parameter("entry_cpu", "Metadata server time of one listed entry", "s", "calibrated", 2e-6),
     Parameter("storage_cpu", "Storage server time of one request", "s", "calibrated", 4e-5),
-    Parameter("commit", "Committing the journal of a target's local file system", "s",
-              "calibrated", 2e-3),
+    Parameter(
+        "commit", "Committing the journal of a target's local file system", "s", "calibrated", 2e-3
+    ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 4e-10),
-    Parameter("storage_byte_cpu", "Storage server time of a byte moved", "s/B", "calibrated",
-              4e-10),
-)  # fmt: skip
+    Parameter(
+        "storage_byte_cpu", "Storage server time of a byte moved", "s/B", "calibrated", 4e-10
+    ),
+)
 
 ACCESS_KEYS = ("directory",)
 

@@ -55,8 +55,7 @@ def _ask(name: str, seconds, response_bytes=256) -> Node:
 
 def _ask_targets(name: str, *work: Node) -> Node:
     """A small request to every target of the file."""
-    return par(call("storage", name, cpu("storage", P.storage_cpu), *work),
-               copies=P.stripe_count)  # fmt: skip
+    return par(call("storage", name, cpu("storage", P.storage_cpu), *work), copies=P.stripe_count)
 
 
 def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
@@ -85,9 +84,7 @@ def _write_to(size_bytes: Expr) -> Node:
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(
-        blocks,
-        repeat(buddies, send("storage", "block", store, size_bytes=each)),
-        name="stream",
+        blocks, repeat(buddies, send("storage", "block", store, size_bytes=each)), name="stream"
     )
     return seq(stream, call("storage", "write", cpu("storage", P.storage_cpu)))
 
@@ -97,9 +94,11 @@ round_bytes = P.file_size / rounds
 wide = Min(1, Max(0, ceiling(round_bytes / P.chunk_size) - 1))
 _disks = choice(
     (1 - wide, par(disk_write("storage", round_bytes), copies=buddies)),
-    (wide, par(disk_write("storage", round_bytes / P.stripe_count),
-               copies=P.stripe_count * buddies)),
-)  # fmt: skip
+    (
+        wide,
+        par(disk_write("storage", round_bytes / P.stripe_count), copies=P.stripe_count * buddies),
+    ),
+)
 _client = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu, "copy")
 _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu * buddies), name="create")
@@ -124,9 +123,16 @@ OPERATIONS = {
     "create": seq(_create, _close),
     # The metadata server keeps sizes of closed files, so the targets are not asked.
     "stat": seq(_ask("stat", P.lookup_cpu), name="stat"),
-    "list": seq(_ask("listDirectory", P.lookup_cpu + P.entries * P.entry_cpu,
-                     response_bytes=64 * P.entries), name="list"),
+    "list": seq(
+        _ask(
+            "listDirectory", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=64 * P.entries
+        ),
+        name="list",
+    ),
     "rename": seq(_ask("rename", P.update_cpu * buddies), name="rename"),
-    "delete": seq(_ask("unlink", P.update_cpu * buddies),
-                  later(_ask_targets("removeChunks"), name="removal"), name="delete"),
-}  # fmt: skip
+    "delete": seq(
+        _ask("unlink", P.update_cpu * buddies),
+        later(_ask_targets("removeChunks"), name="removal"),
+        name="delete",
+    ),
+}

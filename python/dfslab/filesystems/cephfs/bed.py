@@ -26,10 +26,14 @@ class Bed(MountedBed):
 
     SYSTEM = "cephfs"
     PROGRAMS = {
-        "ceph-mon": "ceph-mon", "ceph-mgr": "ceph-mgr", "ceph-osd": "ceph-osd",
-        "ceph-mds": "ceph-mds", "ceph-fuse": "ceph-fuse", "ceph": "ceph-common",
+        "ceph-mon": "ceph-mon",
+        "ceph-mgr": "ceph-mgr",
+        "ceph-osd": "ceph-osd",
+        "ceph-mds": "ceph-mds",
+        "ceph-fuse": "ceph-fuse",
+        "ceph": "ceph-common",
         "setfattr": "attr",
-    }  # fmt: skip
+    }
     OPTIONS = {"object_store": ("bluestore", "memstore")}
 
     def start_servers(self) -> None:
@@ -62,8 +66,14 @@ class Bed(MountedBed):
         told = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
         layout = " ".join(f"{key}={value}" for key, value in told.items())
         if layout:
-            self.clients[0].run("setfattr", "-n", "ceph.dir.layout", "-v",
-                                f"{layout} pool={DATA_POOL}", str(self.mount_point))  # fmt: skip
+            self.clients[0].run(
+                "setfattr",
+                "-n",
+                "ceph.dir.layout",
+                "-v",
+                f"{layout} pool={DATA_POOL}",
+                str(self.mount_point),
+            )
 
     def lacking(self) -> str:
         """Placement groups that are not active and clean, or that nobody knows yet."""
@@ -76,8 +86,9 @@ class Bed(MountedBed):
 
     def counters(self) -> dict[str, str]:
         """Object stores and metadata server: all their perf counters since they started."""
-        return {name: self._told(host, name, "perf", "dump")
-                for name, host in self._answering.items()}  # fmt: skip
+        return {
+            name: self._told(host, name, "perf", "dump") for name, host in self._answering.items()
+        }
 
     def empty_caches(self) -> None:
         """Object stores keep what was read of their disks, which they read past the page cache."""
@@ -135,22 +146,33 @@ class Bed(MountedBed):
         capacity = min(group.disk.capacity for group in self.hosts.deployment.groups_of("osd"))
         block = max(LEAST_BLOCK_BYTES, int(capacity * 0.8))
         settings = {
-            "fsid": self._fsid, "mon_host": address, "public_network": f"{address}/24",
-            "auth_cluster_required": "none", "auth_service_required": "none",
+            "fsid": self._fsid,
+            "mon_host": address,
+            "public_network": f"{address}/24",
+            "auth_cluster_required": "none",
+            "auth_service_required": "none",
             "auth_client_required": "none",
-            "osd_pool_default_size": size, "osd_pool_default_min_size": 1,
-            "osd_pool_default_pg_autoscale_mode": "off", "mon_allow_pool_size_one": "true",
+            "osd_pool_default_size": size,
+            "osd_pool_default_min_size": 1,
+            "osd_pool_default_pg_autoscale_mode": "off",
+            "mon_allow_pool_size_one": "true",
             "osd_objectstore": self.parameters["object_store"],
-            "bluestore_block_size": block, "memstore_device_bytes": 2 << 30,
-            "osd_memory_target": MEMORY_TARGET_BYTES, "mgr_initial_modules": "",
-            "mon_warn_on_pool_no_redundancy": "false", "osd_heartbeat_grace": 10,
-            "mon_osd_down_out_interval": 20, "mon_data_avail_crit": 1,
-            "admin_socket": "/run/ceph/$cluster-$name.asok", "run_dir": "/run/ceph",
-            "pid_file": "/run/ceph/$name.pid", "log_file": f"{self.folder}/ceph-$name.log",
+            "bluestore_block_size": block,
+            "memstore_device_bytes": 2 << 30,
+            "osd_memory_target": MEMORY_TARGET_BYTES,
+            "mgr_initial_modules": "",
+            "mon_warn_on_pool_no_redundancy": "false",
+            "osd_heartbeat_grace": 10,
+            "mon_osd_down_out_interval": 20,
+            "mon_data_avail_crit": 1,
+            "admin_socket": "/run/ceph/$cluster-$name.asok",
+            "run_dir": "/run/ceph",
+            "pid_file": "/run/ceph/$name.pid",
+            "log_file": f"{self.folder}/ceph-$name.log",
             "crash_dir": f"{self.folder}/crash",
             "mon_cluster_log_file": f"default={self.folder}/ceph-$channel.log "
-                                    f"cluster={self.folder}/ceph-cluster.log",
-        }  # fmt: skip
+            f"cluster={self.folder}/ceph-cluster.log",
+        }
         lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
         self._file.write_text(f"[global]\n{lines}")
 
@@ -163,10 +185,19 @@ class Bed(MountedBed):
     def _make_monitor(self, host: Host) -> None:
         table, data = host.folder / "monmap", host.folder / "mon"
         address = f"[v2:{host.address}:3300,v1:{host.address}:6789]"
-        host.run("monmaptool", "--create", "--fsid", self._fsid, "--addv", "a", address,
-                 str(table))  # fmt: skip
-        host.run("ceph-mon", "--mkfs", "-i", "a", "--monmap", str(table), "-c", str(self._file),
-                 "--mon-data", str(data))  # fmt: skip
+        host.run("monmaptool", "--create", "--fsid", self._fsid, "--addv", "a", address, str(table))
+        host.run(
+            "ceph-mon",
+            "--mkfs",
+            "-i",
+            "a",
+            "--monmap",
+            str(table),
+            "-c",
+            str(self._file),
+            "--mon-data",
+            str(data),
+        )
 
     def _start_osds(self) -> None:
         """All together: each formats its store and then serves, in one command."""
@@ -180,8 +211,14 @@ class Bed(MountedBed):
                 f"{{ {common} --mkfs --osd-uuid {identity} && touch {data}/ready; }} && "
                 f"exec {common} -f --crush-location 'root=default host={host.name}'"
             )
-            self.run_in(host, f"osd-{number + 1}", ["sh", "-c", script],
-                        partial(self._osd_up, number), 2, OSD_LIMIT_S)  # fmt: skip
+            self.run_in(
+                host,
+                f"osd-{number + 1}",
+                ["sh", "-c", script],
+                partial(self._osd_up, number),
+                2,
+                OSD_LIMIT_S,
+            )
         for name, daemon in self.daemons.items():
             if name.startswith("osd-"):
                 daemon.wait_ready()
@@ -191,8 +228,15 @@ class Bed(MountedBed):
         self._ceph("osd", "pool", "create", METADATA_POOL, "8")
         if self._fragments > 1:
             k, m = self._fragments, self._copies - self._fragments
-            self._ceph("osd", "erasure-code-profile", "set", "dfslab", f"k={k}", f"m={m}",
-                       "crush-failure-domain=host")  # fmt: skip
+            self._ceph(
+                "osd",
+                "erasure-code-profile",
+                "set",
+                "dfslab",
+                f"k={k}",
+                f"m={m}",
+                "crush-failure-domain=host",
+            )
             self._ceph("osd", "pool", "create", DATA_POOL, groups, groups, "erasure", "dfslab")
             self._ceph("osd", "pool", "set", DATA_POOL, "allow_ec_overwrites", "true")
             self._ceph("fs", "new", "cephfs", METADATA_POOL, DATA_POOL, "--force")

@@ -18,40 +18,111 @@ ROLES = (
 )
 
 PARAMETERS = Parameters(
-    Parameter("copies", "Object stores that hold a part of each object: replicas, or fragments "
-              "with redundancy", "1", "filesystem", 2.0, "Rp1", "osd_pool_default_size",
-              minimum=1),
-    Parameter("data_fragments", "Pieces an object is cut into (erasure code k), else 1", "1",
-              "filesystem", 1.0, "", "erasure-code-profile k", minimum=1),
-    Parameter("object_size", "Most bytes of an object", "B", "filesystem", 2.0**22, "Dap1",
-              "ceph.dir.layout.object_size", minimum=65536),
-    Parameter("stripe_unit", "Bytes in a row in one object", "B", "filesystem", 2.0**22, "",
-              "ceph.dir.layout.stripe_unit", minimum=65536),
-    Parameter("stripe_count", "Objects that a file is striped over at a time", "1",
-              "filesystem", 1.0, "", "ceph.dir.layout.stripe_count", minimum=1,
-              daemons_only=True),
-    Parameter("placement_groups", "Placement groups of the data pool; few of them load the "
-              "stores unevenly", "1", "filesystem", 16.0, "", "osd pool create … pg_num",
-              minimum=1),
-    Parameter("client_call_cpu", "Client time of one file operation (FUSE)", "s",
-              "calibrated", 1e-4),
-    Parameter("lookup_cpu", "Metadata server time of a request that only reads", "s",
-              "calibrated", 1e-4),
-    Parameter("update_cpu", "Metadata server time of a request that changes metadata", "s",
-              "calibrated", 3e-4),
+    Parameter(
+        "copies",
+        "Object stores that hold a part of each object: replicas, or fragments with redundancy",
+        "1",
+        "filesystem",
+        2.0,
+        "Rp1",
+        "osd_pool_default_size",
+        minimum=1,
+    ),
+    Parameter(
+        "data_fragments",
+        "Pieces an object is cut into (erasure code k), else 1",
+        "1",
+        "filesystem",
+        1.0,
+        "",
+        "erasure-code-profile k",
+        minimum=1,
+    ),
+    Parameter(
+        "object_size",
+        "Most bytes of an object",
+        "B",
+        "filesystem",
+        2.0**22,
+        "Dap1",
+        "ceph.dir.layout.object_size",
+        minimum=65536,
+    ),
+    Parameter(
+        "stripe_unit",
+        "Bytes in a row in one object",
+        "B",
+        "filesystem",
+        2.0**22,
+        "",
+        "ceph.dir.layout.stripe_unit",
+        minimum=65536,
+    ),
+    Parameter(
+        "stripe_count",
+        "Objects that a file is striped over at a time",
+        "1",
+        "filesystem",
+        1.0,
+        "",
+        "ceph.dir.layout.stripe_count",
+        minimum=1,
+        daemons_only=True,
+    ),
+    Parameter(
+        "placement_groups",
+        "Placement groups of the data pool; few of them load the stores unevenly",
+        "1",
+        "filesystem",
+        16.0,
+        "",
+        "osd pool create … pg_num",
+        minimum=1,
+    ),
+    Parameter(
+        "client_call_cpu", "Client time of one file operation (FUSE)", "s", "calibrated", 1e-4
+    ),
+    Parameter(
+        "lookup_cpu", "Metadata server time of a request that only reads", "s", "calibrated", 1e-4
+    ),
+    Parameter(
+        "update_cpu",
+        "Metadata server time of a request that changes metadata",
+        "s",
+        "calibrated",
+        3e-4,
+    ),
     Parameter("entry_cpu", "Metadata server time of one listed entry", "s", "calibrated", 5e-6),
     Parameter("object_cpu", "Object store time of one object request", "s", "calibrated", 3e-4),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 1e-9),
-    Parameter("store_byte_cpu", "Object store time of a byte moved (checksum, copies)", "s/B",
-              "calibrated", 1.5e-9),
-)  # fmt: skip
+    Parameter(
+        "store_byte_cpu",
+        "Object store time of a byte moved (checksum, copies)",
+        "s/B",
+        "calibrated",
+        1.5e-9,
+    ),
+)
 
 MEMORY = (
-    ObjectMemory("mds", 2000, 1, "Ceph developers 2016: about 2 KB an inode in the cache, whose "
-                 "limit is two thirds of the process", usable=0.66, cached=True),
-    ObjectMemory("mds", 2700, 1, "JuiceFS's comparison of 2023 implies about 2.7 KB", usable=0.66,
-                 cached=True),
-)  # fmt: skip
+    ObjectMemory(
+        "mds",
+        2000,
+        1,
+        "Ceph developers 2016: about 2 KB an inode in the cache, whose "
+        "limit is two thirds of the process",
+        usable=0.66,
+        cached=True,
+    ),
+    ObjectMemory(
+        "mds",
+        2700,
+        1,
+        "JuiceFS's comparison of 2023 implies about 2.7 KB",
+        usable=0.66,
+        cached=True,
+    ),
+)
 
 ACCESS_KEYS = ("bed", "directory")
 
@@ -59,7 +130,10 @@ ACCESS_KEYS = ("bed", "directory")
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Parts of an object lie on different stores; stripes fit into objects."""
     copies, fragments, stores = (
-        parameters["copies"], parameters["data_fragments"], instances["osd"])  # fmt: skip
+        parameters["copies"],
+        parameters["data_fragments"],
+        instances["osd"],
+    )
     wrong = []
     if copies > stores:
         wrong.append(("copies", f"at most the {stores} osds deployed"))

@@ -88,11 +88,15 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     return pipeline(
         objects,
         cpu("client", object_bytes * P.client_byte_cpu, "copy"),
-        send("osd", "writeObject", cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu),
-             size_bytes=object_bytes),
+        send(
+            "osd",
+            "writeObject",
+            cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu),
+            size_bytes=object_bytes,
+        ),
         stored,
         name="stream",
-    )  # fmt: skip
+    )
 
 
 _open = seq(_ask("open", P.lookup_cpu), name="open")
@@ -112,4 +116,4 @@ OPERATIONS = {
     ),
     "rename": seq(_ask("rename", P.update_cpu), name="rename"),
     "delete": seq(_ask("unlink", P.update_cpu), name="delete"),
-}  # fmt: skip
+}

@@ -71,8 +71,7 @@ def _apply(size_bytes: Expr) -> Node:
 
 def _mutate(name: str, size_bytes: Expr) -> Node:
     """Push the data, then have the primary order it and the secondaries follow."""
-    secondaries = par(call("chunkserver", "forward", _apply(size_bytes)),
-                      copies=P.replication - 1)  # fmt: skip
+    secondaries = par(call("chunkserver", "forward", _apply(size_bytes)), copies=P.replication - 1)
     grant = _ask("grantLease", P.update_cpu, writes=True)
     return seq(
         choice((P.lease_renewal, grant)),
@@ -92,7 +91,7 @@ def _read_stream(size_bytes: Expr) -> Node:
         send("client", "data", size_bytes=each),
         cpu("client", each * P.client_byte_cpu, "receive"),
         name="stream",
-    )  # fmt: skip
+    )
 
 
 _locate = repeat(ceiling(chunks / P.located_chunks), _ask("findLocations", P.lookup_cpu))
@@ -108,18 +107,23 @@ _read_call = seq(
 )
 _new_chunks = repeat(chunks, _ask("allocateChunk", P.update_cpu, writes=True))
 _sync = choice(
-    (P.fsync,
-     seq(par(call("chunkserver", "sync", disk_write("chunkserver", P.file_size)),
-             copies=P.replication), name="fsync")),
-)  # fmt: skip
+    (
+        P.fsync,
+        seq(
+            par(
+                call("chunkserver", "sync", disk_write("chunkserver", P.file_size)),
+                copies=P.replication,
+            ),
+            name="fsync",
+        ),
+    )
+)
 _create = seq(_ask("create", P.update_cpu, writes=True), name="create")
 
 OPERATIONS = {
     "read": seq(seq(_locate, name="open"), repeat(calls, _read_call, name="read")),
     "write": seq(
-        _create,
-        seq(_new_chunks, repeat(calls, _mutate("write", call_bytes)), name="write"),
-        _sync,
+        _create, seq(_new_chunks, repeat(calls, _mutate("write", call_bytes)), name="write"), _sync
     ),
     "append": seq(
         seq(_ask("findPrimary", P.lookup_cpu), name="open"),
@@ -128,9 +132,13 @@ OPERATIONS = {
     ),
     "create": _create,
     "stat": seq(_ask("getFileInfo", P.lookup_cpu), name="stat"),
-    "list": seq(_ask("listDirectory", P.lookup_cpu + P.entries * P.entry_cpu,
-                     response_bytes=100 * P.entries), name="list"),
+    "list": seq(
+        _ask(
+            "listDirectory", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=100 * P.entries
+        ),
+        name="list",
+    ),
     "rename": seq(_ask("rename", P.update_cpu, writes=True), name="rename"),
     # A deleted file is renamed to a hidden name; its chunks are collected days later.
     "delete": seq(_ask("delete", P.update_cpu, writes=True), name="delete"),
-}  # fmt: skip
+}

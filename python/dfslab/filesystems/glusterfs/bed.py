@@ -61,9 +61,13 @@ class Bed(MountedBed):
     def mount(self, host: Host, point: Path) -> None:
         """A FUSE client in the foreground."""
         words = [
-            "glusterfs", "--no-daemon", f"--volfile-server={self.servers[0].address}",
-            f"--volfile-id=/{VOLUME}", f"--log-file={host.log('mount')}", str(point),
-        ]  # fmt: skip
+            "glusterfs",
+            "--no-daemon",
+            f"--volfile-server={self.servers[0].address}",
+            f"--volfile-id=/{VOLUME}",
+            f"--log-file={host.log('mount')}",
+            str(point),
+        ]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def attached(self, host: Host) -> bool:
@@ -87,8 +91,11 @@ class Bed(MountedBed):
             return 0
         said = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
         bricks = list(ElementTree.fromstring(said).iter("brick"))
-        counts = [brick.findtext("totalNumberOfEntries", "") for brick in bricks
-                  if brick.findtext("status") == "Connected"]  # fmt: skip
+        counts = [
+            brick.findtext("totalNumberOfEntries", "")
+            for brick in bricks
+            if brick.findtext("status") == "Connected"
+        ]
         away = len(bricks) - len(counts)
         return away + sum(int(count) if count.isdigit() else 1 for count in counts)
 
@@ -122,15 +129,18 @@ class Bed(MountedBed):
         log.mkdir()
         none.write_text("#!/bin/sh\necho gsyncd\n", encoding="utf-8")
         none.chmod(0o755)
-        host.run("sh", "-c", f"mount --bind {library} /var/lib/glusterd && "
-                 f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster && "
-                 f"for one in {GSYNCD}; do test ! -e $one || mount --bind {none} $one; "
-                 "done")  # fmt: skip
+        host.run(
+            "sh",
+            "-c",
+            f"mount --bind {library} /var/lib/glusterd && "
+            f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster && "
+            f"for one in {GSYNCD}; do test ! -e $one || mount --bind {none} $one; "
+            "done",
+        )
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
         # Asked before the daemon listens, the command line waits ten seconds before it asks again.
         asked = f"test -S {SOCKET} && gluster --mode=script pool list"
-        self.run_in(host, f"glusterd-{host.name}", words,
-                    lambda: host.tries("sh", "-c", asked), 0)  # fmt: skip
+        self.run_in(host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", asked), 0)
 
     def _await_peers(self) -> None:
         """Until every server has every other in its cluster: a volume cannot be made before.
@@ -144,8 +154,12 @@ class Bed(MountedBed):
                 "Peer in Cluster (Connected)"
             ) < len(self.servers) - 1:
                 if time.monotonic() > deadline:
-                    raise BedError("not_ready", "connecting peers", f"{host.name} sees {peers}",
-                                   last_lines(host.log("glusterd")))  # fmt: skip
+                    raise BedError(
+                        "not_ready",
+                        "connecting peers",
+                        f"{host.name} sees {peers}",
+                        last_lines(host.log("glusterd")),
+                    )
                 time.sleep(0.1)
 
         with threads(len(self.servers)) as pool:
@@ -160,8 +174,9 @@ class Bed(MountedBed):
             except BedError as error:
                 if "Connection failed" not in str(error) or time.monotonic() > deadline:
                     log = last_lines(self.servers[0].log("glusterd"))
-                    raise BedError(error.kind, error.operation, error.context,
-                                   (*error.log_lines, *log)) from error  # fmt: skip
+                    raise BedError(
+                        error.kind, error.operation, error.context, (*error.log_lines, *log)
+                    ) from error
                 time.sleep(0.5)
 
     def _layout(self) -> list[str]:

@@ -45,12 +45,14 @@ def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator
     total = (_number(fop, "avgLatency") or 0) * calls
     moved, by_size = MOVED.get(name, ("", ""))
     yield Counted(
-        name, calls, kind="lock" if name in LOCKS else "service",
+        name,
+        calls,
+        kind="lock" if name in LOCKS else "service",
         bytes=_whole(stats, moved) if moved else 0,
         total_ns=round(total) if timed else None,
         min_ns=round(least) if timed and least is not None else None,
         max_ns=round(most) if timed and most is not None else None,
-    )  # fmt: skip
+    )
     for block in stats.iter("block") if by_size else ():
         if count := _whole(block, by_size):
             size = _whole(block, "size")

@@ -10,94 +10,221 @@ from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "GlusterFS"
 SOURCE = "GlusterFS 10 administrator guide and translator documentation; Kumar 2018"
-ROLES = (
-    Role("client", "client", "ClientNode"),
-    Role("brick", "data", "DataNode", instances=3),
-)
+ROLES = (Role("client", "client", "ClientNode"), Role("brick", "data", "DataNode", instances=3))
 
 
 def _switch(key: str, meaning: str, default: int, option: str, *, acts: bool = False) -> Parameter:
     """A volume option that is on (1) or off (0)."""
-    return Parameter(key, meaning, "1", "filesystem", float(default), "", option,
-                     choices=(0.0, 1.0), daemons_only=not acts)  # fmt: skip
+    return Parameter(
+        key,
+        meaning,
+        "1",
+        "filesystem",
+        float(default),
+        "",
+        option,
+        choices=(0.0, 1.0),
+        daemons_only=not acts,
+    )
 
 
 def _number(
-    key: str, meaning: str, unit: str, default: float, option: str, *,
-    minimum: float = 0.0, acts: bool = False,
-) -> Parameter:  # fmt: skip
+    key: str,
+    meaning: str,
+    unit: str,
+    default: float,
+    option: str,
+    *,
+    minimum: float = 0.0,
+    acts: bool = False,
+) -> Parameter:
     """A volume option that is a number."""
-    return Parameter(key, meaning, unit, "filesystem", default, "", option, minimum=minimum,
-                     daemons_only=not acts)  # fmt: skip
+    return Parameter(
+        key,
+        meaning,
+        unit,
+        "filesystem",
+        default,
+        "",
+        option,
+        minimum=minimum,
+        daemons_only=not acts,
+    )
 
 
 # The translators of the client's graph, with the defaults of GlusterFS 10. The kernels cache and
 # read ahead too, and a load visits each file once, so those that cache or read ahead move a step
 # only where a reader jumps.
 _TRANSLATORS = (
-    _switch("quick_read", "Files up to 64 KiB come with their lookup", 1,
-            "performance.quick-read", acts=True),
+    _switch(
+        "quick_read",
+        "Files up to 64 KiB come with their lookup",
+        1,
+        "performance.quick-read",
+        acts=True,
+    ),
     _switch("read_ahead", "The client reads ahead", 0, "performance.read-ahead", acts=True),
-    _number("read_ahead_page_count", "Pages read ahead", "1", 4.0,
-            "performance.read-ahead-page-count"),
-    _switch("write_behind", "Writes are answered before bricks have them", 1,
-            "performance.write-behind", acts=True),
-    _number("write_behind_window_size", "Bytes written behind of one file", "B", 2.0**20,
-            "performance.write-behind-window-size", minimum=2.0**19, acts=True),
+    _number(
+        "read_ahead_page_count", "Pages read ahead", "1", 4.0, "performance.read-ahead-page-count"
+    ),
+    _switch(
+        "write_behind",
+        "Writes are answered before bricks have them",
+        1,
+        "performance.write-behind",
+        acts=True,
+    ),
+    _number(
+        "write_behind_window_size",
+        "Bytes written behind of one file",
+        "B",
+        2.0**20,
+        "performance.write-behind-window-size",
+        minimum=2.0**19,
+        acts=True,
+    ),
     _switch("io_cache", "The client caches data", 0, "performance.io-cache", acts=True),
-    _number("cache_size", "Bytes of the client's cache", "B", 2.0**25,
-            "performance.cache-size"),
-    _switch("stat_prefetch", "The client caches attributes (md-cache)", 1,
-            "performance.stat-prefetch"),
-    _number("md_cache_timeout", "How long attributes are believed", "s", 1.0,
-            "performance.md-cache-timeout"),
-    _switch("nl_cache", "The client caches names that are not there", 0,
-            "performance.nl-cache"),
-    _switch("open_behind", "Opens are sent with the first use", 1, "performance.open-behind",
-            acts=True),
+    _number("cache_size", "Bytes of the client's cache", "B", 2.0**25, "performance.cache-size"),
+    _switch(
+        "stat_prefetch", "The client caches attributes (md-cache)", 1, "performance.stat-prefetch"
+    ),
+    _number(
+        "md_cache_timeout",
+        "How long attributes are believed",
+        "s",
+        1.0,
+        "performance.md-cache-timeout",
+    ),
+    _switch("nl_cache", "The client caches names that are not there", 0, "performance.nl-cache"),
+    _switch(
+        "open_behind", "Opens are sent with the first use", 1, "performance.open-behind", acts=True
+    ),
     _switch("readdir_ahead", "Listings are read ahead", 0, "performance.readdir-ahead"),
-    _switch("parallel_readdir", "Bricks are listed at the same time", 0,
-            "performance.parallel-readdir", acts=True),
-    _switch("client_io_threads", "The client works with several threads", 1,
-            "performance.client-io-threads"),
-    _number("io_thread_count", "Threads of a brick that serve requests", "1", 16.0,
-            "performance.io-thread-count", minimum=1, acts=True),
-)  # fmt: skip
+    _switch(
+        "parallel_readdir",
+        "Bricks are listed at the same time",
+        0,
+        "performance.parallel-readdir",
+        acts=True,
+    ),
+    _switch(
+        "client_io_threads",
+        "The client works with several threads",
+        1,
+        "performance.client-io-threads",
+    ),
+    _number(
+        "io_thread_count",
+        "Threads of a brick that serve requests",
+        "1",
+        16.0,
+        "performance.io-thread-count",
+        minimum=1,
+        acts=True,
+    ),
+)
 
 PARAMETERS = Parameters(
     *_TRANSLATORS,
-    Parameter("shard", "Files are cut into shards that are spread over bricks (1) or not (0)",
-              "1", "filesystem", 0.0, "", "features.shard", choices=(0.0, 1.0)),
-    Parameter("shard_block_size", "Bytes of a shard", "B", "filesystem", 2.0**26, "",
-              "features.shard-block-size", minimum=2.0**22),
-    Parameter("data_fragments", "Pieces a file's data is cut into (disperse), else 1", "1",
-              "filesystem", 1.0, "", "volume create … disperse", minimum=1),
-    Parameter("copies", "Bricks that store each piece of data: replicas, or fragments with "
-              "redundancy", "1", "filesystem", 1.0, "Rp1", "volume create … replica",
-              minimum=1),
-    Parameter("request_size", "Bytes of one FUSE read or write request", "B", "filesystem",
-              131072.0, "Pp2", "fuse max_read", minimum=4096),
-    Parameter("client_call_cpu", "Client time of one file operation (FUSE, translators)", "s",
-              "calibrated", 1.2e-4),
+    Parameter(
+        "shard",
+        "Files are cut into shards that are spread over bricks (1) or not (0)",
+        "1",
+        "filesystem",
+        0.0,
+        "",
+        "features.shard",
+        choices=(0.0, 1.0),
+    ),
+    Parameter(
+        "shard_block_size",
+        "Bytes of a shard",
+        "B",
+        "filesystem",
+        2.0**26,
+        "",
+        "features.shard-block-size",
+        minimum=2.0**22,
+    ),
+    Parameter(
+        "data_fragments",
+        "Pieces a file's data is cut into (disperse), else 1",
+        "1",
+        "filesystem",
+        1.0,
+        "",
+        "volume create … disperse",
+        minimum=1,
+    ),
+    Parameter(
+        "copies",
+        "Bricks that store each piece of data: replicas, or fragments with redundancy",
+        "1",
+        "filesystem",
+        1.0,
+        "Rp1",
+        "volume create … replica",
+        minimum=1,
+    ),
+    Parameter(
+        "request_size",
+        "Bytes of one FUSE read or write request",
+        "B",
+        "filesystem",
+        131072.0,
+        "Pp2",
+        "fuse max_read",
+        minimum=4096,
+    ),
+    Parameter(
+        "client_call_cpu",
+        "Client time of one file operation (FUSE, translators)",
+        "s",
+        "calibrated",
+        1.2e-4,
+    ),
     Parameter("lookup_cpu", "Brick time of a lookup", "s", "calibrated", 9e-5),
-    Parameter("update_cpu", "Brick time of an operation that changes metadata", "s",
-              "calibrated", 2e-4),
+    Parameter(
+        "update_cpu", "Brick time of an operation that changes metadata", "s", "calibrated", 2e-4
+    ),
     Parameter("data_cpu", "Brick time of one read or write request", "s", "calibrated", 6e-5),
     Parameter("entry_cpu", "Brick time of one listed entry", "s", "calibrated", 5e-6),
-    Parameter("short_cpu", "Client time of an open or close that no brick hears of", "s",
-              "calibrated", 3e-5),
-    Parameter("cold_lookup_cpu", "Brick time of finding what was never asked for before", "s",
-              "calibrated", 4e-4),
-    Parameter("commit_cpu", "Brick time of forcing a file, its bytes aside", "s",
-              "calibrated", 5e-4),
-    Parameter("copied_cpu", "Brick time of keeping copies alike, for one write request", "s",
-              "calibrated", 6e-5),
+    Parameter(
+        "short_cpu",
+        "Client time of an open or close that no brick hears of",
+        "s",
+        "calibrated",
+        3e-5,
+    ),
+    Parameter(
+        "cold_lookup_cpu",
+        "Brick time of finding what was never asked for before",
+        "s",
+        "calibrated",
+        4e-4,
+    ),
+    Parameter(
+        "commit_cpu", "Brick time of forcing a file, its bytes aside", "s", "calibrated", 5e-4
+    ),
+    Parameter(
+        "copied_cpu",
+        "Brick time of keeping copies alike, for one write request",
+        "s",
+        "calibrated",
+        6e-5,
+    ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
     # Shards fall on bricks like balls into bins: 32 on 4 are 8 each, give or take 2.4.
-    Parameter("shard_unevenness", "Deviations by which the fullest brick is above the mean", "1",
-              "calibrated", 1.0, spread=0.5),
-)  # fmt: skip
+    Parameter(
+        "shard_unevenness",
+        "Deviations by which the fullest brick is above the mean",
+        "1",
+        "calibrated",
+        1.0,
+        spread=0.5,
+    ),
+)
 
 ACCESS_KEYS = ("bed", "directory")
 
@@ -105,7 +232,10 @@ ACCESS_KEYS = ("bed", "directory")
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Layouts need whole sets of bricks, and redundancy below half of a disperse set."""
     copies, fragments, bricks = (
-        parameters["copies"], parameters["data_fragments"], instances["brick"])  # fmt: skip
+        parameters["copies"],
+        parameters["data_fragments"],
+        instances["brick"],
+    )
     wrong = []
     if copies > bricks:
         wrong.append(("copies", f"at most the {bricks} bricks deployed"))

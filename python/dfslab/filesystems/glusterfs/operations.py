@@ -183,11 +183,7 @@ _known = seq(
     seq(cpu("client", P.short_cpu), name="close"),
 )
 _asked = seq(
-    seq(
-        choice((quick, _content), (1 - quick, _lookup)),
-        choice((_eager, _open_call)),
-        name="open",
-    ),
+    seq(choice((quick, _content), (1 - quick, _lookup)), choice((_eager, _open_call)), name="open"),
     choice((1 - quick, _read)),
     seq(choice((_eager, _flush_call)), name="close"),
 )
@@ -199,16 +195,11 @@ writes = joined * ahead_requests + (1 - joined) * calls
 write_bytes = P.file_size / writes
 written_piece_bytes = write_bytes / P.data_fragments
 _sent = cpu(
-    "client",
-    calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu,
-    "request",
+    "client", calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu, "request"
 )
 # What is forced before the end is written back then.
 _stored = (
-    cpu(
-        "brick",
-        P.data_cpu + _copied * P.copied_cpu + written_piece_bytes * P.brick_byte_cpu,
-    ),
+    cpu("brick", P.data_cpu + _copied * P.copied_cpu + written_piece_bytes * P.brick_byte_cpu),
     choice(
         (P.direct, disk_write("brick", written_piece_bytes)),
         (
@@ -283,9 +274,7 @@ _share_bytes = P.file_size / subvolumes
 _shards = Max(1, ceiling(P.file_size / P.shard_block_size))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)
 _fullest = delay(
-    "brick",
-    _above * _share_bytes / P.data_fragments / symbol("brick.disk_write_rate"),
-    "fullest",
+    "brick", _above * _share_bytes / P.data_fragments / symbol("brick.disk_write_rate"), "fullest"
 )
 _fsync = choice(
     (
@@ -330,10 +319,7 @@ OPERATIONS = {
     "rename": seq(
         _lookup,
         _lookup,
-        choice(
-            (_several, _spread_rename),
-            (1 - _several, _changed("entrylk", "rename")),
-        ),
+        choice((_several, _spread_rename), (1 - _several, _changed("entrylk", "rename"))),
         name="rename",
     ),
     "delete": seq(_lookup, _changed("entrylk", "unlink"), name="delete"),

@@ -17,19 +17,30 @@ SOURCE = "Hadoop 3.4 FileSystem API and its specification; core-default.xml"
 ROLES = (Role("client", "client", "ClientNode"), Role("store", "data", "Store"))
 
 PARAMETERS = Parameters(
-    Parameter("chunk_size", "Bytes that are handed on at a time while a file is moved", "B",
-              "derived", 65536.0, "", "dfs.client-write-packet-size, a client's buffer"),
-    Parameter("client_call_cpu", "Client time of one call (Java, its protocol)", "s",
-              "calibrated", 2e-4),
+    Parameter(
+        "chunk_size",
+        "Bytes that are handed on at a time while a file is moved",
+        "B",
+        "derived",
+        65536.0,
+        "",
+        "dfs.client-write-packet-size, a client's buffer",
+    ),
+    Parameter(
+        "client_call_cpu", "Client time of one call (Java, its protocol)", "s", "calibrated", 2e-4
+    ),
     Parameter("lookup_cpu", "Store time of a call that only looks", "s", "calibrated", 2e-4),
-    Parameter("update_cpu", "Store time of a call that changes what there is", "s",
-              "calibrated", 5e-4),
+    Parameter(
+        "update_cpu", "Store time of a call that changes what there is", "s", "calibrated", 5e-4
+    ),
     Parameter("entry_cpu", "Store time of one listed entry", "s", "calibrated", 5e-6),
-    Parameter("client_byte_cpu", "Client time of a byte moved (copy, checksum)", "s/B",
-              "calibrated", 1e-9),
-    Parameter("store_byte_cpu", "Store time of a byte moved (copy, checksum)", "s/B",
-              "calibrated", 1e-9),
-)  # fmt: skip
+    Parameter(
+        "client_byte_cpu", "Client time of a byte moved (copy, checksum)", "s/B", "calibrated", 1e-9
+    ),
+    Parameter(
+        "store_byte_cpu", "Store time of a byte moved (copy, checksum)", "s/B", "calibrated", 1e-9
+    ),
+)
 
 ACCESS_KEYS = ("uri", "directory", "shared_client", "class_path", "properties")
 # Where a client's classes are not: what Hadoop and Java say then.

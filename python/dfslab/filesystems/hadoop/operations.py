@@ -70,10 +70,13 @@ OPERATIONS = {
     "create": seq(_create, _close),
     "stat": seq(_ask("getFileStatus", cpu("store", P.lookup_cpu)), name="stat"),
     "list": seq(
-        _ask("listStatus", cpu("store", P.lookup_cpu + P.entries * P.entry_cpu),
-             response_bytes=300 * P.entries),
+        _ask(
+            "listStatus",
+            cpu("store", P.lookup_cpu + P.entries * P.entry_cpu),
+            response_bytes=300 * P.entries,
+        ),
         name="list",
     ),
     "rename": seq(_change("rename"), name="rename"),
     "delete": seq(_change("delete"), name="delete"),
-}  # fmt: skip
+}

@@ -118,9 +118,13 @@ class Bed(BaseBed):
     def _format(self) -> None:
         words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="")
         run_to_end(
-            "formatting the NameNode", _entered(self.namenode, words), self._log("format"),
-            self.environment(), self.folder, FORMAT_LIMIT_S,
-        )  # fmt: skip
+            "formatting the NameNode",
+            _entered(self.namenode, words),
+            self._log("format"),
+            self.environment(),
+            self.folder,
+            FORMAT_LIMIT_S,
+        )
 
     @property
     def access(self) -> dict[str, Any]:
@@ -155,8 +159,14 @@ class Bed(BaseBed):
         `process` is what its profile is called: a role, and a number if there are several; a
         process without a name is not traced.
         """
-        return [*self._java(), *self.trace_options(process), "-cp", self._class_path(), main,
-                *arguments]  # fmt: skip
+        return [
+            *self._java(),
+            *self.trace_options(process),
+            "-cp",
+            self._class_path(),
+            main,
+            *arguments,
+        ]
 
     def _class_path(self) -> str:
         return os.pathsep.join((str(self.configuration), f"{self.jars(self.parameters)}/*"))
@@ -165,12 +175,16 @@ class Bed(BaseBed):
         """How every JVM is started here."""
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
-            program("java", "openjdk-17-jre-headless"), f"-Xmx{heap_mib}m", "-XX:+UseSerialGC",
+            program("java", "openjdk-17-jre-headless"),
+            f"-Xmx{heap_mib}m",
+            "-XX:+UseSerialGC",
             # Nothing outside the bed's folder: no performance counters in the system's /tmp.
-            "-XX:-UsePerfData", f"-Djava.io.tmpdir={self.folder / 'tmp'}",
+            "-XX:-UsePerfData",
+            f"-Djava.io.tmpdir={self.folder / 'tmp'}",
             # The web door's libraries make classes at run time, as Hadoop's own scripts allow them.
-            "-Djava.net.preferIPv4Stack=true", "--add-opens=java.base/java.lang=ALL-UNNAMED",
-        ]  # fmt: skip
+            "-Djava.net.preferIPv4Stack=true",
+            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        ]
 
     def trace_options(self, process: str = "client") -> list[str]:
         """What makes any JVM write its profile here; nothing in a bed without `trace`."""
@@ -178,8 +192,9 @@ class Bed(BaseBed):
             return []
         told = self.parameters
         service = process if told.trace_processes else process.partition("-")[0]
-        return [java_option(agent_jar(), POINTS, self.profiles, service, process,
-                            told.trace_interval_s)]  # fmt: skip
+        return [
+            java_option(agent_jar(), POINTS, self.profiles, service, process, told.trace_interval_s)
+        ]
 
     def client_environment(self) -> dict[str, str]:
         """For any client command: a `hadoop` on its path, this bed configured, its JVMs traced."""
@@ -261,8 +276,15 @@ class Bed(BaseBed):
         if node.host is not None:
             self.run_in(node.host, node.name, words, ready, stage)
             return
-        daemon = Daemon(node.name, words, self._log(node.name), ready, self.environment(),
-                        self.folder, owned=not self.outlive)  # fmt: skip
+        daemon = Daemon(
+            node.name,
+            words,
+            self._log(node.name),
+            ready,
+            self.environment(),
+            self.folder,
+            owned=not self.outlive,
+        )
         self.launch(daemon, stage)
 
     def _await_all(self) -> None:

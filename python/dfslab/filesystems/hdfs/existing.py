@@ -33,14 +33,17 @@ def ask(uri: str, web_address: str = "") -> dict[str, Any]:
     state = _bean(door, "FSNamesystemState")
     live = json.loads(namenode.get("LiveNodes", "{}"))
     return {
-        "file_system": "hdfs", "type": "hdfs", "source": uri,
+        "file_system": "hdfs",
+        "type": "hdfs",
+        "source": uri,
         "version": namenode.get("SoftwareVersion", ""),
         "servers": sorted(node.get("xferaddr", name) for name, node in live.items()),
         "size_bytes": state.get("CapacityTotal", 0),
         "free_bytes": state.get("CapacityRemaining", 0),
-        "files": state.get("FilesTotal", 0), "blocks": state.get("BlocksTotal", 0),
+        "files": state.get("FilesTotal", 0),
+        "blocks": state.get("BlocksTotal", 0),
         **_directory(door, parts.path or "/"),
-    }  # fmt: skip
+    }
 
 
 def _directory(door: str, path: str) -> dict[str, Any]:
@@ -49,11 +52,12 @@ def _directory(door: str, path: str) -> dict[str, Any]:
     files = [one for one in listed if one["type"] == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY")["ContentSummary"]
     return {
-        "directory": path, "directory_files": summary["fileCount"],
+        "directory": path,
+        "directory_files": summary["fileCount"],
         "directory_bytes": summary["length"],
         "replication_seen": sorted({one["replication"] for one in files}),
         "block_size_bytes_seen": sorted({one["blockSize"] for one in files}),
-    }  # fmt: skip
+    }
 
 
 def _bean(door: str, name: str) -> dict[str, Any]:

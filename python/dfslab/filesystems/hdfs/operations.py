@@ -196,20 +196,13 @@ OPERATIONS = {
             name="read",
         ),
     ),
-    "write": seq(
-        _create,
-        _written(_add_block),
-        _complete,
-    ),
+    "write": seq(_create, _written(_add_block), _complete),
     "append": seq(
         seq(_stream_opened, _ask("append", P.update_cpu, writes=True), name="append"),
         _written(),
         _complete,
     ),
-    "create": seq(
-        _create,
-        _empty_close,
-    ),
+    "create": seq(_create, _empty_close),
     "stat": seq(_ask("getFileInfo", P.lookup_cpu), name="stat"),
     "list": seq(
         _ask("getListing", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=120 * P.entries),

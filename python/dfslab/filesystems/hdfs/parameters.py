@@ -45,17 +45,20 @@ class BedParameters(Model):
     namenodes: int = Field(1, ge=1, le=1)
     clients: int = Field(1, ge=0)
     replication: int = Field(2, ge=1)
-    block_size_bytes: Bytes = Field(128 * MIB, validation_alias=_either(
-        "block_size_bytes", "block_size"))  # fmt: skip
-    packet_size_bytes: Bytes = Field(65536, validation_alias=_either(
-        "packet_size_bytes", "packet_size"))  # fmt: skip
+    block_size_bytes: Bytes = Field(
+        128 * MIB, validation_alias=_either("block_size_bytes", "block_size")
+    )
+    packet_size_bytes: Bytes = Field(
+        65536, validation_alias=_either("packet_size_bytes", "packet_size")
+    )
     handler_count: int = Field(10, ge=1)
     call_queue: int = Field(100, ge=1)
     fair_lock: bool = True
     prefetch_blocks: int = Field(10, ge=1)
     close_committed_allowed: int = Field(1, ge=0)
-    complete_retry_delay_s: Delay = Field(0.4, ge=0, validation_alias=_either(
-        "complete_retry_delay_s", "complete_retry_delay"))  # fmt: skip
+    complete_retry_delay_s: Delay = Field(
+        0.4, ge=0, validation_alias=_either("complete_retry_delay_s", "complete_retry_delay")
+    )
     # What a client asks for, block by block; daemons are told nothing of it.
     block_sync: bool = True
     heap_bytes: Bytes = 256 * MIB

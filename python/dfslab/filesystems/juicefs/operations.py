@@ -17,8 +17,9 @@ block_bytes = P.file_size / blocks
 
 def _ask(name: str, seconds, response_bytes=128) -> Node:
     """One command to the metadata database."""
-    return call("meta", name, cpu("meta", seconds), request_bytes=128,
-                response_bytes=response_bytes)  # fmt: skip
+    return call(
+        "meta", name, cpu("meta", seconds), request_bytes=128, response_bytes=response_bytes
+    )
 
 
 def _get(name: str) -> Node:
@@ -29,10 +30,7 @@ def _get(name: str) -> Node:
 def _transaction(*reads: str) -> Node:
     """An optimistic transaction: what is read is watched, changed at once, and let go."""
     return seq(
-        _get("watch"),
-        *(_get(name) for name in reads),
-        _ask("exec", P.update_cpu),
-        _get("unwatch"),
+        _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )
 
 
@@ -54,10 +52,14 @@ _stream_in = call(
 _stream_out = pipeline(
     blocks,
     cpu("client", block_bytes * P.client_byte_cpu, "copy"),
-    send("store", "putObject", cpu("store", P.object_cpu + block_bytes * P.store_byte_cpu),
-         size_bytes=block_bytes),
+    send(
+        "store",
+        "putObject",
+        cpu("store", P.object_cpu + block_bytes * P.store_byte_cpu),
+        size_bytes=block_bytes,
+    ),
     name="stream",
-)  # fmt: skip
+)
 
 _found = seq(_called, _get("lookup"), _get("open"))
 _open = seq(_found, _get("getattr"), name="open")

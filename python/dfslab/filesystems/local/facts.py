@@ -21,15 +21,23 @@ PARAMETERS = Parameters(
     Parameter("entry_cpu", "Listing one directory entry", "s", "calibrated", 5e-7),
     Parameter("rename_cpu", "Renaming a file", "s", "calibrated", 1e-5),
     Parameter("delete_cpu", "Deleting a file", "s", "calibrated", 2e-5),
-    Parameter("read_byte_cpu", "Copying one byte out of the page cache", "s/B",
-              "calibrated", 1.5e-10),
-    Parameter("write_byte_cpu", "Copying one byte into new page cache pages", "s/B",
-              "calibrated", 5e-10),
+    Parameter(
+        "read_byte_cpu", "Copying one byte out of the page cache", "s/B", "calibrated", 1.5e-10
+    ),
+    Parameter(
+        "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 5e-10
+    ),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
     # A head that moves serves nobody else; flash and disks behind a queue serve several at once.
-    Parameter("occupied", "Share of the disk's latency in which it serves nobody else", "1",
-              "calibrated", 0.5, spread=0.7),
-)  # fmt: skip
+    Parameter(
+        "occupied",
+        "Share of the disk's latency in which it serves nobody else",
+        "1",
+        "calibrated",
+        0.5,
+        spread=0.7,
+    ),
+)
 
 ACCESS_KEYS = ("directory",)
 HAS_SERVERS = False

@@ -46,10 +46,16 @@ _written = repeat(
 )
 
 _fsync = choice(
-    (P.fsync, seq(disk_write("storage", (1 - P.direct) * P.file_size),
-                  delay("storage", P.fsync_delay), name="fsync")),
+    (
+        P.fsync,
+        seq(
+            disk_write("storage", (1 - P.direct) * P.file_size),
+            delay("storage", P.fsync_delay),
+            name="fsync",
+        ),
+    ),
     ((1 - P.fsync) * (1 - P.direct), later(disk_write("storage", P.file_size), name="write-back")),
-)  # fmt: skip
+)
 
 OPERATIONS = {
     "read": seq(_open, _read, _close),

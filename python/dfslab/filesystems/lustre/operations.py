@@ -86,13 +86,16 @@ def _write_to(size_bytes: Expr) -> Node:
     each = size_bytes / rpcs
     return pipeline(
         rpcs,
-        seq(delay("client", window_s, "window"),
-            cpu("client", each * P.client_byte_cpu, "copy")),
-        send("oss", "bulk", cpu("oss", P.rpc_cpu + each * P.target_byte_cpu, "bulkWrite"),
-             size_bytes=each),
+        seq(delay("client", window_s, "window"), cpu("client", each * P.client_byte_cpu, "copy")),
+        send(
+            "oss",
+            "bulk",
+            cpu("oss", P.rpc_cpu + each * P.target_byte_cpu, "bulkWrite"),
+            size_bytes=each,
+        ),
         disk_write("oss", each, "diskWrite"),
         name="stream",
-    )  # fmt: skip
+    )
 
 
 _open = seq(_intent("openIntent", P.intent_cpu), name="open")
@@ -114,9 +117,16 @@ OPERATIONS = {
     "create": seq(_create, _close),
     # The targets know the size; a glimpse asks for it without taking the lock away.
     "stat": seq(_intent("getattrIntent", P.intent_cpu), _ask_targets("glimpse"), name="stat"),
-    "list": seq(_intent("readdir", P.intent_cpu + P.entries * P.entry_cpu,
-                        response_bytes=512 + 64 * P.entries), name="list"),
+    "list": seq(
+        _intent(
+            "readdir", P.intent_cpu + P.entries * P.entry_cpu, response_bytes=512 + 64 * P.entries
+        ),
+        name="list",
+    ),
     "rename": seq(_intent("rename", 2 * P.update_cpu), name="rename"),
-    "delete": seq(_intent("unlink", P.update_cpu),
-                  later(_ask_targets("destroy"), name="destroy"), name="delete"),
-}  # fmt: skip
+    "delete": seq(
+        _intent("unlink", P.update_cpu),
+        later(_ask_targets("destroy"), name="destroy"),
+        name="delete",
+    ),
+}

@@ -23,9 +23,11 @@ class Bed(MountedBed):
 
     SYSTEM = "moosefs"
     PROGRAMS = {
-        "mfsmaster": "moosefs-master", "mfschunkserver": "moosefs-chunkserver",
-        "mfsmount": "moosefs-client", "mfscli": "moosefs-cli",
-    }  # fmt: skip
+        "mfsmaster": "moosefs-master",
+        "mfschunkserver": "moosefs-chunkserver",
+        "mfsmount": "moosefs-client",
+        "mfscli": "moosefs-cli",
+    }
 
     def start_servers(self) -> None:
         """The master, then every chunkserver; done when the master knows them all."""
@@ -44,11 +46,21 @@ class Bed(MountedBed):
             host.run("mkdir", "-p", str(chunks))
             (data / "disks").write_text(f"{chunks}\n")
             port = 9422 + 10 * (number - 1)
-            self._launch(host, "mfschunkserver", name, data, {
-                "HDD_CONF_FILENAME": data / "disks", "MASTER_HOST": master.address,
-                "BIND_HOST": host.address, "CSSERV_LISTEN_PORT": port,
-                "HDD_LEAVE_SPACE_DEFAULT": LEAVE_SPACE, "MASTER_RECONNECTION_DELAY": 1,
-            }, stage=1)  # fmt: skip
+            self._launch(
+                host,
+                "mfschunkserver",
+                name,
+                data,
+                {
+                    "HDD_CONF_FILENAME": data / "disks",
+                    "MASTER_HOST": master.address,
+                    "BIND_HOST": host.address,
+                    "CSSERV_LISTEN_PORT": port,
+                    "HDD_LEAVE_SPACE_DEFAULT": LEAVE_SPACE,
+                    "MASTER_RECONNECTION_DELAY": 1,
+                },
+                stage=1,
+            )
         for daemon in self.daemons.values():
             daemon.wait_ready()
         said = master.run("sh", "-c", "mfsmaster -v 2>&1 || true")
@@ -78,8 +90,11 @@ class Bed(MountedBed):
         master = self.hosts.of("master")[0]
         said = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
         rows = [line.split(";") for line in said.splitlines() if "chunkclass" in line]
-        short = {row[1].split()[1].rstrip(":"): int(row[2]) for row in rows
-                 if row[1].split()[1].rstrip(":") in SHORT}  # fmt: skip
+        short = {
+            row[1].split()[1].rstrip(":"): int(row[2])
+            for row in rows
+            if row[1].split()[1].rstrip(":") in SHORT
+        }
         away = len(self.hosts.of("chunkserver")) - self.chunkservers_seen()
         parts = [f"{away} chunkservers"] if away else []
         return ", ".join(parts + [f"{n} chunks {kind}" for kind, n in short.items() if n])
@@ -88,10 +103,15 @@ class Bed(MountedBed):
         """Every client's calls since it mounted."""
         return {host.name: host.run("cat", f"{self.mount_point}/.stats") for host in self.clients}
 
-    def _launch(self, host: Host, command: str, name: str, data: Path, settings: dict[str, Any],
-                stage: int) -> None:  # fmt: skip
-        common = {"WORKING_USER": "root", "WORKING_GROUP": "root", "DATA_PATH": data,
-                  "LOCK_MEMORY": 0}  # fmt: skip
+    def _launch(
+        self, host: Host, command: str, name: str, data: Path, settings: dict[str, Any], stage: int
+    ) -> None:
+        common = {
+            "WORKING_USER": "root",
+            "WORKING_GROUP": "root",
+            "DATA_PATH": data,
+            "LOCK_MEMORY": 0,
+        }
         text = "".join(f"{key} = {value}\n" for key, value in {**common, **settings}.items())
         (data / f"{command}.cfg").write_text(text)
         words = [command, "-c", str(data / f"{command}.cfg"), "-f", "start"]

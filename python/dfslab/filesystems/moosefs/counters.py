@@ -35,11 +35,23 @@ def read(text: str, name: str) -> list[Counters]:
         step = key.removeprefix(f"{CALLS}.")
         above = "" if parent == CALLS else parent.removeprefix(f"{CALLS}.")
         errors = counts.get(f"{key}.error", 0)
-        rows.append(Counted(step, count, above if counts.get(parent) else "",
-                            "detail" if above else "service", errors=errors))  # fmt: skip
+        rows.append(
+            Counted(
+                step,
+                count,
+                above if counts.get(parent) else "",
+                "detail" if above else "service",
+                errors=errors,
+            )
+        )
     rows += [
-        Counted(f"packets {way} (master)", packets, kind="detail",
-                bytes=counts.get(f"master.bytes_{way}", 0))
-        for way in ("sent", "received") if (packets := counts.get(f"master.packets_{way}", 0))
-    ]  # fmt: skip
+        Counted(
+            f"packets {way} (master)",
+            packets,
+            kind="detail",
+            bytes=counts.get(f"master.bytes_{way}", 0),
+        )
+        for way in ("sent", "received")
+        if (packets := counts.get(f"master.packets_{way}", 0))
+    ]
     return [Counters("client", name, tuple(rows))] if rows else []

@@ -18,30 +18,58 @@ ROLES = (
 )
 
 PARAMETERS = Parameters(
-    Parameter("goal", "Copies of a chunk, the length of the write chain", "1", "filesystem", 2.0,
-              "Rp1", "mfssetgoal", minimum=1),
-    Parameter("chunk_size", "Most bytes of a chunk", "B", "filesystem", 2.0**26, "Dap1",
-              "fixed at 64 MiB in the protocol (MFSCHUNKSIZE)", choices=(2.0**26,)),
-    Parameter("block_size", "Bytes sent at once, each with its checksum", "B", "filesystem",
-              65536.0, "Pp2", "fixed at 64 KiB in the protocol (MFSBLOCKSIZE)",
-              choices=(65536.0,)),
-    Parameter("client_call_cpu", "Client time of one file operation (FUSE)", "s",
-              "calibrated", 5e-5),
+    Parameter(
+        "goal",
+        "Copies of a chunk, the length of the write chain",
+        "1",
+        "filesystem",
+        2.0,
+        "Rp1",
+        "mfssetgoal",
+        minimum=1,
+    ),
+    Parameter(
+        "chunk_size",
+        "Most bytes of a chunk",
+        "B",
+        "filesystem",
+        2.0**26,
+        "Dap1",
+        "fixed at 64 MiB in the protocol (MFSCHUNKSIZE)",
+        choices=(2.0**26,),
+    ),
+    Parameter(
+        "block_size",
+        "Bytes sent at once, each with its checksum",
+        "B",
+        "filesystem",
+        65536.0,
+        "Pp2",
+        "fixed at 64 KiB in the protocol (MFSBLOCKSIZE)",
+        choices=(65536.0,),
+    ),
+    Parameter(
+        "client_call_cpu", "Client time of one file operation (FUSE)", "s", "calibrated", 5e-5
+    ),
     Parameter("lookup_cpu", "Master time of a call that only reads", "s", "calibrated", 2e-5),
-    Parameter("update_cpu", "Master time of a call that changes metadata", "s",
-              "calibrated", 5e-5),
+    Parameter("update_cpu", "Master time of a call that changes metadata", "s", "calibrated", 5e-5),
     Parameter("entry_cpu", "Master time of one listed entry", "s", "calibrated", 1e-6),
-    Parameter("connect", "Connecting to a chunkserver and opening a chunk", "s",
-              "calibrated", 5e-4),
-    Parameter("client_byte_cpu", "Client time of a byte moved (copy, checksum)", "s/B",
-              "calibrated", 1e-9),
-    Parameter("server_byte_cpu", "Chunkserver time of a byte moved (copy, checksum)", "s/B",
-              "calibrated", 8e-10),
-)  # fmt: skip
+    Parameter(
+        "connect", "Connecting to a chunkserver and opening a chunk", "s", "calibrated", 5e-4
+    ),
+    Parameter(
+        "client_byte_cpu", "Client time of a byte moved (copy, checksum)", "s/B", "calibrated", 1e-9
+    ),
+    Parameter(
+        "server_byte_cpu",
+        "Chunkserver time of a byte moved (copy, checksum)",
+        "s/B",
+        "calibrated",
+        8e-10,
+    ),
+)
 
-MEMORY = (
-    ObjectMemory("master", 325 * 2**20 / 1e6, 1, "MooseFS manual: 300 to 350 MiB a million"),
-)  # fmt: skip
+MEMORY = (ObjectMemory("master", 325 * 2**20 / 1e6, 1, "MooseFS manual: 300 to 350 MiB a million"),)
 
 ACCESS_KEYS = ("bed", "directory")
 

@@ -34,9 +34,10 @@ def _ask(name: str, seconds, response_bytes=128) -> Node:
     """One call to the master."""
     return seq(
         cpu("client", P.client_call_cpu),
-        call("master", name, cpu("master", seconds), request_bytes=128,
-             response_bytes=response_bytes),
-    )  # fmt: skip
+        call(
+            "master", name, cpu("master", seconds), request_bytes=128, response_bytes=response_bytes
+        ),
+    )
 
 
 def _stream(count) -> Node:
@@ -114,4 +115,4 @@ OPERATIONS = {
         repeat(2, _ask("lookup", P.lookup_cpu)), _ask("rename", P.update_cpu), name="rename"
     ),
     "delete": seq(_ask("lookup", P.lookup_cpu), _ask("unlink", P.update_cpu), name="delete"),
-}  # fmt: skip
+}

@@ -33,9 +33,11 @@ class Bed(HostedBed):
 
     SYSTEM = "nfs"
     PROGRAMS = {
-        "ganesha.nfsd": "nfs-ganesha nfs-ganesha-vfs", "rpcbind": "rpcbind", "rpcinfo": "rpcbind",
+        "ganesha.nfsd": "nfs-ganesha nfs-ganesha-vfs",
+        "rpcbind": "rpcbind",
+        "rpcinfo": "rpcbind",
         "nfs-ls": "libnfs-utils",
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
@@ -84,8 +86,16 @@ class Bed(HostedBed):
         path.write_text(
             CONFIGURATION.format(recovery=recovery, directory=self.directory, export=EXPORT)
         )
-        return ["ganesha.nfsd", "-F", "-f", str(path), "-L", "STDOUT",
-                "-p", str(folder / "ganesha.pid")]  # fmt: skip
+        return [
+            "ganesha.nfsd",
+            "-F",
+            "-f",
+            str(path),
+            "-L",
+            "STDOUT",
+            "-p",
+            str(folder / "ganesha.pid"),
+        ]
 
     def _answers(self) -> bool:
         """Whether clients can mount and list; a server that listens need not export yet."""

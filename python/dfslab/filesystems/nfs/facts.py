@@ -10,23 +10,27 @@ from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "NFS version 3, user-space client"
 SOURCE = "RFC 1813; NFS-Ganesha 4 documentation"
-ROLES = (
-    Role("client", "client", "ClientNode"),
-    Role("server", "data", "Server"),
-)
+ROLES = (Role("client", "client", "ClientNode"), Role("server", "data", "Server"))
 
 PARAMETERS = Parameters(
-    Parameter("request_size", "Most bytes of one READ or WRITE", "B", "filesystem", 2.0**20,
-              "Pp2", "FSINFO rtmax and wtmax of Ganesha", minimum=512),
+    Parameter(
+        "request_size",
+        "Most bytes of one READ or WRITE",
+        "B",
+        "filesystem",
+        2.0**20,
+        "Pp2",
+        "FSINFO rtmax and wtmax of Ganesha",
+        minimum=512,
+    ),
     Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 3e-5),
     Parameter("lookup_cpu", "Server time of a call that only reads", "s", "calibrated", 5e-5),
-    Parameter("update_cpu", "Server time of a call that changes metadata", "s",
-              "calibrated", 1e-4),
+    Parameter("update_cpu", "Server time of a call that changes metadata", "s", "calibrated", 1e-4),
     Parameter("entry_cpu", "Server time of one listed entry", "s", "calibrated", 2e-6),
     Parameter("data_cpu", "Server time of one READ or WRITE", "s", "calibrated", 5e-5),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 6e-10),
     Parameter("server_byte_cpu", "Server time of a byte moved", "s/B", "calibrated", 6e-10),
-)  # fmt: skip
+)
 
 ACCESS_KEYS = ("bed", "directory")
 

@@ -64,8 +64,9 @@ _write = seq(
     name="write",
 )
 
-_commit = choice((P.fsync, seq(call("server", "COMMIT", disk_write("server", P.file_size)),
-                               name="fsync")))  # fmt: skip
+_commit = choice(
+    (P.fsync, seq(call("server", "COMMIT", disk_write("server", P.file_size)), name="fsync"))
+)
 
 _lookup = _ask("LOOKUP", P.lookup_cpu)
 _open = seq(_lookup, name="open")

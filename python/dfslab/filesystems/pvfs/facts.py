@@ -24,27 +24,66 @@ ROLES = (
 )
 
 PARAMETERS = Parameters(
-    Parameter("stripe_size", "Bytes of a file in a row on one I/O server", "B", "filesystem",
-              65536.0, "Dap1", "strip_size; Nguyen and Apon 2012, 4.3", minimum=4096),
-    Parameter("stripe_count", "I/O servers that a file is striped over", "1", "filesystem", 4.0,
-              "", "num_dfiles; Nguyen and Apon 2012, 5.1", minimum=1),
-    Parameter("flow_buffer", "Bytes that disk, network and client hand on at a time", "B",
-              "filesystem", 262144.0, "Pp2", "FlowBufferSizeBytes", minimum=4096),
-    Parameter("sync_on_close", "Data forced to the servers' disks on close (1) or not (0)", "1",
-              "filesystem", 1.0, "", "Nguyen and Apon 2012, 4.3", minimum=0),
+    Parameter(
+        "stripe_size",
+        "Bytes of a file in a row on one I/O server",
+        "B",
+        "filesystem",
+        65536.0,
+        "Dap1",
+        "strip_size; Nguyen and Apon 2012, 4.3",
+        minimum=4096,
+    ),
+    Parameter(
+        "stripe_count",
+        "I/O servers that a file is striped over",
+        "1",
+        "filesystem",
+        4.0,
+        "",
+        "num_dfiles; Nguyen and Apon 2012, 5.1",
+        minimum=1,
+    ),
+    Parameter(
+        "flow_buffer",
+        "Bytes that disk, network and client hand on at a time",
+        "B",
+        "filesystem",
+        262144.0,
+        "Pp2",
+        "FlowBufferSizeBytes",
+        minimum=4096,
+    ),
+    Parameter(
+        "sync_on_close",
+        "Data forced to the servers' disks on close (1) or not (0)",
+        "1",
+        "filesystem",
+        1.0,
+        "",
+        "Nguyen and Apon 2012, 4.3",
+        minimum=0,
+    ),
     Parameter("request_cpu", "Client time of one request to one server", "s", "calibrated", 3e-5),
     Parameter("lookup_cpu", "Manager time of a request that only reads", "s", "calibrated", 5e-5),
-    Parameter("update_cpu", "Manager time of a request that changes the name space", "s",
-              "calibrated", 1e-4),
+    Parameter(
+        "update_cpu",
+        "Manager time of a request that changes the name space",
+        "s",
+        "calibrated",
+        1e-4,
+    ),
     Parameter("entry_cpu", "Manager time of one listed entry", "s", "calibrated", 2e-6),
-    Parameter("metadata_sync", "Waiting for changed metadata to be on disk", "s", "calibrated",
-              1e-3),
+    Parameter(
+        "metadata_sync", "Waiting for changed metadata to be on disk", "s", "calibrated", 1e-3
+    ),
     Parameter("server_cpu", "I/O server time of one request", "s", "calibrated", 4e-5),
-    Parameter("commit", "Committing the journal of a server's local file system", "s",
-              "calibrated", 2e-3),
+    Parameter(
+        "commit", "Committing the journal of a server's local file system", "s", "calibrated", 2e-3
+    ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 5e-10),
     Parameter("server_byte_cpu", "I/O server time of a byte moved", "s/B", "calibrated", 5e-10),
-)  # fmt: skip
+)
 
 ACCESS_KEYS = ("directory",)
 

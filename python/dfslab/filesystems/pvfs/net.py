@@ -25,18 +25,29 @@ from dfslab.filesystems.pvfs.net_parts import (
     Hardware,
     Setup,
     acknowledge,
-    read_server,
-    write_server,
 )
+from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.filesystems.pvfs.net_trace import calls_of, gather, trace_net
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import run
 from dfslab.spec.model import InputError
 
 __all__ = [
-    "FRAME_OVERHEAD_BYTES", "GIB", "GRAINS", "KIB", "MIB", "MSS_BYTES", "Hardware", "Point",
-    "Setup", "grains", "read_net", "setup_of", "simulate", "write_net",
-]  # fmt: skip
+    "FRAME_OVERHEAD_BYTES",
+    "GIB",
+    "GRAINS",
+    "KIB",
+    "MIB",
+    "MSS_BYTES",
+    "Hardware",
+    "Point",
+    "Setup",
+    "grains",
+    "read_net",
+    "setup_of",
+    "simulate",
+    "write_net",
+]
 
 
 def write_net(setup: Setup) -> Net:
@@ -46,21 +57,29 @@ def write_net(setup: Setup) -> Net:
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
     pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.one)
     net.transition(
-        "issue", [Take(pvfs.ready, "c")],
-        [Put(pending, ["c.id", "c.block + 1", pvfs.touched()]),
-         *(Put(out, ["c.id", str(at), pvfs.share(at), pvfs.share(at)]) for at in servers)],
+        "issue",
+        [Take(pvfs.ready, "c")],
+        [
+            Put(pending, ["c.id", "c.block + 1", pvfs.touched()]),
+            *(Put(out, ["c.id", str(at), pvfs.share(at), pvfs.share(at)]) for at in servers),
+        ],
         guard="c.block < blocks",
         delay=f"client_call_s + {pvfs.block_bytes()} / memory_rate_bytes_per_s",
-    )  # fmt: skip
+    )
     pvfs.carry("data", out, arrived, by="client", to="server")
     acknowledge(pvfs, pending, acks, pvfs.ready)
     close = net.place("close", pvfs.payload)
     closing = net.place("closing", pvfs.waiting)
-    net.transition("close", [Take(pvfs.ready, "c")],
-                   [Put(closing, ["c.id", "c.block", "servers"]),
-                    *(Put(close, ["c.id", str(at), "0", "0"], "network_latency_s")
-                      for at in servers)],
-                   guard="c.block == blocks", delay="client_call_s")  # fmt: skip
+    net.transition(
+        "close",
+        [Take(pvfs.ready, "c")],
+        [
+            Put(closing, ["c.id", "c.block", "servers"]),
+            *(Put(close, ["c.id", str(at), "0", "0"], "network_latency_s") for at in servers),
+        ],
+        guard="c.block == blocks",
+        delay="client_call_s",
+    )
     synced = net.place("synced", pvfs.one)
     acknowledge(pvfs, closing, synced, pvfs.finished, "close_")
     write_server(pvfs, arrived, close, acks, synced)
@@ -76,15 +95,25 @@ def read_net(setup: Setup) -> Net:
     pending = net.place("pending", pvfs.waiting)
     call_s = "client_call_s + network_latency_s"
     net.transition(
-        "issue", [Take(pvfs.ready, "c")],
-        [Put(pending, ["c.id", "c.block + 1", pvfs.block_bytes()]),
-         *(Put(asked, ["c.id", str(at), pvfs.share(at), pvfs.share(at), "ahead"], call_s)
-           for at in range(setup.servers))],
+        "issue",
+        [Take(pvfs.ready, "c")],
+        [
+            Put(pending, ["c.id", "c.block + 1", pvfs.block_bytes()]),
+            *(
+                Put(asked, ["c.id", str(at), pvfs.share(at), pvfs.share(at), "ahead"], call_s)
+                for at in range(setup.servers)
+            ),
+        ],
         guard="c.block < blocks",
-    )  # fmt: skip
+    )
     gather(pvfs, asked, got, pending)
-    net.transition("close", [Take(pvfs.ready, "c")], [Put(pvfs.finished, "c")],
-                   guard="c.block == blocks", delay="client_call_s")  # fmt: skip
+    net.transition(
+        "close",
+        [Take(pvfs.ready, "c")],
+        [Put(pvfs.finished, "c")],
+        guard="c.block == blocks",
+        delay="client_call_s",
+    )
     read_server(pvfs, asked, back)
     pvfs.carry("data", back, got, by="server", to="client")
     return net
@@ -106,8 +135,11 @@ class Point:
         return self.operations / self.time_s
 
 
-NETS = {"write": (write_net, "close_last_answer"), "read": (read_net, "close"),
-        "replay": (trace_net, "leave")}  # fmt: skip
+NETS = {
+    "write": (write_net, "close_last_answer"),
+    "read": (read_net, "close"),
+    "replay": (trace_net, "leave"),
+}
 
 
 def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
@@ -115,14 +147,20 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
     build, closing = NETS[setup.operation]
     net = build(setup)
     (report,) = run(
-        net, seed=seed, monitors=[{"kind": "count", "transition": closing}],
+        net,
+        seed=seed,
+        monitors=[{"kind": "count", "transition": closing}],
         until={"monitor": 0, "count": setup.clients},
-    )  # fmt: skip
+    )
     if report["reason"] != "until":
         done = report["monitors"][0]["count"]
         left = ", ".join(f"{place} ({count})" for place, count in report.get("left", {}).items())
-        raise InputError("net", net.title, f"stopped with {done} of {setup.clients} clients done"
-                         + (f"; tokens are left in {left}" if left else ""))  # fmt: skip
+        raise InputError(
+            "net",
+            net.title,
+            f"stopped with {done} of {setup.clients} clients done"
+            + (f"; tokens are left in {left}" if left else ""),
+        )
     time_s = report["end_time_ns"] / 1e9
     whole = setup.clients * setup.file_size
     moved = sum(one.total_bytes for one in setup.calls) if setup.calls else whole
@@ -158,14 +196,28 @@ def setup_of(situation: Any) -> Setup:
     if situation.trace is not None:
         trace = situation.trace
         calls = calls_of(trace.done, servers, stripe, warm, trace.due_of_done())
-        return Setup("replay", clients, servers, stripe_size=stripe, block_size=stripe,
-                     cached=warm, hardware=hardware, calls=calls)  # fmt: skip
+        return Setup(
+            "replay",
+            clients,
+            servers,
+            stripe_size=stripe,
+            block_size=stripe,
+            cached=warm,
+            hardware=hardware,
+            calls=calls,
+        )
     kinds = {"read": "read", "write": "write"}
     if len(situation.mix) != 1 or next(iter(situation.mix)) not in kinds:
         allowed = "the net of PVFS knows whole files, read or written, and traces"
         raise InputError("workload.name", scenario.workload.name, allowed)
     (operation,) = situation.mix
     return Setup(
-        operation, clients, servers, int(values["file_size"]), int(values["transfer_size"]),
-        stripe, cached=warm, hardware=hardware,
-    )  # fmt: skip
+        operation,
+        clients,
+        servers,
+        int(values["file_size"]),
+        int(values["transfer_size"]),
+        stripe,
+        cached=warm,
+        hardware=hardware,
+    )

@@ -1,13 +1,11 @@
-"""The components of PVFS as pieces of net: adapters, disks, and the servers' local file systems."""
+"""The components of PVFS as pieces of net: adapters, disks, clients."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
 from dfslab.nets.build import Net, Place, Put, Take
-from dfslab.nets.colour import Colour
 from dfslab.spec.model import InputError
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
@@ -106,8 +104,10 @@ class Setup:
     def per_server_bytes(self) -> float:
         """What all clients' files, or all data of a trace, come to on one server."""
         if self.calls:
-            return max(sum(one.shares[at] for one in self.calls if one.shares)
-                       for at in range(self.servers))  # fmt: skip
+            return max(
+                sum(one.shares[at] for one in self.calls if one.shares)
+                for at in range(self.servers)
+            )
         return self.clients * self.file_size / self.servers
 
 
@@ -121,15 +121,14 @@ class Components:
         self.client = net.colour("client", id=int, block=int)
         self.payload = net.colour("payload", client=int, server=int, bytes=int, total=int)
         self.packet = net.colour("packet", client=int, server=int, bytes=int, total=int, last=bool)
-        self.adapter = net.colour("adapter", id=int, client=int, server=int, total=int,
-                                  loaded=bool)  # fmt: skip
+        self.adapter = net.colour("adapter", id=int, client=int, server=int, total=int, loaded=bool)
         self.waiting = net.colour("waiting", id=int, block=int, want=int)
         self.disk_kind = net.enum("disk_kind", "fetch", "clean", "swap", "seek")
         self.way = net.enum("way", "ahead", "hit", "jump")
-        self.asking = net.colour("asking", client=int, server=int, bytes=int, total=int,
-                                 way=self.way)  # fmt: skip
-        self.request = net.colour("request", server=int, client=int, bytes=int,
-                                  kind=self.disk_kind)  # fmt: skip
+        self.asking = net.colour(
+            "asking", client=int, server=int, bytes=int, total=int, way=self.way
+        )
+        self.request = net.colour("request", server=int, client=int, bytes=int, kind=self.disk_kind)
         self.disk = net.colour("disk", server=int, last=int)
         hardware = setup.hardware
         for one in fields(Hardware):
@@ -141,10 +140,10 @@ class Components:
         net.constant("overhead_bytes", FRAME_OVERHEAD_BYTES)
         net.constant("blocks", -(-setup.file_size // setup.block_size))
         net.constant("memory_for_data_bytes", int(hardware.memory_bytes * 0.9))
-        net.constant("dirty_background_bytes",
-                     int(hardware.memory_bytes * hardware.dirty_background_ratio))  # fmt: skip
-        net.constant("dirty_limit_bytes",
-                     int(hardware.memory_bytes * hardware.dirty_limit_ratio))  # fmt: skip
+        net.constant(
+            "dirty_background_bytes", int(hardware.memory_bytes * hardware.dirty_background_ratio)
+        )
+        net.constant("dirty_limit_bytes", int(hardware.memory_bytes * hardware.dirty_limit_ratio))
         self.ready = net.place("ready", self.client)
         self.finished = net.place("finished", self.client)
         self._open()
@@ -208,32 +207,50 @@ class Components:
         net, setup = self.net, self.setup
         counts = {"client": setup.clients, "server": setup.servers}
         sender = self.stations(f"{name}_sender", counts[by])
-        receiver = net.place(f"{name}_receiver", self.adapter,
-                             [(at, 0, 0, 0, False) for at in range(counts[to])])  # fmt: skip
+        receiver = net.place(
+            f"{name}_receiver", self.adapter, [(at, 0, 0, 0, False) for at in range(counts[to])]
+        )
         wire = net.place(f"{name}_wire", self.packet)
         cost = "(({0}) + ceil(({0}) / mss_bytes) * overhead_bytes) / network_rate_bytes_per_s"
         unit = "min(p.bytes, unit_bytes)"
         busy = cost.format(unit)
-        net.transition(f"{name}_send", [Take(source, "p"), Take(sender, "s")], [
-            Put(sender, "s", busy),
-            Put(wire, ["p.client", "p.server", unit, "p.total", "p.bytes <= unit_bytes"],
-                f"{busy} + network_latency_s"),
-            Put(source, ["p.client", "p.server", f"p.bytes - {unit}", "p.total"]),
-        ], guard=f"p.{by} == s.id && p.bytes > 0")  # fmt: skip
+        net.transition(
+            f"{name}_send",
+            [Take(source, "p"), Take(sender, "s")],
+            [
+                Put(sender, "s", busy),
+                Put(
+                    wire,
+                    ["p.client", "p.server", unit, "p.total", "p.bytes <= unit_bytes"],
+                    f"{busy} + network_latency_s",
+                ),
+                Put(source, ["p.client", "p.server", f"p.bytes - {unit}", "p.total"]),
+            ],
+            guard=f"p.{by} == s.id && p.bytes > 0",
+        )
         net.transition(f"{name}_sent", [Take(source, "p")], guard="p.bytes == 0")
         # A receiver that has taken a last unit brings the payload along when it is free again.
         net.transition(
-            f"{name}_receive", [Take(wire, "p"), Take(receiver, "r")],
-            [Put(receiver, ["r.id", "p.client", "p.server", "p.total", "p.last"],
-                 cost.format("p.bytes"))],
+            f"{name}_receive",
+            [Take(wire, "p"), Take(receiver, "r")],
+            [
+                Put(
+                    receiver,
+                    ["r.id", "p.client", "p.server", "p.total", "p.last"],
+                    cost.format("p.bytes"),
+                )
+            ],
             guard=f"p.{to} == r.id && !r.loaded",
-        )  # fmt: skip
+        )
         net.transition(
-            f"{name}_deliver", [Take(receiver, "r")],
-            [Put(receiver, ["r.id", "0", "0", "0", False]),
-             Put(target, ["r.client", "r.server", "r.total", "r.total"])],
+            f"{name}_deliver",
+            [Take(receiver, "r")],
+            [
+                Put(receiver, ["r.id", "0", "0", "0", False]),
+                Put(target, ["r.client", "r.server", "r.total", "r.total"]),
+            ],
             guard="r.loaded",
-        )  # fmt: skip
+        )
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
@@ -263,153 +280,15 @@ def acknowledge(
 ) -> None:
     """Count answers of servers; the last one lets the client go on."""
     takes = [Take(acks, "a"), Take(pending, "w")]
-    pvfs.net.transition(f"{prefix}answer", takes, [Put(pending, ["w.id", "w.block", "w.want - 1"])],
-                        guard="a.id == w.id && w.want > 1")  # fmt: skip
-    pvfs.net.transition(f"{prefix}last_answer", takes, [Put(after, ["w.id", "w.block"])],
-                        guard="a.id == w.id && w.want == 1")  # fmt: skip
-
-
-def write_server(
-    pvfs: Components, arrived: Place, close: Place, acks: Place, synced: Place
-) -> None:
-    """Receive buffers first come first served, then the local file system's write."""
-    net, setup = pvfs.net, pvfs.setup
-    cache_colour = net.colour("cache", server=int, dirty=int, inactive=int, active=int, wake=bool)
-    file_colour = net.colour("file", client=int, server=int, dirty=int, sync=bool)
-    cache = net.place("cache", cache_colour,
-                      [(at, 0, 0, 0, False) for at in range(setup.servers)])  # fmt: skip
-    files = net.place("files", file_colour, [
-        (client, server, 0, False)
-        for client in range(setup.clients) for server in range(setup.servers)])  # fmt: skip
-    daemon = pvfs.daemons
-    writing = net.place("writing", pvfs.payload)
-    queue, done = pvfs.disks
-    net.transition(
-        "accept_data",
-        [Take(arrived, "p"), Take(daemon, "d")],
-        [Put(writing, "p", "server_request_s")],
-        guard="p.server == d.id",
+    pvfs.net.transition(
+        f"{prefix}answer",
+        takes,
+        [Put(pending, ["w.id", "w.block", "w.want - 1"])],
+        guard="a.id == w.id && w.want > 1",
     )
-    full = net.place("full", pvfs.request)
-    net.transition("has_room", [Take(full, "q")], guard="q.bytes == 0")
-    net.transition("reclaim", [Take(full, "q")], [Put(queue, "q")], guard="q.bytes > 0")
-    size = "min(w.bytes, stripe_size)"
-    over = f"max(0, c.dirty + c.inactive + c.active + {size} - memory_for_data_bytes)"
-    net.transition("absorb", [Take(writing, "w"), Take(cache, "c"), Take(files, "f")], [
-        Put(writing, ["w.client", "w.server", f"w.bytes - {size}", "w.total"],
-            f"{size} / memory_rate_bytes_per_s"),
-        Put(cache, ["c.server", f"c.dirty + {size}", f"max(0, c.inactive - {over})",
-                    f"max(0, c.active - max(0, {over} - c.inactive))", "c.wake"]),
-        Put(files, ["f.client", "f.server", f"f.dirty + {size}", "f.sync"]),
-            Put(full, ["c.server", "-2", f"ceil(swap_share * {over})", "swap"]),
-    ], guard="w.server == c.server && c.server == f.server && w.client == f.client && w.bytes > 0 "
-             f"&& c.dirty + {size} <= dirty_limit_bytes")  # fmt: skip
-    net.transition("written", [Take(writing, "w")],
-                   [Put(daemon, ["w.server"]), Put(acks, ["w.client"], "network_latency_s")],
-                   guard="w.bytes == 0")  # fmt: skip
-    net.transition("sync", [Take(close, "p"), Take(files, "f")],
-                   [Put(files, ["f.client", "f.server", "f.dirty", True])],
-                   guard="p.client == f.client && p.server == f.server")  # fmt: skip
-    net.transition("synced", [Take(files, "f")],
-                   [Put(files, ["f.client", "f.server", "f.dirty", False]),
-                    Put(synced, ["f.client"], "network_latency_s")],
-                   guard="f.sync && f.dirty == 0")  # fmt: skip
-    _write_back(pvfs, cache, files, queue, done)
-
-
-def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done: Place) -> None:
-    """A process that cleans: above the background limit, for a sync, or when data is old."""
-    net = pvfs.net
-    idle = pvfs.stations("write_back_idle", pvfs.setup.servers)
-    timer = pvfs.stations("timer", pvfs.setup.servers)
-    net.transition("expire", [Take(timer, "t"), Take(cache, "c")],
-                   [Put(timer, "t", "dirty_expire_s"),
-                    Put(cache, ["c.server", "c.dirty", "c.inactive", "c.active", "c.dirty > 0"])],
-                   guard="t.id == c.server")  # fmt: skip
-    net.transition("clean", [Take(idle, "k"), Take(cache, "c"), Take(files, "f")], [
-        Put(queue, ["k.id", "f.client", "min(f.dirty, write_back_bytes)", "clean"]),
-        Put(cache, "c"), Put(files, "f"),
-    ], guard="k.id == c.server && c.server == f.server && f.dirty > 0 "
-             "&& (f.sync || c.wake || c.dirty > dirty_background_bytes)")  # fmt: skip
-    net.transition("cleaned", [Take(done, "q"), Take(cache, "c"), Take(files, "f")], [
-        Put(idle, ["q.server"]),
-        Put(cache, ["c.server", "c.dirty - q.bytes", "c.inactive + q.bytes", "c.active",
-                    "c.wake && c.dirty > q.bytes"]),
-        Put(files, ["f.client", "f.server", "f.dirty - q.bytes", "f.sync"]),
-    ], guard="q.kind == clean && q.server == c.server && c.server == f.server "
-             "&& q.client == f.client")  # fmt: skip
-
-
-def read_server(pvfs: Components, asked: Place, back: Place) -> None:
-    """Requests first come first served, one stripe at a time; the file read ahead of them."""
-    net, setup = pvfs.net, pvfs.setup
-    fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
-    stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
-    streams = net.place("streams", stream, [
-        (client, server, *((0, here) if not (setup.cached and fits) else (here, 0)), False)
-        for client, server, here in streamed(setup)])  # fmt: skip
-    daemon = pvfs.daemons
-    reading = net.place("reading", pvfs.asking)
-    queue, done = pvfs.disks
-    # The stripe being read, and in `total` what is left of the request after it.
-    net.transition("accept", [Take(asked, "p"), Take(daemon, "d")],
-                   [Put(reading, ["p.client", "p.server", "min(p.bytes, stripe_size)",
-                                  "p.bytes - min(p.bytes, stripe_size)", "p.way"],
-                        "server_request_s")],
-                   guard="p.server == d.id && p.bytes > 0")  # fmt: skip
-    copy_s = "r.bytes / memory_rate_bytes_per_s"
-    answered = [
-        Put(daemon, ["r.server"], copy_s),
-        Put(back, ["r.client", "r.server", "r.bytes", "r.bytes"], copy_s),
-        Put(asked, ["r.client", "r.server", "r.total", "r.total", "r.way"], copy_s),
-    ]
-    of_stream = "r.client == f.client && r.server == f.server && f.ahead >= r.bytes"
-    net.transition("read", [Take(reading, "r"), Take(streams, "f")], [
-        *answered,
-        Put(streams, ["f.client", "f.server", "f.ahead - r.bytes", "f.left", "f.busy"]),
-    ], guard=f"{of_stream} && r.way == ahead" if setup.calls else of_stream)  # fmt: skip
-    if setup.calls:
-        _read_elsewhere(pvfs, reading, answered)
-    # Opening a file already reads its first window; after that the window moves along.
-    window = "min(f.left, read_ahead_bytes)"
-    swapped = f"ceil(swap_share * ({window}))"
-    swaps = [] if fits else [Put(queue, ["f.server", "-2", swapped, "swap"])]
-    net.transition("fetch", [Take(streams, "f")], [
-        Put(queue, ["f.server", "f.client", window, "fetch"]),
-        *swaps,
-        Put(streams, ["f.client", "f.server", "f.ahead", f"f.left - {window}", True]),
-    ], guard="!f.busy && f.left > 0 && f.ahead < read_ahead_bytes")  # fmt: skip
-    net.transition(
-        "fetched",
-        [Take(done, "q"), Take(streams, "f")],
-        [Put(streams, ["f.client", "f.server", "f.ahead + q.bytes", "f.left", False])],
-        guard="q.kind == fetch && q.server == f.server && q.client == f.client",
+    pvfs.net.transition(
+        f"{prefix}last_answer",
+        takes,
+        [Put(after, ["w.id", "w.block"])],
+        guard="a.id == w.id && w.want == 1",
     )
-
-
-def streamed(setup: Setup) -> list[tuple[int, int, int]]:
-    """(client, server, bytes) of what clients read in order, a stripe more than that in a file."""
-    pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
-    if not setup.calls:
-        each = -(-setup.file_size // setup.servers) + setup.stripe_size
-        return [(client, server, each) for client, server in pairs]
-    sums: dict[tuple[int, int], int] = {}
-    for one in setup.calls:
-        if one.does == "read" and one.way == "ahead":
-            for server, size in enumerate(one.shares):
-                sums[one.client, server] = sums.get((one.client, server), 0) + size
-    return [(*pair, sums.get(pair, 0)) for pair in pairs]
-
-
-def _read_elsewhere(pvfs: Components, reading: Place, answered: Sequence[Put]) -> None:
-    """What a trace reads out of order: from memory, or from the disk after a seek."""
-    net = pvfs.net
-    queue, done = pvfs.disks
-    net.transition("read_again", [Take(reading, "r")], answered, guard="r.way == hit")
-    seeking = net.place("seeking", pvfs.asking)
-    net.transition("jump", [Take(reading, "r")],
-                   [Put(queue, ["r.server", "r.client", "r.bytes", "seek"]), Put(seeking, "r")],
-                   guard="r.way == jump")  # fmt: skip
-    same = "q.server == r.server && q.client == r.client"
-    net.transition("jumped", [Take(done, "q"), Take(seeking, "r")], answered,
-                   guard=f"q.kind == seek && {same}")  # fmt: skip

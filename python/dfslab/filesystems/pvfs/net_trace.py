@@ -13,14 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dfslab.filesystems.pvfs.net_parts import (
-    Call,
-    Components,
-    Setup,
-    acknowledge,
-    read_server,
-    write_server,
-)
+from dfslab.filesystems.pvfs.net_parts import Call, Components, Setup, acknowledge
+from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.spec.calls import TRANSFERS, Done, followed, single
 
@@ -46,8 +40,9 @@ class _Memory:
 
     def holds(self, one: Done) -> bool:
         """Whether all of a transfer was touched before; afterwards it is."""
-        pages = range(one.offset_bytes // PAGE_BYTES,
-                      -(-(one.offset_bytes + one.size_bytes) // PAGE_BYTES))  # fmt: skip
+        pages = range(
+            one.offset_bytes // PAGE_BYTES, -(-(one.offset_bytes + one.size_bytes) // PAGE_BYTES)
+        )
         known = self.pages.setdefault((one.owner, one.file), set())
         held = known.issuperset(pages)
         known.update(pages)
@@ -64,12 +59,17 @@ def calls_of(
     told = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
     # A whole operation is due when its first call is; the others follow that one.
-    due = [at for one, time_s in zip(trace, times, strict=True) for at, _ in
-           zip((time_s, 0.0, 0.0), single(one), strict=False)]  # fmt: skip
+    due = [
+        at
+        for one, time_s in zip(trace, times, strict=True)
+        for at, _ in zip((time_s, 0.0, 0.0), single(one), strict=False)
+    ]
     memory, firsts = _Memory(), dict[tuple[int, int], int]()
     layout = (servers, stripe, firsts)
-    calls = (_call(one, meaning, memory, layout, warm)
-             for one, meaning in zip(told, followed(told), strict=True))  # fmt: skip
+    calls = (
+        _call(one, meaning, memory, layout, warm)
+        for one, meaning in zip(told, followed(told), strict=True)
+    )
     return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
 
 
@@ -82,8 +82,9 @@ def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> 
         held = memory.holds(one) or warm
         if one.kind == "pwrite":
             return Call(one.client, "write", shares)
-        return Call(one.client, "read", shares,
-                    "hit" if held else "jump" if meaning.scattered else "ahead")  # fmt: skip
+        return Call(
+            one.client, "read", shares, "hit" if held else "jump" if meaning.scattered else "ahead"
+        )
     if one.kind == "fsync" or (one.kind == "close" and meaning.unforced):
         return Call(one.client, "force")
     # A close that leaves nothing to force is the client's alone, all else the manager's.
@@ -95,8 +96,17 @@ def trace_net(setup: Setup) -> Net:
     pvfs = Components(setup)
     net = pvfs.net
     does = net.enum("does", "read", "write", "force", "pass", "name", "leave")
-    call = net.colour("call", client=int, index=int, does=does, total=int, touched=int,
-                      way=pvfs.way, shares=[int], due=float)  # fmt: skip
+    call = net.colour(
+        "call",
+        client=int,
+        index=int,
+        does=does,
+        total=int,
+        touched=int,
+        way=pvfs.way,
+        shares=[int],
+        due=float,
+    )
     timed = any(one.due_s for one in setup.calls)
     todo = net.place("todo", call, [] if timed else list(_rows(setup)))
     if timed:
@@ -105,10 +115,20 @@ def trace_net(setup: Setup) -> Net:
     mine = "c.id == o.client && c.block == o.index"
     takes = [Take(pvfs.ready, "c"), Take(todo, "o")]
     step = ["c.id", "c.block + 1"]
-    net.transition("name", takes, [Put(pvfs.start, step)], guard=f"{mine} && o.does == name",
-                   delay="client_call_s")  # fmt: skip
-    net.transition("pass", takes, [Put(pvfs.ready, step)], guard=f"{mine} && o.does == pass",
-                   delay="client_call_s")  # fmt: skip
+    net.transition(
+        "name",
+        takes,
+        [Put(pvfs.start, step)],
+        guard=f"{mine} && o.does == name",
+        delay="client_call_s",
+    )
+    net.transition(
+        "pass",
+        takes,
+        [Put(pvfs.ready, step)],
+        guard=f"{mine} && o.does == pass",
+        delay="client_call_s",
+    )
     net.transition("leave", takes, [Put(pvfs.finished, step)], guard=f"{mine} && o.does == leave")
     _reads(pvfs, takes, mine)
     _writes(pvfs, takes, mine)
@@ -122,8 +142,7 @@ def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
         at, touched = counts[one.client], sum(size > 0 for size in one.shares)
         # A transfer of no bytes asks no server.
         does = "pass" if one.does in ("read", "write") and not touched else one.does
-        yield (one.client, at, does, one.total_bytes, touched, one.way, list(one.shares),
-               one.due_s)  # fmt: skip
+        yield (one.client, at, does, one.total_bytes, touched, one.way, list(one.shares), one.due_s)
         counts[one.client] += 1
     for client, count in enumerate(counts):
         yield client, count, "leave", 0, 0, "hit", [], 0.0
@@ -136,12 +155,21 @@ def _reads(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
     pending = net.place("read_pending", pvfs.waiting)
     call_s = "client_call_s + network_latency_s"
     net.transition(
-        "issue_read", takes,
-        [Put(pending, ["c.id", "c.block + 1", "o.total"]),
-         *(Put(asked, ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})", "o.way"],
-               call_s) for at in range(pvfs.setup.servers))],
+        "issue_read",
+        takes,
+        [
+            Put(pending, ["c.id", "c.block + 1", "o.total"]),
+            *(
+                Put(
+                    asked,
+                    ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})", "o.way"],
+                    call_s,
+                )
+                for at in range(pvfs.setup.servers)
+            ),
+        ],
         guard=f"{mine} && o.does == read",
-    )  # fmt: skip
+    )
     gather(pvfs, asked, got, pending)
     read_server(pvfs, asked, back)
     pvfs.carry("back", back, got, by="server", to="client")
@@ -152,22 +180,32 @@ def _writes(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
     pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.one)
     net.transition(
-        "issue_write", takes,
-        [Put(pending, ["c.id", "c.block + 1", "o.touched"]),
-         *(Put(out, ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})"])
-           for at in servers)],
+        "issue_write",
+        takes,
+        [
+            Put(pending, ["c.id", "c.block + 1", "o.touched"]),
+            *(
+                Put(out, ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})"])
+                for at in servers
+            ),
+        ],
         guard=f"{mine} && o.does == write",
         delay="client_call_s + o.total / memory_rate_bytes_per_s",
-    )  # fmt: skip
+    )
     pvfs.carry("out", out, arrived, by="client", to="server")
     acknowledge(pvfs, pending, acks, pvfs.ready)
     force = net.place("force", pvfs.payload)
     forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.one)
-    net.transition("force", takes,
-                   [Put(forcing, ["c.id", "c.block + 1", "servers"]),
-                    *(Put(force, ["c.id", str(at), "0", "0"], "network_latency_s")
-                      for at in servers)],
-                   guard=f"{mine} && o.does == force", delay="client_call_s")  # fmt: skip
+    net.transition(
+        "force",
+        takes,
+        [
+            Put(forcing, ["c.id", "c.block + 1", "servers"]),
+            *(Put(force, ["c.id", str(at), "0", "0"], "network_latency_s") for at in servers),
+        ],
+        guard=f"{mine} && o.does == force",
+        delay="client_call_s",
+    )
     acknowledge(pvfs, forcing, forced, pvfs.ready, "force_")
     write_server(pvfs, arrived, force, acks, forced)
 
@@ -178,7 +216,15 @@ def gather(pvfs: Components, asked: Place, got: Place, pending: Place) -> None:
     net.transition("nothing", [Take(asked, "p")], guard="p.bytes == 0")
     takes = [Take(got, "p"), Take(pending, "w")]
     copy_s = "p.total / memory_rate_bytes_per_s"
-    net.transition("gather", takes, [Put(pending, ["w.id", "w.block", "w.want - p.total"])],
-                   guard="p.client == w.id && w.want > p.total")  # fmt: skip
-    net.transition("gather_last", takes, [Put(pvfs.ready, ["w.id", "w.block"], copy_s)],
-                   guard="p.client == w.id && w.want <= p.total")  # fmt: skip
+    net.transition(
+        "gather",
+        takes,
+        [Put(pending, ["w.id", "w.block", "w.want - p.total"])],
+        guard="p.client == w.id && w.want > p.total",
+    )
+    net.transition(
+        "gather_last",
+        takes,
+        [Put(pvfs.ready, ["w.id", "w.block"], copy_s)],
+        guard="p.client == w.id && w.want <= p.total",
+    )

@@ -98,19 +98,17 @@ _disks = _striped(round_bytes, P.stripe_count, lambda size: disk_write("server",
 _open = seq(_ask("lookup", P.lookup_cpu), name="open")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
 _read = repeat(
-    calls,
-    cpu("client", P.request_cpu),
-    _striped(call_bytes, reach, _read_from),
-    name="read",
+    calls, cpu("client", P.request_cpu), _striped(call_bytes, reach, _read_from), name="read"
 )
 # The servers' disks write one round while the client sends the next; closing waits for the last.
 _written = pipeline(
     rounds,
-    seq(repeat(calls / rounds, cpu("client", P.request_cpu),
-               _striped(call_bytes, reach, _write_to))),
+    seq(
+        repeat(calls / rounds, cpu("client", P.request_cpu), _striped(call_bytes, reach, _write_to))
+    ),
     choice((durable, _disks), (1 - durable, later(_disks, name="write-back"))),
     name="write",
-)  # fmt: skip
+)
 _flush = choice((durable, seq(_ask_servers("flush", delay("server", P.commit)), name="flush")))
 _create = seq(
     _ask("lookup", P.lookup_cpu),
@@ -125,16 +123,28 @@ OPERATIONS = {
     "append": seq(_open, seq(_ask_servers("getSize"), name="getSize"), _written, _flush, _close),
     "create": seq(_create, _close),
     # The size of a file is known to its servers alone.
-    "stat": seq(_ask("lookup", P.lookup_cpu), _ask("getattr", P.lookup_cpu),
-                _ask_servers("getSize"), name="stat"),
-    "list": seq(_ask("lookup", P.lookup_cpu),
-                _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu,
-                     response_bytes=64 * P.entries), name="list"),
-    "rename": seq(_ask("lookup", P.lookup_cpu),
-                  _ask("createEntry", P.update_cpu, writes=True),
-                  _ask("removeEntry", P.update_cpu, writes=True), name="rename"),
-    "delete": seq(_ask("lookup", P.lookup_cpu),
-                  _ask("removeEntry", P.update_cpu, writes=True),
-                  _ask("remove", P.update_cpu, writes=True),
-                  _ask_servers("removeData", delay("server", P.metadata_sync)), name="delete"),
-}  # fmt: skip
+    "stat": seq(
+        _ask("lookup", P.lookup_cpu),
+        _ask("getattr", P.lookup_cpu),
+        _ask_servers("getSize"),
+        name="stat",
+    ),
+    "list": seq(
+        _ask("lookup", P.lookup_cpu),
+        _ask("readdir", P.lookup_cpu + P.entries * P.entry_cpu, response_bytes=64 * P.entries),
+        name="list",
+    ),
+    "rename": seq(
+        _ask("lookup", P.lookup_cpu),
+        _ask("createEntry", P.update_cpu, writes=True),
+        _ask("removeEntry", P.update_cpu, writes=True),
+        name="rename",
+    ),
+    "delete": seq(
+        _ask("lookup", P.lookup_cpu),
+        _ask("removeEntry", P.update_cpu, writes=True),
+        _ask("remove", P.update_cpu, writes=True),
+        _ask_servers("removeData", delay("server", P.metadata_sync)),
+        name="delete",
+    ),
+}

@@ -14,20 +14,38 @@ SOURCE = "Amazon S3 API Reference (2006-03-01); Apache OpenDAL's service for it"
 ROLES = (Role("client", "client", "ClientNode"), Role("store", "data", "ObjectStore"))
 
 PARAMETERS = Parameters(
-    Parameter("part_size", "Bytes of a part of an object that is sent in several", "B",
-              "filesystem", 2.0**23, "Pp2", "S3: 5 MiB to 5 GiB", minimum=5 * 2.0**20),
-    Parameter("chunk_size", "Bytes that are handed on at a time while an object is read", "B",
-              "derived", 65536.0, "", "a client's buffer of a socket"),
-    Parameter("client_call_cpu", "Client time of one request (signature, HTTP)", "s",
-              "calibrated", 1e-4),
+    Parameter(
+        "part_size",
+        "Bytes of a part of an object that is sent in several",
+        "B",
+        "filesystem",
+        2.0**23,
+        "Pp2",
+        "S3: 5 MiB to 5 GiB",
+        minimum=5 * 2.0**20,
+    ),
+    Parameter(
+        "chunk_size",
+        "Bytes that are handed on at a time while an object is read",
+        "B",
+        "derived",
+        65536.0,
+        "",
+        "a client's buffer of a socket",
+    ),
+    Parameter(
+        "client_call_cpu", "Client time of one request (signature, HTTP)", "s", "calibrated", 1e-4
+    ),
     Parameter("lookup_cpu", "Store time of a request that only looks", "s", "calibrated", 3e-4),
-    Parameter("update_cpu", "Store time of a request that changes what there is", "s",
-              "calibrated", 1e-3),
+    Parameter(
+        "update_cpu", "Store time of a request that changes what there is", "s", "calibrated", 1e-3
+    ),
     Parameter("entry_cpu", "Store time of one listed object", "s", "calibrated", 5e-6),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 1e-9),
-    Parameter("store_byte_cpu", "Store time of a byte moved (copy, checksum)", "s/B",
-              "calibrated", 2e-9),
-)  # fmt: skip
+    Parameter(
+        "store_byte_cpu", "Store time of a byte moved (copy, checksum)", "s/B", "calibrated", 2e-9
+    ),
+)
 
 ACCESS_KEYS = ("uri", "directory", "shared_client")
 SCHEMES = ("s3", "fs", "memory")

@@ -79,8 +79,11 @@ OPERATIONS = {
     "create": seq(_ask("putObject", cpu("store", P.update_cpu)), name="close"),
     "stat": seq(_ask("headObject", cpu("store", P.lookup_cpu)), name="stat"),
     "list": seq(
-        _ask("listObjects", cpu("store", P.lookup_cpu + P.entries * P.entry_cpu),
-             response_bytes=300 * P.entries),
+        _ask(
+            "listObjects",
+            cpu("store", P.lookup_cpu + P.entries * P.entry_cpu),
+            response_bytes=300 * P.entries,
+        ),
         name="list",
     ),
     # There is no other name for an object: it is copied, and the old one removed.
@@ -94,4 +97,4 @@ OPERATIONS = {
         name="rename",
     ),
     "delete": seq(_delete, name="delete"),
-}  # fmt: skip
+}

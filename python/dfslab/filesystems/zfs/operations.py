@@ -48,8 +48,10 @@ def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node
     `copies` of all data are moved, and `extra` disks for each cut record.
     """
     record = par(request(round_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
-    all_vdevs = par(request(round_bytes / (P.data_disks * P.vdevs)),
-                    copies=copies * P.vdevs * (P.data_disks + extra))  # fmt: skip
+    all_vdevs = par(
+        request(round_bytes / (P.data_disks * P.vdevs)),
+        copies=copies * P.vdevs * (P.data_disks + extra),
+    )
     return choice(
         (1 - cut, par(request(P.sector_size), copies=copies * (1 + extra))),
         (cut * (1 - several), record),
@@ -72,9 +74,7 @@ _open = seq(_client(P.open_cpu, ""), name="open")
 _close = seq(_client(P.close_cpu, ""), name="close")
 _create = seq(_client(P.open_cpu + P.update_cpu, ""), name="create")
 _read = seq(
-    choice((uncached, pipeline(rounds, _read_disks, _checksum, name="fetch"))),
-    _copied,
-    name="read",
+    choice((uncached, pipeline(rounds, _read_disks, _checksum, name="fetch"))), _copied, name="read"
 )
 _written = seq(_copied, choice((P.direct, _group), (1 - P.direct, later(_group))), name="write")
 # The separate device takes one commit at a time.
@@ -82,11 +82,18 @@ _log_on_its_own = hold_thread(
     "pool", 1, delay("pool", P.log_latency + P.file_size / P.log_rate), name="separateLog"
 )
 _fsync = choice(
-    (P.fsync, seq(
-        choice((P.separate_log, _log_on_its_own),
-               ((1 - P.separate_log) * (1 - P.direct), pipeline(rounds, _write_disks))),
-        delay("pool", P.flush, "flush"), name="fsync")),
-)  # fmt: skip
+    (
+        P.fsync,
+        seq(
+            choice(
+                (P.separate_log, _log_on_its_own),
+                ((1 - P.separate_log) * (1 - P.direct), pipeline(rounds, _write_disks)),
+            ),
+            delay("pool", P.flush, "flush"),
+            name="fsync",
+        ),
+    )
+)
 
 OPERATIONS = {
     "read": seq(_open, _read, _close),

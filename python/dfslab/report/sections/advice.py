@@ -22,8 +22,12 @@ def render(study: ReportInput) -> Markup | None:
     if not study.advice:
         return None
     rows = [
-        [study.name(one.labels), wide(one.limit), wide(one.change),
-         f"× {one.gain:.2f} ({one.low:.2f} to {one.high:.2f})"]
+        [
+            study.name(one.labels),
+            wide(one.limit),
+            wide(one.change),
+            f"× {one.gain:.2f} ({one.low:.2f} to {one.high:.2f})",
+        ]
         for one in sorted(study.advice, key=lambda one: sort_key(one.labels))
-    ]  # fmt: skip
+    ]
     return note(NOTE) + table(["configuration", "limit", "change", "gain"], rows, texts=3)

@@ -29,13 +29,23 @@ def render(study: ReportInput) -> Markup | None:
     rows = study.bottlenecks
     if not rows:
         return None
-    trees = [folded(study.name(one.labels), flame(one.roots, f"call trees {number}"))
-             for number, one in enumerate(rows, 1)]  # fmt: skip
-    return Markup("").join([
-        Markup("<h3>Functions</h3>"), note(FUNCTIONS), _functions(study, rows),
-        Markup("<h3>What to make faster</h3>"), note(RANKED), _ranked(study, rows),
-        Markup("<h3>Call trees of each configuration</h3>"), note(NOTE), *trees,
-    ])  # fmt: skip
+    trees = [
+        folded(study.name(one.labels), flame(one.roots, f"call trees {number}"))
+        for number, one in enumerate(rows, 1)
+    ]
+    return Markup("").join(
+        [
+            Markup("<h3>Functions</h3>"),
+            note(FUNCTIONS),
+            _functions(study, rows),
+            Markup("<h3>What to make faster</h3>"),
+            note(RANKED),
+            _ranked(study, rows),
+            Markup("<h3>Call trees of each configuration</h3>"),
+            note(NOTE),
+            *trees,
+        ]
+    )
 
 
 def _functions(study: ReportInput, rows: Sequence[Bottlenecks]) -> Markup:
@@ -62,11 +72,27 @@ def _ranked(study: ReportInput, rows: Sequence[Bottlenecks]) -> Markup:
         for place, one in enumerate(row.steps):
             part = row.parts[place] if place < len(row.parts) else None
             first = (study.name(row.labels), row.by_sum) if not place else ("", "")
-            told.append([first[0], wide(one.name), share(one.saving), *_sure(one),
-                         wide(part.name if part else ""),
-                         percent(part.saving) if part else "", wide(first[1])])  # fmt: skip
-    head = ["configuration", "step", "time saved", "90 % interval", "verdict", "part",
-            "time saved", "first by sum"]  # fmt: skip
+            told.append(
+                [
+                    first[0],
+                    wide(one.name),
+                    share(one.saving),
+                    *_sure(one),
+                    wide(part.name if part else ""),
+                    percent(part.saving) if part else "",
+                    wide(first[1]),
+                ]
+            )
+    head = [
+        "configuration",
+        "step",
+        "time saved",
+        "90 % interval",
+        "verdict",
+        "part",
+        "time saved",
+        "first by sum",
+    ]
     return table(head, told)
 
 

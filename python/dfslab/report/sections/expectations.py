@@ -34,10 +34,13 @@ def render(study: ReportInput) -> Markup | None:
         return None
     counts = tally(study.verdicts)
     rows = [
-        [KINDS.get(kind, kind), *(counts[kind][outcome] for outcome in OUTCOMES),
-         f"{counts[kind][OUTCOMES[0]] / sum(counts[kind].values()):.0%}"]
+        [
+            KINDS.get(kind, kind),
+            *(counts[kind][outcome] for outcome in OUTCOMES),
+            f"{counts[kind][OUTCOMES[0]] / sum(counts[kind].values()):.0%}",
+        ]
         for kind in counts
-    ]  # fmt: skip
+    ]
     names = _names(study)
     parts = [note(NOTE), table(["expectation", *OUTCOMES, "hits"], rows)]
     missed = [one for one in study.verdicts if one.outcome == MISS]
@@ -54,16 +57,36 @@ def _names(study: ReportInput) -> Callable[[str], str]:
 
 def _folded(what: str, verdicts: Sequence[Verdict], name: Callable[[str], str]) -> Markup:
     rows = [_row(one, name) for one in verdicts[:MOST_ROWS]]
-    head = ["operation", "step", "where", "beside", "stated", "expected ratio", "measured ratio",
-            "noise", "outcome"]  # fmt: skip
-    told = f"All {len(verdicts)} {what}" if len(verdicts) <= MOST_ROWS else (
-        f"The first {MOST_ROWS} of {len(verdicts)} {what}")  # fmt: skip
+    head = [
+        "operation",
+        "step",
+        "where",
+        "beside",
+        "stated",
+        "expected ratio",
+        "measured ratio",
+        "noise",
+        "outcome",
+    ]
+    told = (
+        f"All {len(verdicts)} {what}"
+        if len(verdicts) <= MOST_ROWS
+        else (f"The first {MOST_ROWS} of {len(verdicts)} {what}")
+    )
     return folded(told, table(head, rows, texts=5))
 
 
 def _row(one: Verdict, name: Callable[[str], str]) -> list[str]:
     stated = one.statement
     other = stated.other_step if stated.kind == "dominates" else name(stated.other_id)
-    return [stated.operation, stated.step, name(stated.point_id), other, stated.claim,
-            number(stated.expected), number(one.measured), f"× ÷ {one.noise:.2f}",
-            one.outcome]  # fmt: skip
+    return [
+        stated.operation,
+        stated.step,
+        name(stated.point_id),
+        other,
+        stated.claim,
+        number(stated.expected),
+        number(one.measured),
+        f"× ÷ {one.noise:.2f}",
+        one.outcome,
+    ]

@@ -26,10 +26,21 @@ def render(study: ReportInput) -> Markup | None:
     found = study.learning
     if found is None:
         return None
-    return Markup("").join([
-        _bill(found), _goals(found), _importance(found), _regimes(found), _validation(found),
-        _parity(found), _curve(found), _tables(found), _signs(found), _ranks(found), _next(found),
-    ])  # fmt: skip
+    return Markup("").join(
+        [
+            _bill(found),
+            _goals(found),
+            _importance(found),
+            _regimes(found),
+            _validation(found),
+            _parity(found),
+            _curve(found),
+            _tables(found),
+            _signs(found),
+            _ranks(found),
+            _next(found),
+        ]
+    )
 
 
 def _bill(found: Learning) -> Markup:
@@ -43,8 +54,9 @@ def _bill(found: Learning) -> Markup:
 
 def _goals(found: Learning) -> Markup:
     """What this study is to show, and whether it does."""
-    rows = [[wide(one.goal), one.wanted, one.seen, "yes" if one.holds else "no"]
-            for one in found.goals]  # fmt: skip
+    rows = [
+        [wide(one.goal), one.wanted, one.seen, "yes" if one.holds else "no"] for one in found.goals
+    ]
     return table(["goal", "wanted", "seen", "holds"], rows, texts=2)
 
 
@@ -61,15 +73,22 @@ def _importance(found: Learning) -> Markup:
     ]
     layout = {
         "title": heading("Share of the variance of log rate that each factor decides"),
-        "barmode": "group", "height": 120 + 34 * len(ordered),
-        "xaxis": axis("index, 90 % interval", rangemode="tozero"), "yaxis": axis(""),
-    }  # fmt: skip
+        "barmode": "group",
+        "height": 120 + 34 * len(ordered),
+        "xaxis": axis("index, 90 % interval", rangemode="tozero"),
+        "yaxis": axis(""),
+    }
     names = list(dict.fromkeys(name for one in found.importance for name in one.measures))
     rows = [
-        [one.factor, wide(one.verdict), _range(one.first_order), _range(one.total),
-         *(_range(one.measures.get(name)) for name in names)]
+        [
+            one.factor,
+            wide(one.verdict),
+            _range(one.first_order),
+            _range(one.total),
+            *(_range(one.measures.get(name)) for name in names),
+        ]
         for one in reversed(ordered)
-    ]  # fmt: skip
+    ]
     text = (
         "Indices of the grey-box model over the legal combinations; a factor that is tied to "
         "others by a rule shares its first-order index with them. The other measures look at the "
@@ -78,35 +97,47 @@ def _importance(found: Learning) -> Markup:
     missing = max(0.0, 1 - sum(one.first_order.value for one in found.importance))
     hidden = note(f"First-order indices leave {percent(missing)} to interactions and ties.")
     head = ["factor", "verdict", "first order", "total", *names]
-    return (chart(data, layout, "importance of every factor with intervals") + note(text) + hidden
-            + folded("Every measure, with 90 % intervals", table(head, rows, texts=2)))  # fmt: skip
+    return (
+        chart(data, layout, "importance of every factor with intervals")
+        + note(text)
+        + hidden
+        + folded("Every measure, with 90 % intervals", table(head, rows, texts=2))
+    )
 
 
 def _bars(name: str, factors: Sequence[str], metrics: Sequence[Metric], opacity: float) -> Any:
     bars = with_interval(metrics)
     return {
-        "type": "bar", "orientation": "h", "name": name, "y": [words(one) for one in factors],
-        "x": [metric.value for metric in metrics], "error_x": bars,
+        "type": "bar",
+        "orientation": "h",
+        "name": name,
+        "y": [words(one) for one in factors],
+        "x": [metric.value for metric in metrics],
+        "error_x": bars,
         "marker": {"color": colour("sequence"), "opacity": opacity},
-    }  # fmt: skip
+    }
 
 
 def _range(metric: Metric | None) -> Any:
     if metric is None or metric.low is None or metric.high is None:
         return "–"
     return Markup("<td>{}<small>{} to {}</small></td>").format(
-        f"{metric.value:.2f}", f"{metric.low:.2f}", f"{metric.high:.2f}")  # fmt: skip
+        f"{metric.value:.2f}", f"{metric.low:.2f}", f"{metric.high:.2f}"
+    )
 
 
 def _regimes(found: Learning) -> Markup:
     rows = []
     for regime in found.regimes:
         best = _ordered(regime.importance)[::-1][:4]
-        shown = ", ".join(f"{one.factor} {one.total.value:.2f} ({one.total.low:.2f} to "
-                          f"{one.total.high:.2f})" for one in best)  # fmt: skip
+        shown = ", ".join(
+            f"{one.factor} {one.total.value:.2f} ({one.total.low:.2f} to {one.total.high:.2f})"
+            for one in best
+        )
         rows.append([regime.name, wide(shown)])
     return Markup("<h3>What decides in each regime (total index)</h3>{}").format(
-        table(["regime", "first four"], rows, texts=2))  # fmt: skip
+        table(["regime", "first four"], rows, texts=2)
+    )
 
 
 def _validation(found: Learning) -> Markup:
@@ -118,28 +149,43 @@ def _validation(found: Learning) -> Markup:
         cells = []
         for kind in kinds:
             score = found.validation.scores[kind].get(method)
-            cells.append("–" if score is None else Markup("<td>{}<small>{}</small></td>").format(
-                percent(score.median_abs_error), f"covers {score.coverage_90:.0%}"))  # fmt: skip
+            cells.append(
+                "–"
+                if score is None
+                else Markup("<td>{}<small>{}</small></td>").format(
+                    percent(score.median_abs_error), f"covers {score.coverage_90:.0%}"
+                )
+            )
         rows.append([method, *cells])
-    parts.append(note(
-        "Median |error| and how often the 90 % interval held. Random rows let runs of one bed "
-        "into both parts and flatter; the other columns leave out whole layouts, rates and scales."
-    ))  # fmt: skip
+    parts.append(
+        note(
+            "Median |error| and how often the 90 % interval held. Random rows let runs of one bed "
+            "into both parts and flatter; the other columns leave out whole layouts, rates and "
+            "scales."
+        )
+    )
     parts.append(table(["method", *kinds], rows))
     if found.noise is not None:
-        parts.append(note(
-            f"One run predicted by another of the same configuration errs by "
-            f"{percent(found.noise.median_abs_error)} in the median and by "
-            f"{percent(found.noise.p90_abs_error)} in one of ten "
-            f"({found.noise.configurations} configurations were repeated): nothing learnt from "
-            "such runs can be asked for less."
-        ))  # fmt: skip
-    gaps = ", ".join(f"{name} {percent(rows)} instead of {percent(layouts)}"
-                     for name, (rows, layouts) in found.validation.leakage.items())  # fmt: skip
+        parts.append(
+            note(
+                f"One run predicted by another of the same configuration errs by "
+                f"{percent(found.noise.median_abs_error)} in the median and by "
+                f"{percent(found.noise.p90_abs_error)} in one of ten "
+                f"({found.noise.configurations} configurations were repeated): nothing learnt from "
+                "such runs can be asked for less."
+            )
+        )
+    gaps = ", ".join(
+        f"{name} {percent(rows)} instead of {percent(layouts)}"
+        for name, (rows, layouts) in found.validation.leakage.items()
+    )
     parts.append(note(f"The leakage gap: on random rows {gaps}."))
     rates = ", ".join(f"{name} {share:.0%}" for name, share in found.impossible.items())
-    parts.append(note(f"Impossible predictions (negative, or above the line rate) on the legal "
-                      f"set: {rates}."))  # fmt: skip
+    parts.append(
+        note(
+            f"Impossible predictions (negative, or above the line rate) on the legal set: {rates}."
+        )
+    )
     return Markup("").join(parts)
 
 
@@ -149,26 +195,38 @@ def _parity(found: Learning) -> Markup:
     if not values:
         return Markup("")
     ends = [min(values) / 2, max(values) * 2]
-    data: list[dict[str, Any]] = [{
-        "type": "scatter", "mode": "lines", "x": ends, "y": ends, "name": "predicted = measured",
-        "line": {"color": "#888888", "width": 1.2},
-    }]  # fmt: skip
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": ends,
+            "y": ends,
+            "name": "predicted = measured",
+            "line": {"color": "#888888", "width": 1.2},
+        }
+    ]
     for method in MEASURED_AGAINST:
-        own = [row for row in rows if method in row.predictions
-               and row.predictions[method].value > 0]  # fmt: skip
+        own = [
+            row for row in rows if method in row.predictions and row.predictions[method].value > 0
+        ]
         if own:
-            data.append({
-                "type": "scatter", "mode": "markers", "name": method,
-                "x": [row.measured.value for row in own],
-                "y": [row.predictions[method].value for row in own],
-                "marker": {"color": colour(method), "size": 7, "opacity": 0.7},
-                "visible": True if method == "greybox" else "legendonly",
-            })  # fmt: skip
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": method,
+                    "x": [row.measured.value for row in own],
+                    "y": [row.predictions[method].value for row in own],
+                    "marker": {"color": colour(method), "size": 7, "opacity": 0.7},
+                    "visible": True if method == "greybox" else "legendonly",
+                }
+            )
     layout = {
-        "title": heading("Measured against predicted, on layouts left out"), "height": 460,
+        "title": heading("Measured against predicted, on layouts left out"),
+        "height": 460,
         "xaxis": log_axis("measured operations per second", values),
         "yaxis": log_axis("predicted operations per second", values),
-    }  # fmt: skip
+    }
     return chart(data, layout, "measured against predicted rates on layouts left out")
 
 
@@ -177,17 +235,22 @@ def _curve(found: Learning) -> Markup:
         return Markup("")
     names = list(dict.fromkeys(name for step in found.curve for name in step.median_abs_error))
     data = [
-        {"type": "scatter", "mode": "lines+markers", "name": name,
-         "x": [step.seconds / 3600 for step in found.curve if name in step.median_abs_error],
-         "y": [s.median_abs_error[name] for s in found.curve if name in s.median_abs_error],
-         "line": {"color": colour(name)}}
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": name,
+            "x": [step.seconds / 3600 for step in found.curve if name in step.median_abs_error],
+            "y": [s.median_abs_error[name] for s in found.curve if name in s.median_abs_error],
+            "line": {"color": colour(name)},
+        }
         for name in names
-    ]  # fmt: skip
+    ]
     layout = {
         "title": heading("Median |error| on beds never seen, against hours of measurement"),
         "xaxis": axis("hours measured", rangemode="tozero"),
-        "yaxis": axis("median |error|", tickformat=".0%", rangemode="tozero"), "height": 320,
-    }  # fmt: skip
+        "yaxis": axis("median |error|", tickformat=".0%", rangemode="tozero"),
+        "height": 320,
+    }
     return chart(data, layout, "learning curve: error against hours of measurement")
 
 
@@ -202,9 +265,15 @@ def _tables(found: Learning) -> Markup:
         cells = []
         for one in tables:
             own = next((c for c in one.coefficients if c.name == name), None)
-            cells.append("–" if own is None else Markup("<td>{} ± {}<small>{}</small></td>").format(
-                number(own.value), number(own.standard_error),
-                f"{number(own.effect)} over its range"))  # fmt: skip
+            cells.append(
+                "–"
+                if own is None
+                else Markup("<td>{} ± {}<small>{}</small></td>").format(
+                    number(own.value),
+                    number(own.standard_error),
+                    f"{number(own.effect)} over its range",
+                )
+            )
         rows.append([name, *cells])
     head = ["feature", *(one.operation for one in tables)]
     second: list[list[Any]] = [
@@ -219,7 +288,8 @@ def _tables(found: Learning) -> Markup:
         "the coefficient."
     )
     return Markup("<h3>The paper's regression</h3>{}{}{}").format(
-        note(text), table(head, rows), table(head, second))  # fmt: skip
+        note(text), table(head, rows), table(head, second)
+    )
 
 
 def _signs(found: Learning) -> Markup:
@@ -239,14 +309,17 @@ def _ranks(found: Learning) -> Markup:
     """Places among block size, caches and translators, as in the paper's Table 7."""
     rows = []
     for one in found.ranks:
-        shown = ", ".join(f"{name} {total.value:.2f} ({total.low:.2f} to {total.high:.2f})"
-                          for name, total in one.found[:4])  # fmt: skip
+        shown = ", ".join(
+            f"{name} {total.value:.2f} ({total.low:.2f} to {total.high:.2f})"
+            for name, total in one.found[:4]
+        )
         rows.append([wide(one.claim), one.regime, wide(shown), wide(one.verdict)])
     if not rows:
         return Markup("")
     head = ["the paper says", "regime", "first four (total index)", "so"]
     return Markup("<h3>The paper's ranks of the file system's own settings</h3>{}").format(
-        table(head, rows, texts=4))  # fmt: skip
+        table(head, rows, texts=4)
+    )
 
 
 def _next(found: Learning) -> Markup:
@@ -259,4 +332,5 @@ def _next(found: Learning) -> Markup:
         rows.append([wide(shown), f"{one.seconds:.0f}", signed(gain)])
     head = ["run", "seconds", "uncertainty over the legal set"]
     return Markup("<h3>The next runs, by what they tell for each hour</h3>{}").format(
-        table(head, rows))  # fmt: skip
+        table(head, rows)
+    )

@@ -28,10 +28,14 @@ def render(study: ReportInput) -> Markup | None:
     if all(score.score is None for score in found):
         return None
     head = ["part", *(study.name(one.labels) if one.labels else "measured" for one in found)]
-    rows: list[list[Any]] = [[_named(part), *(_shown(one, part) for one in found)]
-                             for part in PARTS]  # fmt: skip
-    for title, key in (("bandwidth (GiB/s)", "bandwidth_gib_per_s"), ("rate (k/s)", "rate_kiops"),
-                       ("score", "score")):  # fmt: skip
+    rows: list[list[Any]] = [
+        [_named(part), *(_shown(one, part) for one in found)] for part in PARTS
+    ]
+    for title, key in (
+        ("bandwidth (GiB/s)", "bandwidth_gib_per_s"),
+        ("rate (k/s)", "rate_kiops"),
+        ("score", "score"),
+    ):
         values = [getattr(one, key) for one in found]
         rows.append([title, *(DASH if value is None else number(value) for value in values)])
     short = any(one.shortest_s < ENTRY_S for one in found)

@@ -123,6 +123,12 @@ def _curve(name: str, histogram: Mapping[float, float], shade: str, dash: str) -
         times.append(max(low_ns, 1) * 1e-9)
         shares.append(left / total)
         left -= histogram[low_ns]
-    return {"type": "scatter", "mode": "lines", "name": words(name), "x": times, "y": shares,
-            "line": {"shape": "hv", "color": shade, "width": 2, "dash": dash},
-            "hovertemplate": "%{y:.2%} took longer than %{x:.3s}s<extra></extra>"}  # fmt: skip
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": words(name),
+        "x": times,
+        "y": shares,
+        "line": {"shape": "hv", "color": shade, "width": 2, "dash": dash},
+        "hovertemplate": "%{y:.2%} took longer than %{x:.3s}s<extra></extra>",
+    }

@@ -52,8 +52,9 @@ def render(study: ReportInput) -> Markup | None:
     names = [study.name(group[0].labels) for group in ordered]
     rows = [[name, *_cells(group)] for name, group in zip(names, ordered, strict=True)]
     body = table(*_filled(["configuration", *COLUMNS, "page cache"], rows))
-    phases = [row for name, group in zip(names, ordered, strict=True)
-              for row in _phases(name, group)]  # fmt: skip
+    phases = [
+        row for name, group in zip(names, ordered, strict=True) for row in _phases(name, group)
+    ]
     judged = any(part.get("steady") for group in ordered for one in group for part in _parts(one))
     told = f"{NOTE} {NOTE_STEADY}" if judged else NOTE
     return note(told) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
@@ -120,8 +121,9 @@ def _steady(each: Sequence[Mapping[str, Any]]) -> str:
     keys = ("from_s", "rate_per_s", "rate_per_s_half_width")
     from_s, rate, half = (float(np.median([one[key] for one in settled])) for key in keys)
     others = len(judged) - len(settled)
-    return (f"from {number(from_s)} s on: {_rate(rate)} ± {number(half)}"
-            + (f"; {others} of {len(judged)} did not settle" if others else ""))  # fmt: skip
+    return f"from {number(from_s)} s on: {_rate(rate)} ± {number(half)}" + (
+        f"; {others} of {len(judged)} did not settle" if others else ""
+    )
 
 
 def _interval(each: Sequence[Mapping[str, Any]]) -> str:
@@ -174,8 +176,11 @@ def _filled(
     head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
 ) -> tuple[list[str], list[Any]]:
     """Without the columns, but the first `always`, in which no row has anything."""
-    kept = [place for place in range(len(head))
-            if place < always or any(row[place] != DASH for row in rows)]  # fmt: skip
+    kept = [
+        place
+        for place in range(len(head))
+        if place < always or any(row[place] != DASH for row in rows)
+    ]
     return [head[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
@@ -201,12 +206,17 @@ def _of_phase(each: Sequence[Mapping[str, Any]]) -> list[str]:
     moved = median("throughput_bytes_per_s")
     disks = (each[0].get("cache") or {}).get("disks")
     return [
-        ", ".join(each[0]["operations"]), number(median("count")), seconds(median("window_s")),
-        _rate(median("rate_per_s")), _rate(median("stonewall_rate_per_s")),
-        units.text(moved, "B/s", 3) if moved else DASH, _steady(each), _interval(each),
+        ", ".join(each[0]["operations"]),
+        number(median("count")),
+        seconds(median("window_s")),
+        _rate(median("rate_per_s")),
+        _rate(median("stonewall_rate_per_s")),
+        units.text(moved, "B/s", 3) if moved else DASH,
+        _steady(each),
+        _interval(each),
         _given(disks) if disks and disks["asked_bytes"] else DASH,
         *(_called(each, key) for key in ("system_calls", "server_calls")),
-    ]  # fmt: skip
+    ]
 
 
 def _called(each: Sequence[Mapping[str, Any]], kind: str) -> str:
@@ -218,17 +228,32 @@ def _called(each: Sequence[Mapping[str, Any]], kind: str) -> str:
 def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
     if not rows:
         return Markup("")
-    head = ["configuration", "phase", "operations", "count", "time", "rate",
-            "until the first had finished", "throughput", "steady",
-            "the rate's own interval", "from disks", "system calls", "servers' calls"]  # fmt: skip
+    head = [
+        "configuration",
+        "phase",
+        "operations",
+        "count",
+        "time",
+        "rate",
+        "until the first had finished",
+        "throughput",
+        "steady",
+        "the rate's own interval",
+        "from disks",
+        "system calls",
+        "servers' calls",
+    ]
     body = table(*_filled(head, rows, always=8), texts=3)
     return Markup("<h3>Phases</h3>") + _long(body, rows)
 
 
 def _course(names: Sequence[str], ordered: Sequence[Sequence[Result]]) -> Markup:
     """Operations of each second of some configurations, each one's first run."""
-    long = [(name, group[0].detail["seconds"]) for name, group in zip(names, ordered, strict=True)
-            if len(group[0].detail.get("seconds") or ()) > FEWEST_SECONDS]  # fmt: skip
+    long = [
+        (name, group[0].detail["seconds"])
+        for name, group in zip(names, ordered, strict=True)
+        if len(group[0].detail.get("seconds") or ()) > FEWEST_SECONDS
+    ]
     if not long:
         return Markup("")
     places = np.linspace(0, len(long) - 1, min(MOST_CURVES, len(long)))
@@ -237,16 +262,23 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Result]]) -> Markup
         name, told = long[round(place)]
         data.append(_curve(name, told, SEQUENCE[turn % len(SEQUENCE)]))
     layout = {
-        "title": heading("operations of each second"), "xaxis": axis("seconds after the start"),
-        "yaxis": axis("operations per second", rangemode="tozero"), "height": 300,
+        "title": heading("operations of each second"),
+        "xaxis": axis("seconds after the start"),
+        "yaxis": axis("operations per second", rangemode="tozero"),
+        "height": 300,
         "showlegend": len(data) > 1,
-    }  # fmt: skip
+    }
     return chart(data, layout, "operations of each second of the load")
 
 
 def _curve(name: str, told: Sequence[Mapping[str, Any]], shade: str) -> dict[str, Any]:
     # The last second is a part of one.
     counts = [one["count"] for one in told[:-1]]
-    return {"type": "scatter", "mode": "lines", "name": words(name), "y": counts,
-            "x": [place + 0.5 for place in range(len(counts))],
-            "line": {"color": shade, "width": 2, "shape": "hvh"}}  # fmt: skip
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": words(name),
+        "y": counts,
+        "x": [place + 0.5 for place in range(len(counts))],
+        "line": {"color": shade, "width": 2, "shape": "hvh"},
+    }

@@ -17,8 +17,14 @@ from dfslab.studies.compare import Score
 TITLE = "Model errors"
 ORDER = 60
 EMPTY = "No model was judged."
-HEAD = ["method", "configurations", "median |error|", "90 % |error|", "signed median",
-        "90 % coverage"]  # fmt: skip
+HEAD = [
+    "method",
+    "configurations",
+    "median |error|",
+    "90 % |error|",
+    "signed median",
+    "90 % coverage",
+]
 BASELINES = {"mean": "mean (baseline)", "ideal": "ideal (bound)"}
 SHADES = (1.0, 0.6, 0.3)
 Sets = Mapping[str, Mapping[str, Score]]
@@ -47,32 +53,58 @@ def _ordered(scores: Mapping[str, Score]) -> list[str]:
 
 def _chart(sets: Sets, noise: float) -> Markup:
     """Median errors as bars; the ideal bound is no prediction and would dwarf them."""
-    methods = [m for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
-               if m != "ideal"]  # fmt: skip
+    methods = [
+        m
+        for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
+        if m != "ideal"
+    ]
     data: list[dict[str, Any]] = []
     for shade, (title, scores) in zip(SHADES, sets.items(), strict=True):
         if scores:
-            data.append({
-                "type": "bar", "name": title, "x": [words(method) for method in methods],
-                "y": [scores[m].median_abs_error if m in scores else None for m in methods],
-                "marker": {"color": [colour(m) for m in methods], "opacity": shade},
-                "hovertemplate": "%{x}: %{y:.1%}",
-            })  # fmt: skip
+            data.append(
+                {
+                    "type": "bar",
+                    "name": title,
+                    "x": [words(method) for method in methods],
+                    "y": [scores[m].median_abs_error if m in scores else None for m in methods],
+                    "marker": {"color": [colour(m) for m in methods], "opacity": shade},
+                    "hovertemplate": "%{x}: %{y:.1%}",
+                }
+            )
     if not methods:
         return Markup("")
     layout: dict[str, Any] = {
         "title": heading("Median |error|: held out, cross-validated and fitted (paler)"),
-        "barmode": "group", "bargap": 0.35, "height": 300, "showlegend": False,
+        "barmode": "group",
+        "bargap": 0.35,
+        "height": 300,
+        "showlegend": False,
         "xaxis": axis("", showgrid=False),
         "yaxis": axis("", tickformat=".0%", rangemode="tozero"),
         "margin": {"l": 60, "r": 120, "t": 36, "b": 30},
-    }  # fmt: skip
+    }
     if noise and math.isfinite(noise):
-        layout["shapes"] = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": noise,
-                             "y1": noise, "line": {"color": "#888888", "dash": "dot", "width": 1.5},
-                             }]  # fmt: skip
-        layout["annotations"] = [{"xref": "paper", "x": 1.005, "y": noise, "showarrow": False,
-                                  "xanchor": "left", "text": "run-to-run noise"}]  # fmt: skip
+        layout["shapes"] = [
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": noise,
+                "y1": noise,
+                "line": {"color": "#888888", "dash": "dot", "width": 1.5},
+            }
+        ]
+        layout["annotations"] = [
+            {
+                "xref": "paper",
+                "x": 1.005,
+                "y": noise,
+                "showarrow": False,
+                "xanchor": "left",
+                "text": "run-to-run noise",
+            }
+        ]
     return chart(data, layout, "median error of every method on each set of configurations")
 
 
@@ -80,11 +112,16 @@ def _scores(title: str, scores: Mapping[str, Score]) -> Markup:
     if not scores:
         return Markup('<h3>{}</h3><p class="empty">None.</p>').format(title)
     rows = [
-        [BASELINES.get(name, name), scores[name].n, percent(scores[name].median_abs_error),
-         percent(scores[name].p90_abs_error), signed(scores[name].median_signed_error),
-         f"{scores[name].coverage_90:.0%}"]
+        [
+            BASELINES.get(name, name),
+            scores[name].n,
+            percent(scores[name].median_abs_error),
+            percent(scores[name].p90_abs_error),
+            signed(scores[name].median_signed_error),
+            f"{scores[name].coverage_90:.0%}",
+        ]
         for name in _ordered(scores)
-    ]  # fmt: skip
+    ]
     return Markup("<h3>{}</h3>{}").format(title, table(HEAD, rows))
 
 
@@ -94,10 +131,16 @@ def _constants(study: ReportInput) -> Markup:
     if found is None:
         return Markup("")
     rows = [
-        [c["key"], wide(c["meaning"]), f"{c['value']:.3g}", c["unit"],
-         f"× ÷ {math.exp(c['log_standard_error']):.2f}", share(c["learnt"])]
+        [
+            c["key"],
+            wide(c["meaning"]),
+            f"{c['value']:.3g}",
+            c["unit"],
+            f"× ÷ {math.exp(c['log_standard_error']):.2f}",
+            share(c["learnt"]),
+        ]
         for c in found.detail["constants"]
-    ]  # fmt: skip
+    ]
     head = ["constant", "meaning", "value", "unit", "standard error", "learnt from data"]
     text = "What the data told nothing of keeps the value that the description assumes."
     title = "Calibrated constants of the description"

@@ -80,8 +80,12 @@ def _each(ones: Sequence[At], name: str) -> Markup:
         for step, of in _grouped(ones, _step).items()
     ]
     times = [one.measured.value for one in ones]
-    return panels(groups, log_axis("file size, B", sizes), log_axis("time of one file, s", times),
-                  f"time of each step against file size, {name}")  # fmt: skip
+    return panels(
+        groups,
+        log_axis("file size, B", sizes),
+        log_axis("time of one file, s", times),
+        f"time of each step against file size, {name}",
+    )
 
 
 def _methods(ones: Sequence[At]) -> list[str]:
@@ -112,17 +116,25 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
         return gapped(lines, lambda one: getattr(one.predictions[method], end))
 
     line = {
-        "type": "scatter", "mode": "lines+markers", "name": words(method),
-        "x": gapped(lines, lambda one: one.size_bytes), "y": said("value"),
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": words(method),
+        "x": gapped(lines, lambda one: one.size_bytes),
+        "y": said("value"),
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
-    }  # fmt: skip
+    }
     edges = [
-        line | {"name": f"{words(method)}, 90 %", "y": said(end),
-                "mode": "lines", "hoverinfo": "skip",
-                "line": {"color": colour(method), "width": 0.7, "dash": "dot"}}
+        line
+        | {
+            "name": f"{words(method)}, 90 %",
+            "y": said(end),
+            "mode": "lines",
+            "hoverinfo": "skip",
+            "line": {"color": colour(method), "width": 0.7, "dash": "dot"},
+        }
         for end in ("low", "high")
-    ]  # fmt: skip
+    ]
     return [line, *edges]
 
 
@@ -130,16 +142,26 @@ def points_of(ones: Sequence[At]) -> list[dict[str, Any]]:
     lines = lines_of(ones)
     ordered = [one for line in lines for one in line]
     shapes = ["square" if place else "circle" for place, line in enumerate(lines) for _ in line]
-    return [{
-        "type": "scatter", "mode": "markers", "name": "measured",
-        "x": [one.size_bytes for one in ordered], "y": [one.measured.value for one in ordered],
-        "error_y": with_interval([one.measured for one in ordered]) | {"color": INK},
-        "text": [f"{one.count} files, {one.clients} at a time" for one in ordered],
-        "hovertemplate": "%{x:.3s}B, %{text}: %{y:.3s}s<extra></extra>",
-        "marker": {"color": INK, "size": 6,
-                   "symbol": [shape if one.held_out else f"{shape}-open"
-                              for one, shape in zip(ordered, shapes, strict=True)]},
-    }]  # fmt: skip
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "measured",
+            "x": [one.size_bytes for one in ordered],
+            "y": [one.measured.value for one in ordered],
+            "error_y": with_interval([one.measured for one in ordered]) | {"color": INK},
+            "text": [f"{one.count} files, {one.clients} at a time" for one in ordered],
+            "hovertemplate": "%{x:.3s}B, %{text}: %{y:.3s}s<extra></extra>",
+            "marker": {
+                "color": INK,
+                "size": 6,
+                "symbol": [
+                    shape if one.held_out else f"{shape}-open"
+                    for one, shape in zip(ordered, shapes, strict=True)
+                ],
+            },
+        }
+    ]
 
 
 def _together(ones: Sequence[At], name: str) -> Markup:
@@ -153,12 +175,24 @@ def _together(ones: Sequence[At], name: str) -> Markup:
         y = gapped(lines, lambda one: one.measured.value * one.count)
         times += [time for time in y if time is not None]
         ink: dict[str, Any] = {"color": SEQUENCE[index % len(SEQUENCE)]}
-        traces.append({"type": "scatter", "mode": "lines+markers", "name": words(step),
-                       "x": x, "y": y, "line": ink, "marker": ink | {"size": 5}})  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": words(step),
+                "x": x,
+                "y": y,
+                "line": ink,
+                "marker": ink | {"size": 5},
+            }
+        )
     sizes = [one.size_bytes for one in ones]
-    return panels([("all files together", traces)], log_axis("file size, B", sizes),
-                  log_axis("time of all files, s", times),
-                  f"time of all files of a run by step, {name}")  # fmt: skip
+    return panels(
+        [("all files together", traces)],
+        log_axis("file size, B", sizes),
+        log_axis("time of all files, s", times),
+        f"time of all files of a run by step, {name}",
+    )
 
 
 def _consistency(found: Operations) -> Markup:
@@ -178,17 +212,38 @@ def _errors(found: Operations) -> Markup:
         floor = found.floors.get(step)
         for method, anywhere in _ordered(scores):
             judged = found.held_out.get(step, {}).get(method)
-            rows.append([
-                step, method, f"{judged.n if judged else 0} of {anywhere.n}",
-                *([percent(judged.median_abs_error), percent(judged.p90_abs_error),
-                   signed(judged.median_signed_error), f"{judged.coverage_90:.0%}"]
-                  if judged else [DASH] * 4),
-                percent(anywhere.median_abs_error), f"{anywhere.coverage_90:.0%}",
-                f"±{percent(floor.reach)}" if floor else DASH,
-            ])  # fmt: skip
-    head = ["step", "method", "points above the noise", "median |error|", "90 % |error|",
-            "signed median", "90 % coverage", "median |error| of all", "90 % coverage of all",
-            "a mean is sure to"]  # fmt: skip
+            rows.append(
+                [
+                    step,
+                    method,
+                    f"{judged.n if judged else 0} of {anywhere.n}",
+                    *(
+                        [
+                            percent(judged.median_abs_error),
+                            percent(judged.p90_abs_error),
+                            signed(judged.median_signed_error),
+                            f"{judged.coverage_90:.0%}",
+                        ]
+                        if judged
+                        else [DASH] * 4
+                    ),
+                    percent(anywhere.median_abs_error),
+                    f"{anywhere.coverage_90:.0%}",
+                    f"±{percent(floor.reach)}" if floor else DASH,
+                ]
+            )
+    head = [
+        "step",
+        "method",
+        "points above the noise",
+        "median |error|",
+        "90 % |error|",
+        "signed median",
+        "90 % coverage",
+        "median |error| of all",
+        "90 % coverage of all",
+        "a mean is sure to",
+    ]
     told = note(
         "Whole sizes and deployments that nothing was fitted on. Not above the noise: "
         f"{found.below_noise} held-out times whose measured mean is itself less sure than "
@@ -215,10 +270,15 @@ def _ordered(scores: Mapping[str, Score]) -> list[tuple[str, Score]]:
 def _table(study: ReportInput, steps: Sequence[At]) -> Markup:
     methods = list(dict.fromkeys(method for one in steps for method in one.predictions))
     rows = [
-        [study.name(one.labels), _step(one), one.count, _told(one.measured),
-         *(_told(one.predictions.get(method)) for method in methods)]
+        [
+            study.name(one.labels),
+            _step(one),
+            one.count,
+            _told(one.measured),
+            *(_told(one.predictions.get(method)) for method in methods),
+        ]
         for one in steps
-    ]  # fmt: skip
+    ]
     head = ["configuration", "step", "files", "measured", *methods]
     held = [one.held_out for one in steps]
     return folded(f"All {len(rows)} times as a table", table(head, rows, held, texts=2))

@@ -28,8 +28,9 @@ def _one(order: Order) -> Markup:
     methods = list(order.pairs)
     rows: list[list[Any]] = []
     for place in order.places:
-        shown = ", ".join(f"{key.rsplit('.', 1)[-1]} {value}"
-                          for key, value in place.labels.items())  # fmt: skip
+        shown = ", ".join(
+            f"{key.rsplit('.', 1)[-1]} {value}" for key, value in place.labels.items()
+        )
         cells = [f"{place.predicted[name]:.2f}" for name in methods]
         rows.append([wide(shown), f"{place.measured:.2f}", *cells])
     rows.append(["pairs in the measured order", "", *(percent(order.pairs[m]) for m in methods)])

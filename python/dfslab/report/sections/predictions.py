@@ -58,10 +58,13 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
     for method in methods:
         for held in (True, False):
             rows = [
-                r for r in comparison.rows
-                if r.held_out == held and method in r.predictions
-                and _drawable(r.measured.value) and _drawable(r.predictions[method].value)
-            ]  # fmt: skip
+                r
+                for r in comparison.rows
+                if r.held_out == held
+                and method in r.predictions
+                and _drawable(r.measured.value)
+                and _drawable(r.predictions[method].value)
+            ]
             if rows:
                 data.append(_points(rows, method, held, name))
     layout = {
@@ -77,16 +80,22 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
 
 def _line(ends: Sequence[float], factor: float, name: str, dash: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines", "x": list(ends), "y": [end * factor for end in ends],
-        "line": {"color": "#888888", "width": 1.2, "dash": dash}, "name": name,
-        "legendgroup": name, "hoverinfo": "skip",
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "lines",
+        "x": list(ends),
+        "y": [end * factor for end in ends],
+        "line": {"color": "#888888", "width": 1.2, "dash": dash},
+        "name": name,
+        "legendgroup": name,
+        "hoverinfo": "skip",
+    }
 
 
 def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> dict[str, Any]:
     shape = SYMBOLS.get(method, "triangle-up")
     return {
-        "type": "scatter", "mode": "markers",
+        "type": "scatter",
+        "mode": "markers",
         "name": words(method) + (", held out" if held else ""),
         "x": [row.measured.value for row in rows],
         "y": [row.predictions[method].value for row in rows],
@@ -94,10 +103,14 @@ def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> dict[st
         "hovertemplate": "%{text}<extra></extra>",
         # Drawn at once, the baselines would squeeze the rest together.
         "visible": "legendonly" if method in BASELINES else True,
-        "marker": {"color": colour(method), "size": 10 if held else 8, "opacity": 0.8,
-                   "symbol": shape if held else f"{shape}-open",
-                   "line": {"width": 0 if held else 1.5, "color": INK if held else colour(method)}},
-    }  # fmt: skip
+        "marker": {
+            "color": colour(method),
+            "size": 10 if held else 8,
+            "opacity": 0.8,
+            "symbol": shape if held else f"{shape}-open",
+            "line": {"width": 0 if held else 1.5, "color": INK if held else colour(method)},
+        },
+    }
 
 
 def _hover(row: Row, method: str, name: Name) -> str:

@@ -53,9 +53,10 @@ def render(study: ReportInput) -> Markup | None:
     rates = [metric.value for pair in pairs for metric in (pair.threads, pair.apart)]
     what = "operations per second"
     layout = {
-        "height": 110 + 24 * len(pairs), "xaxis": log_axis(what, rates),
+        "height": 110 + 24 * len(pairs),
+        "xaxis": log_axis(what, rates),
         "yaxis": axis("", type="category", autorange="reversed", automargin=True),
-    }  # fmt: skip
+    }
     places = [_place(pair) for pair in pairs]
     traces = [
         _trace(THREADS, places, [pair.threads for pair in pairs], SEQUENCE[0]),
@@ -92,10 +93,14 @@ def _trace(
     spread: str, places: Sequence[str], metrics: Sequence[Metric], colour: str
 ) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "markers", "name": spread, "y": places,
-        "x": [metric.value for metric in metrics], "marker": {"color": colour, "size": 9},
+        "type": "scatter",
+        "mode": "markers",
+        "name": spread,
+        "y": places,
+        "x": [metric.value for metric in metrics],
+        "marker": {"color": colour, "size": 9},
         "error_x": {**with_interval(metrics), "color": colour},
-    }  # fmt: skip
+    }
 
 
 def _place(pair: Pair) -> str:

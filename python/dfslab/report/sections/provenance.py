@@ -26,14 +26,16 @@ def render(study: ReportInput) -> Markup | None:
         ["software", _each(f"{o.software} {o.commit}".strip() for o in origins)],
         ["Python", _each(o.python for o in origins)],
         ["host", _each(f"{o.host}, Linux {o.kernel}" for o in origins)],
-        ["cores, memory",
-         _each(f"{o.cores}, {units.text(o.memory_bytes, 'B', 3)}" for o in origins)],
+        [
+            "cores, memory",
+            _each(f"{o.cores}, {units.text(o.memory_bytes, 'B', 3)}" for o in origins),
+        ],
         ["first and last result begun", _each((started[0], started[-1]))],
         ["seed", str(study.scenario.run.seed)],
         ["repetitions", str(study.scenario.run.repetitions)],
         ["held out", _held_out(study)],
         *([name, version] for name, version in sorted(versions)),
-    ]  # fmt: skip
+    ]
     scenario = Markup("<pre>{}</pre>").format(study.scenario.toml())
     body = table(["what", ""], ([name, wide(text)] for name, text in rows), texts=2)
     return body + folded("The scenario", scenario) + _results(study)
@@ -51,9 +53,16 @@ def _held_out(study: ReportInput) -> str:
 
 def _results(study: ReportInput) -> Markup:
     rows = [
-        [r.method, labels_text(dict(r.labels)), r.point_id, r.repetition,
-         "yes" if r.complete else "no", r.provenance.started, wide("; ".join(r.notes))]
+        [
+            r.method,
+            labels_text(dict(r.labels)),
+            r.point_id,
+            r.repetition,
+            "yes" if r.complete else "no",
+            r.provenance.started,
+            wide("; ".join(r.notes)),
+        ]
         for r in study.results
-    ]  # fmt: skip
+    ]
     head = ["method", "configuration", "id", "repetition", "complete", "begun", "notes"]
     return folded(f"All {len(rows)} results", table(head, rows, texts=3))

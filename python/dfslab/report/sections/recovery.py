@@ -20,8 +20,17 @@ NOTE = (
     "that rate until then. Every file whose last change was acknowledged is read back afterwards; "
     "a file is doubtful where it was not."
 )
-HEAD = ["configuration", "fault", "at", "before", "lowest", "silent", "recovered after", "fewer",
-        "failed"]  # fmt: skip
+HEAD = [
+    "configuration",
+    "fault",
+    "at",
+    "before",
+    "lowest",
+    "silent",
+    "recovered after",
+    "fewer",
+    "failed",
+]
 AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 
@@ -45,27 +54,48 @@ def _figure(study: ReportInput, result: Result) -> Markup:
     told = result.detail["faults"]
     step_s = told["step_s"]
     line = {
-        "type": "scatter", "mode": "lines", "name": "operations per second",
+        "type": "scatter",
+        "mode": "lines",
+        "name": "operations per second",
         "x": [(place + 0.5) * step_s for place in range(len(told["rates_per_s"]))],
-        "y": told["rates_per_s"], "line": {"color": SEQUENCE[0], "width": 2, "shape": "hvh"},
-    }  # fmt: skip
+        "y": told["rates_per_s"],
+        "line": {"color": SEQUENCE[0], "width": 2, "shape": "hvh"},
+    }
     shapes = [
-        {"type": "line", "x0": one["at_s"], "x1": one["at_s"], "yref": "paper", "y0": 0, "y1": 1,
-         "line": {"color": SEQUENCE[1], "dash": "dot", "width": 1.5}}
+        {
+            "type": "line",
+            "x0": one["at_s"],
+            "x1": one["at_s"],
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": SEQUENCE[1], "dash": "dot", "width": 1.5},
+        }
         for one in told["done"]
-    ]  # fmt: skip
+    ]
     marks = [
         # Neighbours' words stand below each other.
-        {"x": one["at_s"], "yref": "paper", "y": 1 - 0.12 * (turn % 2), "text": words(_fault(one)),
-         "showarrow": False, "xanchor": "left", "yanchor": "top"}
+        {
+            "x": one["at_s"],
+            "yref": "paper",
+            "y": 1 - 0.12 * (turn % 2),
+            "text": words(_fault(one)),
+            "showarrow": False,
+            "xanchor": "left",
+            "yanchor": "top",
+        }
         for turn, one in enumerate(told["done"])
-    ]  # fmt: skip
+    ]
     title = _title(study, result)
     layout = {
-        "title": heading(title), "xaxis": axis("seconds after the start"),
+        "title": heading(title),
+        "xaxis": axis("seconds after the start"),
         "yaxis": axis("operations per second", rangemode="tozero"),
-        "shapes": shapes, "annotations": marks, "height": 260, "showlegend": False,
-    }  # fmt: skip
+        "shapes": shapes,
+        "annotations": marks,
+        "height": 260,
+        "showlegend": False,
+    }
     return chart([line], layout, f"rate under faults of {title}")
 
 
@@ -78,10 +108,16 @@ def _rows(study: ReportInput, result: Result) -> list[list[str]]:
 
     def row(seen: dict[str, Any]) -> list[str]:
         return [
-            _title(study, result), seen["fault"], seconds(seen["at_s"]),
-            _rate(seen["before_per_s"]), _rate(seen["lowest_per_s"]), seconds(seen["silent_s"]),
-            seconds(seen["recovered_after_s"]), _count(seen["shortfall"]), _count(seen["failed"]),
-        ]  # fmt: skip
+            _title(study, result),
+            seen["fault"],
+            seconds(seen["at_s"]),
+            _rate(seen["before_per_s"]),
+            _rate(seen["lowest_per_s"]),
+            seconds(seen["silent_s"]),
+            seconds(seen["recovered_after_s"]),
+            _count(seen["shortfall"]),
+            _count(seen["failed"]),
+        ]
 
     return [row(seen) for seen in told["recoveries"]]
 

@@ -50,9 +50,11 @@ def render(study: ReportInput) -> Markup | None:
     clients = sorted({n for s in panel_of.values() for places in s.values() for n in places})
     ticks = {"tickvals": clients, "ticktext": [str(count) for count in clients]}
     figure = panels(
-        groups, axis("clients", type="log", **ticks), axis("speed-up", type="log"),
+        groups,
+        axis("clients", type="log", **ticks),
+        axis("speed-up", type="log"),
         "measured speed-up against clients",
-    )  # fmt: skip
+    )
     head = ["clients spread over", "series", "clients", "rate", "speed-up", "efficiency"]
     rows = [row for spread, series in sorted(panel_of.items()) for row in _rows(spread, series)]
     return note(NOTE) + figure + table(head, rows, texts=2)
@@ -101,17 +103,29 @@ def _curves(series: Series, names: Sequence[str]) -> list[dict[str, Any]]:
     for name, places in sorted(series.items()):
         rates = _rates(places)
         first = next(iter(rates))
-        curves.append({
-            "type": "scatter", "mode": "lines+markers", "name": words(name),
-            "x": list(rates), "y": [rate / rates[first] for rate in rates.values()],
-            "line": {"color": SEQUENCE[names.index(name) % len(SEQUENCE)]},
-        })  # fmt: skip
+        curves.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": words(name),
+                "x": list(rates),
+                "y": [rate / rates[first] for rate in rates.values()],
+                "line": {"color": SEQUENCE[names.index(name) % len(SEQUENCE)]},
+            }
+        )
     counts = sorted({count for places in series.values() for count in places})
-    return [*curves, {
-        "type": "scatter", "mode": "lines", "name": "as many times as clients", "x": counts,
-        "y": [count / counts[0] for count in counts], "hoverinfo": "skip",
-        "line": {"color": INK, "width": 1, "dash": "dot"},
-    }]  # fmt: skip
+    return [
+        *curves,
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "as many times as clients",
+            "x": counts,
+            "y": [count / counts[0] for count in counts],
+            "hoverinfo": "skip",
+            "line": {"color": INK, "width": 1, "dash": "dot"},
+        },
+    ]
 
 
 def _rows(spread: str, series: Series) -> list[list[str]]:

@@ -40,11 +40,19 @@ def render(study: ReportInput) -> Markup | None:
     found = study.server_law
     if found is None:
         return None
-    parts = [note(NOTE), _responses(found.curves), note(RESIDUAL_NOTE), _residuals(found.curves),
-             _evidence(found.curves)]  # fmt: skip
+    parts = [
+        note(NOTE),
+        _responses(found.curves),
+        note(RESIDUAL_NOTE),
+        _residuals(found.curves),
+        _evidence(found.curves),
+    ]
     if found.ratios:
-        parts += [Markup("<h3>{}</h3>").format("Coefficients beside scores"), note(RATIO_NOTE),
-                  _ratios(found.ratios)]  # fmt: skip
+        parts += [
+            Markup("<h3>{}</h3>").format("Coefficients beside scores"),
+            note(RATIO_NOTE),
+            _ratios(found.ratios),
+        ]
     if found.bursts:
         parts += [Markup("<h3>{}</h3>").format("Bursts"), note(BURST_NOTE), _bursts(found.bursts)]
     return Markup("").join(parts)
@@ -64,86 +72,169 @@ def _responses(curves: Sequence[Curve]) -> Markup:
     groups = []
     for curve in curves:
         lines = [
-            {"type": "scatter", "mode": "lines", "name": told.law, "line": _colour(told.law),
-             "x": [n for n, _ in told.line], "y": [time for _, time in told.line]}
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": told.law,
+                "line": _colour(told.law),
+                "x": [n for n, _ in told.line],
+                "y": [time for _, time in told.line],
+            }
             for told in curve.fits
-        ]  # fmt: skip
+        ]
         groups.append((_title(curve), [*lines, _points(curve)]))
     times = [one.value for curve in curves for one in curve.response]
     clients = [n for curve in curves for n in curve.clients]
-    return panels(groups, log_axis("clients", clients), log_axis("response, s", times),
-                  "response against clients, measured and by each law")  # fmt: skip
+    return panels(
+        groups,
+        log_axis("clients", clients),
+        log_axis("response, s", times),
+        "response against clients, measured and by each law",
+    )
 
 
 def _points(curve: Curve) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "markers", "name": "measured", "x": curve.clients,
+        "type": "scatter",
+        "mode": "markers",
+        "name": "measured",
+        "x": curve.clients,
         "y": [one.value for one in curve.response],
         "error_y": with_interval(curve.response) | {"color": INK},
-        "marker": {"color": INK, "size": 7,
-                   "symbol": ["circle" if held else "circle-open" for held in curve.held_out]},
-    }  # fmt: skip
+        "marker": {
+            "color": INK,
+            "size": 7,
+            "symbol": ["circle" if held else "circle-open" for held in curve.held_out],
+        },
+    }
 
 
 def _residuals(curves: Sequence[Curve]) -> Markup:
     groups = [
-        (_title(curve), [
-            {"type": "scatter", "mode": "lines+markers", "name": told.law, "x": curve.clients,
-             "y": told.residuals, "line": _colour(told.law)}
-            for told in curve.fits
-        ])
+        (
+            _title(curve),
+            [
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": told.law,
+                    "x": curve.clients,
+                    "y": told.residuals,
+                    "line": _colour(told.law),
+                }
+                for told in curve.fits
+            ],
+        )
         for curve in curves
-    ]  # fmt: skip
+    ]
     clients = [n for curve in curves for n in curve.clients]
-    return panels(groups, log_axis("clients", clients),
-                  axis("said / measured − 1", tickformat=".0%", range=[-1, 1]),
-                  "residuals of each law against clients")  # fmt: skip
+    return panels(
+        groups,
+        log_axis("clients", clients),
+        axis("said / measured − 1", tickformat=".0%", range=[-1, 1]),
+        "residuals of each law against clients",
+    )
 
 
 def _evidence(curves: Sequence[Curve]) -> Markup:
     rows = []
     for curve in curves:
         for told in curve.fits:
-            held = [abs(error) for error, out in zip(told.residuals, curve.held_out, strict=True)
-                    if out and error is not None]  # fmt: skip
-            rows.append([
-                _title(curve), told.law, ", ".join(f"{value:.3g}" for value in told.parameters),
-                f"{told.r2:.4f}", f"{told.aicc:.1f}", f"{told.weight:.0%}",
-                percent(statistics.median(held)) if held else DASH,
-                curve.separated_at or DASH,
-            ])  # fmt: skip
-    head = ["curve", "law", "parameters (s)", "R²", "AICc", "weight", "held-out |error|",
-            "told apart best at clients"]  # fmt: skip
+            held = [
+                abs(error)
+                for error, out in zip(told.residuals, curve.held_out, strict=True)
+                if out and error is not None
+            ]
+            rows.append(
+                [
+                    _title(curve),
+                    told.law,
+                    ", ".join(f"{value:.3g}" for value in told.parameters),
+                    f"{told.r2:.4f}",
+                    f"{told.aicc:.1f}",
+                    f"{told.weight:.0%}",
+                    percent(statistics.median(held)) if held else DASH,
+                    curve.separated_at or DASH,
+                ]
+            )
+    head = [
+        "curve",
+        "law",
+        "parameters (s)",
+        "R²",
+        "AICc",
+        "weight",
+        "held-out |error|",
+        "told apart best at clients",
+    ]
     return table(head, rows, texts=3)
 
 
 def _ratios(ratios: Sequence[Ratio]) -> Markup:
     rows = [
-        [f"{one.share:g}", f"{one.k_ms:.4g} ms", f"{one.k_ratio:.3f}", f"{one.score_ratio:.3f}",
-         signed(one.k_ratio / one.score_ratio - 1), one.at_clients,
-         f"{number(one.q_from_score_per_s)}/s", f"{number(one.q_measured_per_s)}/s",
-         signed(one.q_from_score_per_s / one.q_measured_per_s - 1),
-         f"{number(one.q_best_per_s)}/s ({one.best_law})",
-         signed(one.q_best_per_s / one.q_measured_per_s - 1), f"{number(one.p_max_per_s)}/s"]
+        [
+            f"{one.share:g}",
+            f"{one.k_ms:.4g} ms",
+            f"{one.k_ratio:.3f}",
+            f"{one.score_ratio:.3f}",
+            signed(one.k_ratio / one.score_ratio - 1),
+            one.at_clients,
+            f"{number(one.q_from_score_per_s)}/s",
+            f"{number(one.q_measured_per_s)}/s",
+            signed(one.q_from_score_per_s / one.q_measured_per_s - 1),
+            f"{number(one.q_best_per_s)}/s ({one.best_law})",
+            signed(one.q_best_per_s / one.q_measured_per_s - 1),
+            f"{number(one.p_max_per_s)}/s",
+        ]
         for one in ratios
-    ]  # fmt: skip
-    head = ["cores", "k of x ln x", "ratio of 1/k", "ratio of scores", "difference", "at clients",
-            "q by score", "q measured", "error", "q by score and likeliest law", "error",
-            "p_max by score"]  # fmt: skip
+    ]
+    head = [
+        "cores",
+        "k of x ln x",
+        "ratio of 1/k",
+        "ratio of scores",
+        "difference",
+        "at clients",
+        "q by score",
+        "q measured",
+        "error",
+        "q by score and likeliest law",
+        "error",
+        "p_max by score",
+    ]
     return table(head, rows)
 
 
 def _bursts(bursts: Sequence[Burst]) -> Markup:
     rows = [
-        [f"{one.share:g}", f"{number(one.rate_per_s)}/s", seconds(one.length_s),
-         f"{number(one.capacity_per_s)}/s", one.regime, seconds(one.predicted_s),
-         seconds(one.measured.value), signed(one.predicted_s / one.measured.value - 1),
-         seconds(one.predicted_p90_s),
-         DASH if one.measured_p90 is None else seconds(one.measured_p90.value),
-         seconds(one.predicted_drain_s), seconds(one.measured_drain_s)]
+        [
+            f"{one.share:g}",
+            f"{number(one.rate_per_s)}/s",
+            seconds(one.length_s),
+            f"{number(one.capacity_per_s)}/s",
+            one.regime,
+            seconds(one.predicted_s),
+            seconds(one.measured.value),
+            signed(one.predicted_s / one.measured.value - 1),
+            seconds(one.predicted_p90_s),
+            DASH if one.measured_p90 is None else seconds(one.measured_p90.value),
+            seconds(one.predicted_drain_s),
+            seconds(one.measured_drain_s),
+        ]
         for one in bursts
-    ]  # fmt: skip
-    head = ["cores", "rate", "length", "q by score", "regime", "mean response predicted",
-            "measured", "error", "90 % of responses within, predicted", "measured",
-            "queue drained after, predicted", "measured"]  # fmt: skip
+    ]
+    head = [
+        "cores",
+        "rate",
+        "length",
+        "q by score",
+        "regime",
+        "mean response predicted",
+        "measured",
+        "error",
+        "90 % of responses within, predicted",
+        "measured",
+        "queue drained after, predicted",
+        "measured",
+    ]
     return table(head, rows)

@@ -48,9 +48,10 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
         kinds.setdefault("+".join(row.operations), []).append(row)
     few = 2 * len(kinds) <= MOST_CHARTS
     chosen = [
-        row for group in kinds.values()
+        row
+        for group in kinds.values()
         for row in ((group[0], group[-1]) if few else (group[len(group) // 2],))
-    ]  # fmt: skip
+    ]
     return list({row.point_id: row for row in chosen}.values())[:MOST_CHARTS]
 
 
@@ -85,16 +86,24 @@ def _chart(row: Row, methods: list[str], name: Name) -> Markup:
     data = []
     for method, times in steps.items():
         values = [times[key] * factor if key in times else None for key in order]
-        data.append({
-            "type": "bar", "name": "measured" if method == "measure" else words(method),
-            "x": names, "y": values, "marker": {"color": colour(method)},
-            "hovertemplate": f"%{{x}} %{{y:.3g}} {unit}",
-        })  # fmt: skip
+        data.append(
+            {
+                "type": "bar",
+                "name": "measured" if method == "measure" else words(method),
+                "x": names,
+                "y": values,
+                "marker": {"color": colour(method)},
+                "hovertemplate": f"%{{x}} %{{y:.3g}} {unit}",
+            }
+        )
     layout = {
         "title": heading(name(row.labels)),
-        "barmode": "group", "bargap": 0.3, "height": 300,
+        "barmode": "group",
+        "bargap": 0.3,
+        "height": 300,
         "margin": {"l": 55, "r": 15, "t": 36, "b": 40},
-        "yaxis": axis(unit, rangemode="tozero"), "xaxis": axis("", showgrid=False),
+        "yaxis": axis(unit, rangemode="tozero"),
+        "xaxis": axis("", showgrid=False),
         "legend": {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0},
-    }  # fmt: skip
+    }
     return chart(data, layout, f"time per step of {name(row.labels)}")

@@ -54,11 +54,21 @@ def _figures(study: ReportInput) -> Markup:
     comparison = study.comparison
     if comparison and (best := _best_model(comparison.held_out)):
         held = comparison.held_out
-        tiles.append(("Best model on held-out points", best,
-                      f"median error {percent(held[best].median_abs_error)}"))  # fmt: skip
+        tiles.append(
+            (
+                "Best model on held-out points",
+                best,
+                f"median error {percent(held[best].median_abs_error)}",
+            )
+        )
         if "mean" in held:
-            tiles.append(("Guessing the mean instead", percent(held["mean"].median_abs_error),
-                          "median error on the same points"))  # fmt: skip
+            tiles.append(
+                (
+                    "Guessing the mean instead",
+                    percent(held["mean"].median_abs_error),
+                    "median error on the same points",
+                )
+            )
     if not tiles:
         return Markup("")
     cells = Markup("\n").join(
@@ -75,11 +85,13 @@ def _asked(study: ReportInput) -> Markup:
     measured = {r.point_id for r in study.of_method("measure")}
     text = Markup("<strong>{}</strong> of {} on {} {} asked about, {} measured; answers by {}.")
     return text.format(
-        "1 configuration" if points == 1 else f"{points} configurations", ", ".join(workloads),
-        scenario.file_system.name, "was" if points == 1 else "were",
+        "1 configuration" if points == 1 else f"{points} configurations",
+        ", ".join(workloads),
+        scenario.file_system.name,
+        "was" if points == 1 else "were",
         "all" if len(measured) == points else len(measured) or "none",
         ", ".join(dict.fromkeys(result.method for result in study.results)),
-    )  # fmt: skip
+    )
 
 
 def _best_measured(study: ReportInput, metric: str) -> tuple[float, str] | None:
@@ -124,20 +136,26 @@ def _noise(comparison: Comparison) -> list[Markup]:
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so nothing is known of run-to-run noise."
         return [Markup(text)] if repetitions < 2 else []
-    return [Markup(
-        "Repeated runs of one configuration differ by <strong>{}</strong> (median standard "
-        "deviation), so a mean of {} is known to about {}: errors below that cannot be told from "
-        "noise."
-    ).format(percent(comparison.noise), repetitions,
-             percent(comparison.noise / math.sqrt(repetitions)))]  # fmt: skip
+    return [
+        Markup(
+            "Repeated runs of one configuration differ by <strong>{}</strong> (median standard "
+            "deviation), so a mean of {} is known to about {}: errors below that cannot be told "
+            "from noise."
+        ).format(
+            percent(comparison.noise),
+            repetitions,
+            percent(comparison.noise / math.sqrt(repetitions)),
+        )
+    ]
 
 
 def _best_model(scores: dict[str, Score]) -> str | None:
     """The model, no baseline, with the smallest median error."""
     models = [
-        name for name, score in scores.items()
+        name
+        for name, score in scores.items()
         if name not in BASELINES and math.isfinite(score.median_abs_error)
-    ]  # fmt: skip
+    ]
     return min(models, key=lambda name: scores[name].median_abs_error, default=None)
 
 
@@ -158,14 +176,20 @@ def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
     if worst is not None:
         errors = _model_errors(worst)
         method = max(errors, key=lambda model: abs(errors[model]))
-        found.append(Markup("Furthest off on a held-out point: {} by {:+.0%} at {}.").format(
-            method, errors[method], name(worst.labels)))  # fmt: skip
+        found.append(
+            Markup("Furthest off on a held-out point: {} by {:+.0%} at {}.").format(
+                method, errors[method], name(worst.labels)
+            )
+        )
     return found
 
 
 def _model_errors(row: Row) -> dict[str, float]:
-    return {name: error for name, error in row.errors.items()
-            if name not in BASELINES and math.isfinite(error)}  # fmt: skip
+    return {
+        name: error
+        for name, error in row.errors.items()
+        if name not in BASELINES and math.isfinite(error)
+    }
 
 
 def _best(name: str, scores: dict[str, Score]) -> Markup:
@@ -176,11 +200,12 @@ def _best(name: str, scores: dict[str, Score]) -> Markup:
     ).format(score.n, name, percent(score.median_abs_error), score.coverage_90)
     beaten = [
         f"{_off(scores[baseline].median_abs_error)} for {meaning}"
-        for baseline, meaning in (("mean", "the mean of what was seen"),
-                                  ("ideal", "the ideal bound of the hardware"))
-        if baseline in scores
-        and score.median_abs_error < scores[baseline].median_abs_error
-    ]  # fmt: skip
+        for baseline, meaning in (
+            ("mean", "the mean of what was seen"),
+            ("ideal", "the ideal bound of the hardware"),
+        )
+        if baseline in scores and score.median_abs_error < scores[baseline].median_abs_error
+    ]
     return text + (f"; beside {' and '.join(beaten)}." if beaten else ".")
 
 
@@ -227,13 +252,17 @@ def _limits(study: ReportInput) -> list[Markup]:
     if counts:
         parts = sorted(counts.items(), key=lambda pair: -pair[1])
         text = "; ".join(f"in {count} configurations {limit}" for limit, count in parts)
-        found.append(Markup("What limits, by the sequence model: {}.").format(
-            text.replace("in 1 configurations", "in 1 configuration")))  # fmt: skip
+        found.append(
+            Markup("What limits, by the sequence model: {}.").format(
+                text.replace("in 1 configurations", "in 1 configuration")
+            )
+        )
     if study.advice:
         best = max(study.advice, key=lambda advice: advice.low)
         found.append(
-            Markup("Largest gain that is sure: <strong>{}</strong> at {} gives × {:.2f} "
-                   "({:.2f} to {:.2f}).").format(
-                best.change, study.name(best.labels), best.gain, best.low, best.high)
-        )  # fmt: skip
+            Markup(
+                "Largest gain that is sure: <strong>{}</strong> at {} gives × {:.2f} "
+                "({:.2f} to {:.2f})."
+            ).format(best.change, study.name(best.labels), best.gain, best.low, best.high)
+        )
     return found

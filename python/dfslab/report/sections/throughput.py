@@ -80,9 +80,11 @@ def _figure(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
     shown = [r.value(metric) for r in results if r.method not in BASELINES]
     what = "bytes per second" if has_bytes else "operations per second"
     figure = panels(
-        groups, _along_axis(results, described, along), log_axis(what, shown),
+        groups,
+        _along_axis(results, described, along),
+        log_axis(what, shown),
         f"{what} of {operations} against {ALONG[along]}",
-    )  # fmt: skip
+    )
     return figure, len(groups)
 
 
@@ -125,10 +127,9 @@ def _trace(
     groups = [points[key] for key in sorted(points)]
     places = [place for place, _ in sorted(points)]
     metrics = [
-        geometric_mean([r.value(metric) for r in group]) if measured
-        else group[0].metrics[metric]
+        geometric_mean([r.value(metric) for r in group]) if measured else group[0].metrics[metric]
         for group in groups
-    ]  # fmt: skip
+    ]
     held = [any(result.point.held_out for result in group) for group in groups]
     crowded = len(places) > len(set(places))
     lines = {
@@ -137,10 +138,15 @@ def _trace(
         "marker": {"color": colour(method), "symbol": "line-ew-open", "size": 18},
     }
     marks = {
-        "mode": "markers", "error_y": {**with_interval(metrics), "color": INK},
-        "marker": {"color": INK, "size": 8, "line": {"width": 1.5},
-                   "symbol": ["circle" if one else "circle-open" for one in held]},
-    }  # fmt: skip
+        "mode": "markers",
+        "error_y": {**with_interval(metrics), "color": INK},
+        "marker": {
+            "color": INK,
+            "size": 8,
+            "line": {"width": 1.5},
+            "symbol": ["circle" if one else "circle-open" for one in held],
+        },
+    }
     return {
         "type": "scatter",
         "name": "measured" if measured else words(method),

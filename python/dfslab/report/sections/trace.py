@@ -75,19 +75,31 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
     if not profile.get("roots"):
         return None
     compared = profile.get("compared")
-    parts = [Markup("<p>{}</p>").format(_compression(profile)), _gains(profile.get("savings")),
-             _parts(profile.get("parts")), _modelled(profile.get("modelled") or ())]  # fmt: skip
+    parts = [
+        Markup("<p>{}</p>").format(_compression(profile)),
+        _gains(profile.get("savings")),
+        _parts(profile.get("parts")),
+        _modelled(profile.get("modelled") or ()),
+    ]
     if compared:
-        parts += [Markup("<h3>{}</h3>").format(CHANGED), _differ(compared),
-                  flame(profile["roots"], "changed call trees", compared["changes"]),
-                  _changes(compared)]  # fmt: skip
-    parts += [Markup("<h3>Call trees</h3>"), note(NOTE),
-              flame(profile["roots"], "call trees by time"),
-              timelines(profile.get("timelines") or ())]  # fmt: skip
+        parts += [
+            Markup("<h3>{}</h3>").format(CHANGED),
+            _differ(compared),
+            flame(profile["roots"], "changed call trees", compared["changes"]),
+            _changes(compared),
+        ]
+    parts += [
+        Markup("<h3>Call trees</h3>"),
+        note(NOTE),
+        flame(profile["roots"], "call trees by time"),
+        timelines(profile.get("timelines") or ()),
+    ]
     parts += [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile["ranking"])]
     if profile.get("waits"):
-        parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"),
-                  _steps(profile["waits"])]  # fmt: skip
+        parts += [
+            Markup("<h3>Waits: queues, locks, other processes</h3>"),
+            _steps(profile["waits"]),
+        ]
     parts += [_repeats(profile)]
     if profile.get("clocks"):
         parts += [Markup("<h3>Clocks</h3>"), note(CLOCKS), _clocks(profile["clocks"])]
@@ -98,13 +110,16 @@ def _repeats(profile: Mapping[str, Any]) -> Markup:
     """Steps that were made again because they had failed, and steps that callers repeat."""
     text = Markup("")
     if retried := repeats.retries(profile):
-        rows = [[path, f"{failed:,}", f"{attempts:,}", seconds(time_ns / 1e9)]
-                for path, failed, attempts, time_ns in retried[:MOST_ROWS]]  # fmt: skip
+        rows = [
+            [path, f"{failed:,}", f"{attempts:,}", seconds(time_ns / 1e9)]
+            for path, failed, attempts, time_ns in retried[:MOST_ROWS]
+        ]
         text += Markup("<h3>{}</h3>").format(repeats.RETRIES) + note(RETRIED)
         text += table(repeats.RETRY_HEAD, rows)
     if repeated := repeats.loops(profile):
-        shown = [[path, *(f"{count:,}" for count in counts)]
-                 for path, *counts in repeated[:MOST_ROWS]]  # fmt: skip
+        shown = [
+            [path, *(f"{count:,}" for count in counts)] for path, *counts in repeated[:MOST_ROWS]
+        ]
         text += folded(repeats.LOOPS, note(LOOPED) + table(repeats.LOOP_HEAD, shown))
     return text
 
@@ -112,10 +127,15 @@ def _repeats(profile: Mapping[str, Any]) -> Markup:
 def _clocks(clocks: list[dict[str, Any]]) -> Markup:
     """Each host's clock beside the first host's."""
     rows = [
-        [clock["host"], _signed_seconds(clock["ahead_ns"]), seconds(clock["residual_ns"] / 1e9),
-         f"{clock['calls']:,}", f"{clock['against']:,}"]
+        [
+            clock["host"],
+            _signed_seconds(clock["ahead_ns"]),
+            seconds(clock["residual_ns"] / 1e9),
+            f"{clock['calls']:,}",
+            f"{clock['against']:,}",
+        ]
         for clock in clocks
-    ]  # fmt: skip
+    ]
     return table(["host", "ahead", "within", "calls that tell", "that contradict"], rows)
 
 
@@ -126,10 +146,14 @@ def _signed_seconds(ahead_ns: int) -> str:
 
 def _steps(ranking: list[dict[str, Any]]) -> Markup:
     rows = [
-        [path_cell(row["path"]), f"{row['count']:,}", *_times(row),
-         units.text(row["bytes"], "B") if row["bytes"] else ""]
+        [
+            path_cell(row["path"]),
+            f"{row['count']:,}",
+            *_times(row),
+            units.text(row["bytes"], "B") if row["bytes"] else "",
+        ]
         for row in ranking[:MOST_ROWS]
-    ]  # fmt: skip
+    ]
     head = ["step", "count", "self time", "share", "mean", "bytes"]
     rest = len(ranking) - len(rows)
     more = note(f"{rest} more steps spend less time than these.") if rest > 0 else Markup("")
@@ -151,9 +175,13 @@ def _gains(savings: Mapping[str, Any] | None) -> Markup:
     finishers = any("last_finisher_share" in step for step in savings["steps"])
     rows = []
     for step in savings["steps"][:MOST_ROWS]:
-        row = [path_cell(step["step"]), share(step["saving"]), _range(step, "low", "high"),
-               step["verdict"], *(seconds(step[key]) if step[key] else ""
-                                  for key in ("work_s", "waited_s"))]  # fmt: skip
+        row = [
+            path_cell(step["step"]),
+            share(step["saving"]),
+            _range(step, "low", "high"),
+            step["verdict"],
+            *(seconds(step[key]) if step[key] else "" for key in ("work_s", "waited_s")),
+        ]
         row += [percent(step["utilisation"])] if finishers else []
         row += [percent(step["summed_share"])]
         rows.append(row + ([percent(step["last_finisher_share"])] if finishers else []))
@@ -173,16 +201,31 @@ def _parts(found: Mapping[str, Any] | None) -> Markup:
     """The processors, disks and links by what making one faster would save end to end."""
     if not found or not found["parts"]:
         return Markup("")
-    others = [{row["part"]: row["share"] for row in found[key]}
-              for key in ("by_sum", "by_last_finisher")]  # fmt: skip
+    others = [
+        {row["part"]: row["share"] for row in found[key]} for key in ("by_sum", "by_last_finisher")
+    ]
     rows = [
-        [row["part"], share(row["saving"]), _range(row, "least", "most"), row["verdict"],
-         _range(row, "low", "high"), percent(row["utilisation"]),
-         *(percent(other.get(row["part"], 0.0)) for other in others)]
+        [
+            row["part"],
+            share(row["saving"]),
+            _range(row, "least", "most"),
+            row["verdict"],
+            _range(row, "low", "high"),
+            percent(row["utilisation"]),
+            *(percent(other.get(row["part"], 0.0)) for other in others),
+        ]
         for row in found["parts"][:MOST_ROWS]
-    ]  # fmt: skip
-    head = ["part", "time saved", "the trace allows", "verdict", "90 % of runs show", "busy",
-            "by sum", "by last finisher"]  # fmt: skip
+    ]
+    head = [
+        "part",
+        "time saved",
+        "the trace allows",
+        "verdict",
+        "90 % of runs show",
+        "busy",
+        "by sum",
+        "by last finisher",
+    ]
     title = Markup("<h3>What a faster part would gain</h3>")
     return title + note(PARTS.format(factor=found["factor"])) + table(head, rows)
 
@@ -193,13 +236,23 @@ def _modelled(rows: Sequence[Mapping[str, Any]]) -> Markup:
         return Markup("")
     known = [row for row in rows if row["modelled_s"] is not None]
     told = [
-        [row["operation"], row["step"], path_cell(row["traced"] or DASH), f"{row['count']:,}",
-         seconds(row["traced_s"]), seconds(row["modelled_s"]), signed(row["error"])]
+        [
+            row["operation"],
+            row["step"],
+            path_cell(row["traced"] or DASH),
+            f"{row['count']:,}",
+            seconds(row["traced_s"]),
+            seconds(row["modelled_s"]),
+            signed(row["error"]),
+        ]
         for row in known
-    ]  # fmt: skip
+    ]
     head = ["operation", "step", "as traced", "calls", "traced", "modelled", "error"]
-    only = [[path_cell(row["traced"]), f"{row['count']:,}", seconds(row["traced_s"])]
-            for row in rows if row["modelled_s"] is None]  # fmt: skip
+    only = [
+        [path_cell(row["traced"]), f"{row['count']:,}", seconds(row["traced_s"])]
+        for row in rows
+        if row["modelled_s"] is None
+    ]
     rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
     title = Markup("<h3>Steps beside the model</h3>")
     return title + note(MODELLED) + table(head, told, texts=3) + rest
@@ -219,23 +272,42 @@ def _changes(compared: Mapping[str, Any]) -> Markup:
     """The steps that changed for sure, the largest effect on all time first."""
     several = any(row["cohort"] for row in compared["rows"])
     rows = [
-        [*([row["cohort"]] if several else []), path_cell(row["path"]),
-         f"{row['count_before']:,}", f"{row['count']:,}",
-         seconds(row["mean_before_s"]), seconds(row["mean_s"]), signed(row["change"]),
-         f"{row['p_corrected']:.2g}"]
+        [
+            *([row["cohort"]] if several else []),
+            path_cell(row["path"]),
+            f"{row['count_before']:,}",
+            f"{row['count']:,}",
+            seconds(row["mean_before_s"]),
+            seconds(row["mean_s"]),
+            signed(row["change"]),
+            f"{row['p_corrected']:.2g}",
+        ]
         for row in compared["rows"][:MOST_ROWS]
-    ]  # fmt: skip
+    ]
     one, other = compared["sides"]
     sides = [
-        note(f"Only {side}: {', '.join(paths[:MOST_ROWS])}"
-             + (f" and {len(paths) - MOST_ROWS} more" if len(paths) > MOST_ROWS else "") + ".")
-        for side, paths in ((one, compared["only_before"]), (other, compared["only_now"])) if paths
-    ]  # fmt: skip
+        note(
+            f"Only {side}: {', '.join(paths[:MOST_ROWS])}"
+            + (f" and {len(paths) - MOST_ROWS} more" if len(paths) > MOST_ROWS else "")
+            + "."
+        )
+        for side, paths in ((one, compared["only_before"]), (other, compared["only_now"]))
+        if paths
+    ]
     if not rows:
         return note("No step's mean duration differs beyond what chance would do.") + Markup(
-            "").join(sides)  # fmt: skip
-    head = [*(["of"] if several else []), "step", f"calls {one}", other, f"mean {one}", other,
-            "change", "p, corrected"]  # fmt: skip
+            ""
+        ).join(sides)
+    head = [
+        *(["of"] if several else []),
+        "step",
+        f"calls {one}",
+        other,
+        f"mean {one}",
+        other,
+        "change",
+        "p, corrected",
+    ]
     return table(head, rows, texts=1 + several) + Markup("").join(sides)
 
 
@@ -243,9 +315,10 @@ def _sampled(profile: Mapping[str, Any]) -> Markup:
     """That counts and sums are estimates, where a recorder kept only some calls."""
     if not (told := profile.get("sampling")):
         return Markup("")
-    return Markup("<strong>Counts and sums are estimates</strong> of about {:,} spans: calls were "
-                  "kept with probability {:.3g} to {:.3g}. Of those kept: ").format(
-        told["spans_estimated"], told["probability_least"], told["probability_most"])  # fmt: skip
+    return Markup(
+        "<strong>Counts and sums are estimates</strong> of about {:,} spans: calls were "
+        "kept with probability {:.3g} to {:.3g}. Of those kept: "
+    ).format(told["spans_estimated"], told["probability_least"], told["probability_most"])
 
 
 def _compression(profile: Mapping[str, Any]) -> Markup:
@@ -254,17 +327,21 @@ def _compression(profile: Mapping[str, Any]) -> Markup:
     calls = "calls" if profile.get("processes") else "spans"
     told = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
     if profile.get("counted"):
-        told = ("{:,} calls as servers counted them, {:,} of them outermost, in "
-                "<strong>{}</strong>; of sums no single call and no quantile is known")  # fmt: skip
+        told = (
+            "{:,} calls as servers counted them, {:,} of them outermost, in "
+            "<strong>{}</strong>; of sums no single call and no quantile is known"
+        )
     text = _sampled(profile) + Markup(told).format(
-        profile["spans"], profile["trees"],
+        profile["spans"],
+        profile["trees"],
         "1 shape" if profile["shapes"] == 1 else f"{profile['shapes']:,} shapes",
-    )  # fmt: skip
+    )
     after = (profile.get("reduction") or {}).get("spans_after")
     if after and profile["spans"]:
         removed = 1 - after / profile["spans"]
         text += Markup(" of {:,} steps: {:.2%} of the {} say nothing new").format(
-            after, removed, calls)  # fmt: skip
+            after, removed, calls
+        )
     lost = [
         f"{count:,} {kind.replace('_', ' ')}"
         for kind, count in (profile.get("losses") or {}).items()
