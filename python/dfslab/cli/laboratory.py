@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
 from dfslab.cli.finished import INSTRUMENTS, Done, Notify, Report, in_order, reopen, studied, weigh
+from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run as fleet
 from dfslab.instruments import access, command, visibility
 from dfslab.method import RunFailed
@@ -203,10 +204,10 @@ def search_rate(scenario: Scenario, report: Report) -> search.Found:
         return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
 
 
-def merge_parts(files: Sequence[Path]) -> dict[str, Any]:
+def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
     """The report of a load from the files that its agents left on their nodes."""
     try:
-        return fleet.of_parts([_part(path) for path in files])[0]
+        return fleet.of_parts([_part(path) for path in files]).report
     except fleet.WrongPlan as error:
         raise InputError("FILE", str(files[0]), str(error)) from error
     except fleet.LoadFailed as error:

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from dfslab import _core, quantiles
+from dfslab.documents import metrics as metric
+from dfslab.documents.answers import StreamSimulation
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.demand import (
@@ -121,24 +123,25 @@ class PetriModel:
             name: float(np.exp(np.hypot(np.log(factor), sure * error)))
             for name, error in found.errors.items()
         }
-        factors = {f"latency_s_mean.{name}": reach[name] for name in found.latency_s}
-        factors |= dict.fromkeys(("rate_per_s", "throughput_bytes_per_s"), reach["rate"])
+        factors = {
+            metric.key(metric.LATENCY, metric.MEAN, name): reach[name] for name in found.latency_s
+        }
+        factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), reach["rate"])
         answer = _as_prediction(found, situation.predict(constants))
         result = to_result(self.name, point, answer, factor, notes, calibration, factors)
-        detail = {**result.detail, "simulated": _simulated(found, situation)}
-        return result.model_copy(update={"detail": detail})
+        return result.model_copy(update={"simulation": _simulated(found, situation)})
 
 
-def _simulated(found: Simulation, situation: Situation) -> dict[str, int]:
+def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
     """How much of the stream was simulated, and at what grain."""
-    return {
-        "operations_per_client": found.operations,
-        "operations_per_client_offered": found.offered,
-        "clients": situation.scenario.workload.clients,
-        "replications": found.replications,
-        "firings": found.firings,
-        "most_units_of_a_pipeline": found.units,
-    }
+    return StreamSimulation(
+        operations_per_client=found.operations,
+        operations_per_client_offered=found.offered,
+        clients=situation.scenario.workload.clients,
+        replications=found.replications,
+        firings=found.firings,
+        most_units_of_a_pipeline=found.units,
+    )
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from dfslab.documents import metrics as metric
 from dfslab.spec import units
 
 if TYPE_CHECKING:
@@ -118,11 +119,11 @@ def result_table(results: Iterable[Result]) -> Table:
 
 def _mean_latencies(result: Result) -> list[str]:
     """Of each operation, named where there are several; where it was due at a time, since then."""
-    names = [key.partition(".")[2] for key in result.metrics if key.startswith("latency_s_mean.")]
+    names = metric.operations_with(result.metrics, metric.LATENCY)
     found = []
     for name in names:
-        shown = units.text(result.value(f"latency_s_mean.{name}"), "s")
-        if since_due := result.metrics.get(f"response_s_mean.{name}"):
+        shown = units.text(result.value(metric.key(metric.LATENCY, metric.MEAN, name)), "s")
+        if since_due := result.metrics.get(metric.key(metric.RESPONSE, metric.MEAN, name)):
             shown += f" ({units.text(since_due.value, 's')} since due)"
         found.append(f"{name} {shown}" if len(names) > 1 else shown)
     return found

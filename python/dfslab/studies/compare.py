@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from dfslab import quantiles
+from dfslab.documents.metrics import LATENCY, operations_with
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
@@ -99,9 +100,7 @@ def _row(group: Sequence[Result], metric: str) -> Row | None:
     mean = geometric_mean([result.value(metric) for result in measured])
     predicted = {r.method: r for r in group if r.method not in INSTRUMENTS and metric in r.metrics}
     point = measured[0].point
-    operations = sorted(
-        {key.split(".", 1)[1] for key in measured[0].metrics if key.startswith("latency_s_mean.")}
-    )
+    operations = sorted(set(operations_with(measured[0].metrics, LATENCY)))
     return Row(
         point_id=point.id,
         labels=point.labels,
