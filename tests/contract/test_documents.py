@@ -10,7 +10,9 @@ import pytest
 from dfslab import _core
 from dfslab.documents import former, metrics
 from dfslab.documents.load_report import LoadReport
+from dfslab.documents.net_report import net_report
 from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.nets import engine
 from dfslab.result import Result
 from dfslab.studies import store
 from support.recorded import RUN
@@ -146,3 +148,43 @@ def test_every_metric_of_every_method_is_registered():
             kind = metrics.REGISTRY[named.name]
             assert kind.of_operation == bool(named.operation), key
             assert kind.unit in ("/s", "B/s", "s")
+
+
+NET = {
+    "name": "queue",
+    "colours": {"job": [["id", "int"]], "unit": []},
+    "places": [
+        {"name": "wait", "colour": "job", "initial": [[3], [1], [2]]},
+        {"name": "server", "colour": "unit", "initial": [[]]},
+        {"name": "end", "colour": "job"},
+    ],
+    "transitions": [
+        {
+            "name": "serve",
+            "in": [{"place": "wait", "var": "j"}, {"place": "server"}],
+            "out": [{"place": "end", "token": "j"}, {"place": "server"}],
+        }
+    ],
+}
+MONITORS = {
+    "served": {"kind": "count", "transition": "serve"},
+    "waiting": {"kind": "marking", "place": "wait"},
+    "order": {"kind": "log", "transition": "serve", "fields": ["j.id"]},
+    "stays": {"kind": "sojourn", "from": "serve", "to": "serve", "key": "1"},
+}
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_monitors_of_a_net_are_read_by_name_in_whatever_order(turn):
+    names = [*list(MONITORS)[turn:], *list(MONITORS)[:turn]]
+    (answer,) = engine.run(NET, monitors=[MONITORS[name] for name in names])
+    report = net_report(answer, names)
+    assert report.firings == 3
+    assert report.counts["served"].count == 3
+    assert (report.markings["waiting"].most, report.markings["waiting"].last) == (3, 0)
+    assert [row[1] for row in report.logs["order"].rows] == [3, 1, 2]
+    assert report.sojourns["stays"].count == 2
+    with pytest.raises(ValueError, match="argument"):
+        net_report(answer, names[1:])
+    with pytest.raises(ValueError, match="one name"):
+        net_report(answer, ["x"] * 4)
