@@ -111,7 +111,7 @@ class Bed(MountedBed):
         except OSError as error:
             why = "not found; install libfuse2 (Debian)"
             raise BedError("missing_program", f"looking for {LIBFUSE}", why) from error
-        _jars(notify)
+        jars(notify)
 
     def start_servers(self) -> None:
         """The master on an empty journal, then the workers; done when the master knows them."""
@@ -229,7 +229,7 @@ class Bed(MountedBed):
             *(f"-D{key}={value}" for key, value in properties.items()),
             *self.trace_options(process),
             "-cp",
-            os.pathsep.join((str(self.configuration), f"{_jars()}/*")),
+            os.pathsep.join((str(self.configuration), f"{jars()}/*")),
             main,
             *arguments,
         ]
@@ -316,7 +316,8 @@ class Bed(MountedBed):
         return (self.live_workers() or 0) >= running
 
 
-def _jars(notify: Notify = lambda text: None) -> Path:
+def jars(notify: Notify = lambda text: None) -> Path:
+    """The folder of its jars, downloaded when it is not there. BedError when that fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 
