@@ -9,12 +9,13 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.error import HTTPError
 
 from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import Notify
 from dfslab.beds.cache import maven_jars, program
+from dfslab.beds.capabilities import Traceable, WarmUp
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
@@ -65,7 +66,7 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-class Bed(MountedBed):
+class Bed(MountedBed, Traceable):
     """A running Alluxio; `with Bed.up({...}) as bed:` takes it down at the end.
 
     The under-store is a folder of the bed on this machine, which every host reaches as if it were
@@ -75,9 +76,8 @@ class Bed(MountedBed):
 
     SYSTEM = "alluxio"
     # What makes every process count its calls, and tell them often enough to be waited for.
-    TRACED: ClassVar = {"trace": True, "trace_interval": "1 s"}
     # Memory tiers are small, and each operation takes a client of Alluxio's milliseconds.
-    WARM_UP_FILE_BYTES = 1 << 17
+    WARM_UP = WarmUp(file_bytes=1 << 17)
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB",
@@ -194,6 +194,12 @@ class Bed(MountedBed):
         service = process.partition("-")[0]
         interval_s = self.parameters["trace_interval"]
         return [java_option(agent_jar(), POINTS, self.profiles, service, process, interval_s)]
+
+    @classmethod
+    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+        """Every process counts its calls and writes them every second, or into `folder`."""
+        where = {"trace_directory": str(folder)} if folder else {"trace_interval": "1 s"}
+        return {"trace": True, **where}
 
     def client_environment(self) -> dict[str, str]:
         """For a command in the client's host: where the file system is mounted."""
