@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfslab import discover
+from dfslab.beds.base import BaseBed
 from dfslab.beds.errors import BedError
 from dfslab.documents.load_report import LoadReport, OperationReport, PhaseReport
 from dfslab.documents.measured_load import DiskReads
@@ -48,7 +49,7 @@ class DisksRead:
 class Disks:
     """The servers of a bed while a cold run is on, whose plan holds after each phase."""
 
-    def __init__(self, bed: Any) -> None:
+    def __init__(self, bed: BaseBed) -> None:
         self._bed = bed
         self._read_bytes: list[int | None] = []
 
