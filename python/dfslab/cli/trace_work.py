@@ -16,7 +16,8 @@ from dfslab.beds.capabilities import Traceable
 from dfslab.beds.found import testbed
 from dfslab.beds.mounted import MountedBed
 from dfslab.cli import trace_cohorts
-from dfslab.instruments import access, callprofile, counters, whole_calls
+from dfslab.documents.plain import plain
+from dfslab.instruments import access, call_document, callprofile, counters, whole_calls
 from dfslab.instruments import command as programs
 from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
@@ -125,7 +126,7 @@ def profile(
     reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else _profiles(found)
     top = callprofile.merge(read)
-    merged = callprofile.summary(read, top)
+    merged = plain(call_document.document(read, top))
     if all(file.counted for _, file in read):
         # Sums of servers do not say who waited for whom.
         return merged

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
+from dfslab.documents.rows import PlannedOperation, Span
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
 from dfslab.fleet.watch import Seen, Watch
 
 Progress = Callable[[float, str], object]
-Spans = list[tuple[str, int, int, int, int, int, int]]
+Spans = list[Span]
+SpanRow = tuple[str, int, int, int, int, int, int]
 WrongPlan = _core.InputError
 LoadFailed = _core.RunError
 
@@ -92,19 +94,18 @@ def turns(plan: Mapping[str, Any]) -> int:
     return 2 * phases if plan.get("hold") else phases + 1
 
 
-def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[tuple]:
-    """The first operations, so many at most, of each client: (client, index, operation, file, size,
-    transfer size, offset, owner of the file, phase), sizes and offset in bytes."""
+def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[PlannedOperation]:
+    """The first operations, so many at most, of each client."""
     spec = json.dumps(stream)
     for client, limit in most.items():
-        yield from _core.stream_operations(spec, client, limit)
+        yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
 
 
 def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | None) -> LoadRun:
     """The whole load in this process."""
     if watch is None:
         report, spans, recorded = _core.run_load(json.dumps(plan), progress)
-        return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
+        return _done(report, spans, recorded)
     begun: list[float] = []
 
     def gate() -> float:
@@ -119,7 +120,13 @@ def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | Non
         watch.seen(Seen(*counts))
 
     report, spans, recorded = _core.run_load(json.dumps(plan), progress, gate, seen)
-    return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
+    return _done(report, spans, recorded)
+
+
+def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
+    """What the core gives, with names."""
+    found = FleetLoadReport.model_validate_json(report)
+    return LoadRun(found, list(map(Span._make, spans)), recorded)
 
 
 def _linked(place: Place, part: range, plan: Mapping[str, Any]) -> Link:
@@ -227,7 +234,7 @@ def together(plan: Mapping[str, Any], links: Sequence[Any]) -> LoadRun:
         }
         for link in links
     ]
-    spans = [tuple(span) for answer in answers for span in answer["spans"]]
+    spans = [Span._make(span) for answer in answers for span in answer["spans"]]
     recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
     return LoadRun(FleetLoadReport.model_validate(merged), spans, recorded)
 

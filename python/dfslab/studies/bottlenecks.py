@@ -15,7 +15,8 @@ from pydantic import BaseModel
 
 from dfslab import discover
 from dfslab.documents.measured_load import ProgramRun
-from dfslab.instruments import callprofile
+from dfslab.documents.plain import plain_trees
+from dfslab.instruments import call_document, callprofile
 from dfslab.instruments.callprofile import Node
 from dfslab.result import Result
 from dfslab.studies import gain, parts
@@ -105,7 +106,7 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
             for row in ranked[:MOST_STEPS]
         ],
         by_sum=_by_sum(saved["steps"]),
-        roots=callprofile.summary(files, top)["roots"],
+        roots=plain_trees(call_document.document(files, top).roots),
     )
 
 
