@@ -13,9 +13,6 @@ from dfslab.spec.model import InputError
 from dfslab.spec.standard import delay, rate, standard
 
 Report = Callable[..., None]
-VALIDATED = ("sequence", "regression", "mean")
-INSTRUMENTS = ("measure", "trace")
-WHOLE_FILES_FROM_BYTES = 1_000_000
 
 
 def bed_module(name: str, key: str) -> Any:
