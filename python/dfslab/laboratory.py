@@ -1,4 +1,4 @@
-"""The laboratory: plans a scenario's run, measures it, weighs the results, writes what was found."""
+"""The laboratory: plans a run, measures it, weighs its results and writes what was found."""
 
 from __future__ import annotations
 
@@ -46,6 +46,14 @@ Notify = Callable[[str], None]
 
 def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
     """Progress that nobody watches."""
+
+
+def _method(name: str) -> Instrument | Model:
+    """A fresh method, found by discovery, which does not know what rooms above it hold."""
+    found = discover.method(name)
+    if not isinstance(found, Instrument | Model):
+        raise discover.DiscoveryError(f"method {name}: keeps neither contract of dfslab.method")
+    return found
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ class Laboratory:
         points = check(scenario)
         measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
         methods = [
-            known if known is not None and name in INSTRUMENTS else discover.method(name)
+            known if known is not None and name in INSTRUMENTS else _method(name)
             for name in scenario.run.methods
         ]
         return Plan(scenario, points, methods, [] if known is not None else measured, recording)

@@ -68,7 +68,7 @@ def run(
     tell(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"page: {done.page}")
-    note(done.processor_time.text)
+    note(done.processor_time.text if done.processor_time is not None else "")
 
 
 @app.command()

@@ -47,7 +47,12 @@ class Advised(StudyResult):
                 words(name(one.labels)),
                 words(one.limit),
                 words(one.change),
-                Cell(one.gain, f"× {one.gain:.2f}", f"{one.low:.2f} to {one.high:.2f}"),
+                Cell(
+                    one.gain,
+                    f"× {one.gain:.2f} ({one.low:.2f} to {one.high:.2f})",
+                    low=one.low,
+                    high=one.high,
+                ),
             )
             for one in self.advice
         ]

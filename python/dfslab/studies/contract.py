@@ -32,7 +32,7 @@ NOTHING_MEASURED = "holds no measured result to learn from"
 class Progress(Protocol):
     """Called as work goes on: a share done of a total, what is being done, seconds left."""
 
-    def __call__(self, done: float, total: float, text: str, /, *remaining_s: float) -> object: ...
+    def __call__(self, done: float, total: float, text: str, /, *remaining_s: float) -> None: ...
 
 
 class StudyResult(BaseModel):

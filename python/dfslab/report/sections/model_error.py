@@ -34,13 +34,12 @@ Sets = Mapping[str, Mapping[str, Score]]
 def render(study: FinishedRun) -> Markup | None:
     """Scores, calibrated constants and regression coefficients."""
     comparison, validated = study.find(Comparison), study.find(CrossValidated)
+    left_out = {} if validated is None else validated.scores
     if comparison is None or not (comparison.held_out or comparison.fitted):
         return None
     sets = {
         "Held-out configurations": comparison.held_out,
-        "Cross-validation over whole configurations": validated.scores
-        if validated is not None
-        else {},
+        "Cross-validation over whole configurations": left_out,
         "Configurations the models were fitted on": comparison.fitted,
     }
     parts = [_chart(sets, comparison.noise)]
