@@ -386,5 +386,5 @@ def visibility(
 
 @app.command("list")
 def list_members(as_json: AsJson = False) -> None:
-    """File systems, workloads, methods and report sections, and where each came from."""
+    """File systems, workloads, methods, studies, sections, and where each came from."""
     listing.show(as_json)

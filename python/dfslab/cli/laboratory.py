@@ -26,6 +26,10 @@ from dfslab.studies.offered import RateProbe
 TABLES = "tables"
 
 
+def silent(text: str) -> None:
+    """Nobody is told that something is computed first."""
+
+
 def design(scenario: Scenario) -> designs.Plan:
     """What a scenario's design would run, and its cost. InputError where it declares no factor."""
     if not scenario.design.factor:
@@ -55,7 +59,7 @@ def export_runs(folder: Path, output: Path) -> int:
     return table.write(store.results_of(folder), output)
 
 
-def export(folder: Path, form: str, output: Path | None, notify: Notify) -> bytes:
+def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:
     """A run's results in another program's form, also written to a new file where one is named.
 
     The form "tables" is of what the studies found: all their tables as CSV.

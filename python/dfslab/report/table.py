@@ -15,6 +15,8 @@ from dfslab.spec import units
 
 DASH = "–"
 FAR_OFF = 0.25
+# Longer texts than this wrap, from the second column on.
+MOST_UNFOLDED = 40
 
 
 def table(
@@ -55,7 +57,7 @@ def _cell(cell: Any, words: bool) -> str:
 
 def blocks(section: Section) -> Markup | None:
     """The body of a section; None where it has nothing to show."""
-    titled = sum(isinstance(one, Table) for one in section.blocks) > 1
+    titled = sum(isinstance(one, Table) and not one.folded for one in section.blocks) > 1
     drawn = [
         note(one.text) if isinstance(one, Paragraph) else contents(one, titled)
         for one in section.blocks
@@ -78,12 +80,12 @@ def contents(found: Table, titled: bool = True) -> Markup:
 
 
 def _drawn(cell: Cell, place: int) -> Markup | str:
-    """A cell of the page; words after the first column may wrap."""
+    """A cell of the page; long texts after the first column may wrap."""
     if cell.is_bar and isinstance(cell.value, float):
         return share(cell.value)
     if cell.note:
         return Markup("<td>{}<small>{}</small></td>").format(cell.text, cell.note)
-    if isinstance(cell.value, str) and place:
+    if isinstance(cell.value, str) and place and len(cell.text) > MOST_UNFOLDED:
         return wide(cell.text)
     return cell.text
 
