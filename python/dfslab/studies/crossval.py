@@ -10,20 +10,72 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
+from dfslab.documents.table import Table
 from dfslab.method import RunFailed, predictions
 from dfslab.models.encoding import layout_key
 from dfslab.result import Result
 from dfslab.spec.design import number
 from dfslab.spec.scenario import Point
-from dfslab.studies.compare import Row, Score, compare, scores
+from dfslab.studies.compare import Row, Score, compare, score_table, scores
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
+from dfslab.studies.stages import Stage
 
 Report = Callable[..., Any]
 # Result number -> fold; a result with fold None is never judged (it is always learnt from).
+NAMES = ("crossval",)
+VALIDATED = ("sequence", "regression", "mean")
 Folds = list[set[int]]
 LEAVE_OUT = 4
+
+
+class CrossValidated(StudyResult):
+    """Scores of each method on configurations that it was not fitted on, each left out once."""
+
+    study = "crossval"
+
+    scores: dict[str, Score]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """Errors of every method, where there are any."""
+        title = "Errors in cross-validation over whole configurations"
+        return [score_table(title, self.scores)] if self.scores else []
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """The scores."""
+        scores: dict[str, JsonValue] = {
+            name: one.model_dump(mode="json") for name, one in self.scores.items()
+        }
+        return {"cross_validated": scores}
+
+
+class CrossValidationStudy(Study[CrossValidated]):
+    """Leaves out parts of all configurations in turn and predicts them from the others."""
+
+    name = "crossval"
+    result = CrossValidated
+    needs = Needs(measured=True, models=True)
+    order = 40
+    stage: Stage = "cross_validating"
+
+    def run(self, run: FinishedRun, progress: Progress) -> CrossValidated:
+        """The scores of the methods that are quick enough to be fitted again and again."""
+        progress(0, 1, "cross-validating")
+        scores = crossval(
+            run.of_method("measure"),
+            [name for name in run.methods if name in VALIDATED],
+            run.scenario.judge.folds,
+            run.scenario.run.seed,
+            progress,
+        )
+        return CrossValidated(scores=scores)
+
+
+def make(name: str) -> CrossValidationStudy:
+    """The study."""
+    return CrossValidationStudy()
 
 
 class Validation(BaseModel):

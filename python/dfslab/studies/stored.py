@@ -17,7 +17,7 @@ from typing import Any
 
 FILE = "findings.json"
 # Raised whenever a study computes something else, or its model changes.
-FORMAT = 1
+FORMAT = 2
 MISSING = "no findings are stored"
 OTHER_FORMAT = "the stored findings are of another version"
 CHANGED = "the results have changed since the findings were stored"

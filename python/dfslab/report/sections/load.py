@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import sort_key
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "The load itself"
 ORDER = 32
@@ -39,7 +39,7 @@ Value = Callable[[Result], float | None]
 Cell = Callable[[Sequence[Result]], str]
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """A table of all configurations, one of their phases, and the course of longer runs."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):

@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Faults under load"
 ORDER = 28
@@ -34,7 +34,7 @@ HEAD = [
 AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """A curve for each run with faults, and a table."""
     found = [result for result in study.of_method("measure") if result.detail.get("faults")]
     if not found:
@@ -46,11 +46,11 @@ def render(study: ReportInput) -> Markup | None:
     return note(NOTE) + Markup("").join(figures) + tables
 
 
-def _title(study: ReportInput, result: Result) -> str:
+def _title(study: FinishedRun, result: Result) -> str:
     return f"{study.name(result.labels)}, run {result.repetition + 1}"
 
 
-def _figure(study: ReportInput, result: Result) -> Markup:
+def _figure(study: FinishedRun, result: Result) -> Markup:
     told = result.detail["faults"]
     step_s = told["step_s"]
     line = {
@@ -103,7 +103,7 @@ def _fault(one: dict[str, Any]) -> str:
     return f"{one['action']} {one['target']}"
 
 
-def _rows(study: ReportInput, result: Result) -> list[list[str]]:
+def _rows(study: FinishedRun, result: Result) -> list[list[str]]:
     told = result.detail["faults"]
 
     def row(seen: dict[str, Any]) -> list[str]:
@@ -122,7 +122,7 @@ def _rows(study: ReportInput, result: Result) -> list[list[str]]:
     return [row(seen) for seen in told["recoveries"]]
 
 
-def _audit(study: ReportInput, result: Result) -> list[str]:
+def _audit(study: FinishedRun, result: Result) -> list[str]:
     audit = result.detail["faults"]["audit"] or {}
     return [_title(study, result), *(_count(audit.get(key)) for key in AUDIT)]
 
