@@ -116,12 +116,12 @@ fn told(file: &[u8]) -> Option<Said> {
 
 /// Each span in a file of its own, of which none has an earlier one.
 fn singly(spans: &[Vec<u8>]) -> Option<Said> {
-    joined(&spans.iter().map(alone).collect::<Vec<_>>())
+    joined(&spans.iter().map(|span| alone(span)).collect::<Vec<_>>())
 }
 
 /// One span in a file of its own.
-fn alone(span: &Vec<u8>) -> Option<Said> {
-    told(&file_of(std::slice::from_ref(span)))
+fn alone(span: &[u8]) -> Option<Said> {
+    told(&file_of(&[span.to_vec()]))
 }
 
 /// What files hold one after the other; one that is wrong spoils all.
@@ -168,7 +168,7 @@ fn a_changed_byte_is_seen_as_it_is_alone() {
     let kinds = encoded(7, 12);
     let kinds = [kinds.clone(), kinds.clone(), kinds].concat();
     // What a span is alone does not depend on the others, so only the changed one is read again.
-    let known: Vec<_> = kinds.iter().map(alone).collect();
+    let known: Vec<_> = kinds.iter().map(|span| alone(span)).collect();
     let mut random = Random(9);
     let (mut same, mut wrong) = (0, 0);
     for _ in 0..FLIPS {
