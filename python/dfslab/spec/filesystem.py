@@ -66,7 +66,6 @@ class FileSystem:
     folder: Path
     memory: tuple[ObjectMemory, ...] = ()
     address: Callable[[str], tuple[str, int] | None] = host_and_port
-    text_choices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     advice: Callable[[str], str] = no_advice
