@@ -149,14 +149,14 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "plugins" / "workloads").mkdir()
     (tmp_path / "plugins" / "workloads" / "mostly_reads.py").write_text(WORKLOAD)
     (tmp_path / "plugins" / "studies").mkdir()
-    (tmp_path / "plugins" / "studies" / "spread.py").write_text(STUDY.replace("NAME", "spread"))
+    (tmp_path / "plugins" / "studies" / "spread.py").write_text(STUDY.replace('"NAME"', '"spread"'))
     # An installed package: a folder of the search path with its metadata beside it.
     installed = tmp_path / "installed" / "strange_package-1.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: strange-package\n")
     (installed / "entry_points.txt").write_text(ENTRY_POINT)
     package = tmp_path / "installed" / "strange_package.py"
-    package.write_text(STUDY.replace("NAME", "spread_of_package"))
+    package.write_text(STUDY.replace('"NAME"', '"spread_of_package"'))
     monkeypatch.syspath_prepend(package.parent)
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     rooms = {name: list(module.__path__) for name, module in packages().items()}
@@ -255,3 +255,11 @@ def test_a_broken_member_is_named(place):
     assert answer.returncode == 1
     assert "broken.py" in answer.stderr
     assert "lacks" in answer.stderr
+
+
+def test_a_study_that_nothing_makes_is_named(place):
+    text = STUDY.partition("def make")[0].replace('"NAME"', '"unmade"')
+    (place / "plugins" / "studies" / "unmade.py").write_text(text)
+    answer = dfslab(place, "measure", "scenario.toml", "--set", "run.repetitions=1")
+    assert answer.returncode == 1
+    assert "unmade.py: lacks make" in answer.stderr
