@@ -231,9 +231,13 @@ def find(name: str) -> Study[StudyResult]:
     known = discover.studies()
     if name not in known:
         raise InputError("study", name, unknown(name, sorted(known)))
-    study = known[name].load().make(name)
+    member = known[name]
+    make = vars(member.load()).get("make")
+    if make is None:
+        raise discover.DiscoveryError(f"{member.source}: lacks make")
+    study = make(name)
     if not isinstance(study, Study) or study.name != name or study.result.study != name:
-        raise discover.DiscoveryError(f"{known[name].source}: makes no study of the name {name}")
+        raise discover.DiscoveryError(f"{member.source}: makes no study of the name {name}")
     return study
 
 

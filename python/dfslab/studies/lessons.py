@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, JsonValue
 
-from dfslab.documents.table import Cell, Column, Table, estimate, heads, words
+from dfslab.documents.table import Cell, Column, Table, Value, estimate, heads, words
 from dfslab.result import Metric
-from dfslab.spec.scenario import Value
 from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import Learnt, Validation
