@@ -158,9 +158,9 @@ def test_parameters_reach_the_volume_and_its_profile_the_result(case):
         said = bed.servers[0].run("gluster", "volume", "get", "dfslab", f"performance.{option}")
         assert said.split()[-2 if "DEFAULT" in said else -1] == value, said
     result = measured(known, name="sequential_write", file_size="1 MiB", operations_per_client=2)
-    bricks = result.detail["observed"]
+    bricks = result.load.observed
     assert len(bricks) == 3
-    assert all(brick["written_bytes"] >= 2 * 2**20 for brick in bricks.values())
+    assert all(brick.written_bytes >= 2 * 2**20 for brick in bricks.values())
 
 
 def test_what_is_written_comes_back(case):
@@ -177,11 +177,11 @@ def test_what_is_written_comes_back(case):
     )
     assert result.complete, result.notes
     assert result.notes == []
-    assert result.detail["verified_bytes"] > 0
+    assert result.load.verified_bytes > 0
     # What is stored on hosts' disks came off them.
     if known.name in ON_DISKS:
-        disks = result.detail["cache"]["disks"]
-        assert disks["read_bytes"] >= disks["asked_bytes"] / 2 > 0, disks
+        disks = result.load.cache.disks
+        assert disks.read_bytes >= disks.asked_bytes / 2 > 0, disks
 
 
 def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
@@ -227,8 +227,8 @@ def test_a_brick_is_asked_as_often_as_the_tree_says(case):
     if known.name != "glusterfs":
         pytest.skip("it does not count its calls by name")
     bricks = measured(known, name="metadata", operation="create", operations_per_client=30)
-    for brick in bricks.detail["observed"].values():
-        calls = {name: one["calls"] for name, one in brick["operations"].items()}
+    for brick in bricks.load.observed.values():
+        calls = {name: one.calls for name, one in brick.operations.items()}
         # The load's own directory is made and removed too, and files in it are removed.
         assert calls["CREATE"] == calls["FLUSH"] == 30
         assert calls["ENTRYLK"] >= 2 * 30
@@ -250,7 +250,7 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
         cache="cold",
         run={"count_calls": True},
     )
-    create, stat, read, remove = (one["server_calls"] for one in result.detail["calls"]["phases"])
+    create, stat, read, remove = (one.server_calls for one in result.load.calls.phases)
     assert {name: round(create[name]) for name in ("CREATE", "WRITE", "FLUSH")} == {
         "CREATE": 3,
         "WRITE": 3,
@@ -279,16 +279,16 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
         fsync=False,
         run={"fault": [fault]},
     )
-    failed = sum(seen["errors"] for seen in result.detail["operations"].values())
-    done = sum(client["count"] for client in result.detail["per_client"])
-    told = result.detail["faults"]
-    print(f"{known.name}: {done} done, {failed} failed: {told['recoveries']}, {result.notes}")
+    failed = sum(seen.errors for seen in result.load.operations.values())
+    done = sum(client.count for client in result.load.per_client)
+    told = result.load.faults
+    print(f"{known.name}: {done} done, {failed} failed: {told.recoveries}, {result.notes}")
     assert failed <= known.tolerates, result.notes
     assert done + failed == 2 * 30
-    assert [one["action"] for one in told["done"]] == ["kill"]
-    audit = told["audit"]
-    assert audit["whole"] == audit["files"] > 0, (audit, result.notes)
-    assert audit["files"] + audit["doubtful"] >= 2
+    assert [one.action for one in told.done] == ["kill"]
+    audit = told.audit
+    assert audit.whole == audit.files > 0, (audit, result.notes)
+    assert audit.files + audit.doubtful >= 2
     assert bed.daemon(known.victim).state() == "running"
     assert bed.lacking() == ""
 
@@ -337,24 +337,24 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
         operations_per_client=64,
         run={"fault": faults},
     )
-    told = result.detail["faults"]
-    print(f"{known.name}: {told['recoveries']}, {result.notes}")
+    told = result.load.faults
+    print(f"{known.name}: {told.recoveries}, {result.notes}")
     assert result.complete, result.notes
-    done = [(one["action"], one["failed"]) for one in told["done"]]
+    done = [(one.action, one.failed) for one in told.done]
     assert done == [(fault["action"], None) for fault in faults]
-    audit = told["audit"]
-    assert audit["files"] == audit["whole"] == 4 * 64, audit
-    assert len(told["recoveries"]) == len(PASSING)
+    audit = told.audit
+    assert audit.files == audit.whole == 4 * 64, audit
+    assert len(told.recoveries) == len(PASSING)
     metrics = {name: metric.value for name, metric in result.metrics.items()}
     assert metrics["response_s_p999.write"] > AWAY_S - 0.1
-    for seen in told["recoveries"]:
-        assert seen["failed"] == 0, seen
+    for seen in told.recoveries:
+        assert seen.failed == 0, seen
     if known.copies_sent < 3:
         return  # Which files the server has is for the system to choose: some clients may pass by.
-    for seen in told["recoveries"]:
-        assert seen["lowest_per_s"] < 0.5 * seen["before_per_s"], seen
+    for seen in told.recoveries:
+        assert seen.lowest_per_s < 0.5 * seen.before_per_s, seen
         # On a busy machine the next fault may come before the rate is what it was.
-        back_s = seen["recovered_after_s"]
+        back_s = seen.recovered_after_s
         assert back_s is None or back_s > AWAY_S - 0.5, seen
     assert metrics["response_s_p90.write"] > metrics["latency_s_p90.write"]
 
@@ -398,7 +398,7 @@ def test_a_cold_phase_is_read_off_the_disks(case):
         pytest.skip("what it stores is not on the hosts' disks")
     result = measured(known, **cold)
     assert result.complete, result.notes
-    written, read, *_ = (phase["cache"]["disks"] for phase in result.detail["phases"])
-    assert written["asked_bytes"] == 0
-    assert read["asked_bytes"] == 2 * 8 * 2**20
-    assert read["read_bytes"] >= read["asked_bytes"] / 2, read
+    written, read, *_ = (phase.cache.disks for phase in result.load.phases)
+    assert written.asked_bytes == 0
+    assert read.asked_bytes == 2 * 8 * 2**20
+    assert read.read_bytes >= read.asked_bytes / 2, read

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from dfslab.documents.measured_load import MeasuredLoad
 from dfslab.method import RunFailed
 from dfslab.models import baseline, learnt
 from dfslab.models.encoding import Encoding, factors_of, line_rate
@@ -79,7 +80,7 @@ def measured():
             method="measure",
             point_id=point.id,
             point=point,
-            detail={"wall_s": 2.0},
+            load=MeasuredLoad(wall_s=2.0),
             metrics={
                 "rate_per_s": Metric(value=truth(point) * float(np.exp(0.05 * random.normal())))
             },

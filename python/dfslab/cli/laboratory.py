@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab import discover
+from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run as fleet
 from dfslab.instruments import visibility
 from dfslab.laboratory import Laboratory, Notify, measured_before
@@ -105,10 +106,10 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.Found:
         return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
 
 
-def merge_parts(files: Sequence[Path]) -> dict[str, Any]:
+def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
     """The report of a load from the files that its agents left on their nodes."""
     try:
-        return fleet.of_parts([_part(path) for path in files])[0]
+        return fleet.of_parts([_part(path) for path in files]).report
     except fleet.WrongPlan as error:
         raise InputError("FILE", str(files[0]), str(error)) from error
     except fleet.LoadFailed as error:

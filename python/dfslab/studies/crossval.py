@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
+from dfslab.documents.metrics import LATENCY, operations_with
 from dfslab.documents.table import Table
 from dfslab.method import RunFailed, predictions
 from dfslab.models.encoding import layout_key
@@ -110,7 +111,7 @@ def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]
     """Point ids of each fold; every kind of operation is spread over all folds."""
     kinds: dict[str, list[str]] = {}
     for result in results:
-        kind = ",".join(sorted(k for k in result.metrics if k.startswith("latency_s_mean.")))
+        kind = ",".join(sorted(operations_with(result.metrics, LATENCY)))
         ids = kinds.setdefault(kind, [])
         if result.point_id not in ids:
             ids.append(result.point_id)

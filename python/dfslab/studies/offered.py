@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dfslab.documents import metrics
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -60,27 +61,33 @@ class RateProbe:
     def _seen(self, result: Result) -> Seen:
         wanted, name = self._objective.statistic, self._objective.operation
         values = {
-            key.partition(".")[2]: metric.value
-            for key, metric in result.metrics.items()
-            if key.partition(".")[0] == wanted
+            key.operation: metric.value
+            for text, metric in result.metrics.items()
+            if (key := metrics.parsed(text)).name == wanted
         }
         if name and name not in values:
             done = ", ".join(values)
             raise InputError("run.search.objective", name, f"the workload does only: {done}")
         if not values:
             raise RunFailed("no operation succeeded")
-        counts = {key: seen["count"] for key, seen in result.detail["operations"].items()}
-        means = {key: result.value(f"response_s_mean.{key}") for key in values}
+        load = result.load
+        # It was an open load.
+        assert load is not None
+        assert load.schedule is not None
+        counts = {key: one.count for key, one in load.operations.items()}
+        means = {
+            key: result.value(metrics.key(metrics.RESPONSE, metrics.MEAN, key)) for key in values
+        }
         total = sum(counts[key] for key in means)
         mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
         value_s = values[name] if name else max(values.values())
-        schedule = result.detail["schedule"]
+        schedule = load.schedule
         return Seen(
             result.value(),
             value_s,
             mean_s,
-            schedule["offered_per_s"],
-            schedule["span_s"],
-            schedule["behind_s"],
+            schedule.offered_per_s,
+            schedule.span_s,
+            schedule.behind_s,
             result.complete,
         )
