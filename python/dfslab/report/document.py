@@ -90,7 +90,7 @@ def _metric(metric: Metric | None) -> Cell:
 
 
 def _mean_latencies(result: Result) -> Sequence[str]:
-    """Of each operation, named where there are several; from the scheduled start where it has one."""
+    """Of each operation, named where there are several; since the scheduled start, where known."""
     names = metrics.operations_with(result.metrics, metrics.LATENCY)
     found = []
     for name in names:
