@@ -49,8 +49,8 @@ def points(**more):
 @pytest.fixture(scope="module")
 def measured():
     """All five, once."""
-    with access.session():
-        return [Measure().run(point) for point in points()]
+    with access.session() as session:
+        return [Measure(session).run(point) for point in points()]
 
 
 def test_all_twelve_parts_are_measured_and_scored(measured):
