@@ -149,7 +149,7 @@ def test_the_make_targets_that_documents_name_are_there():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     assert {"demo", "test", "help"} <= set(re.findall(r"`?make ([a-z-]+)", README))
     for name, text in {**TEXTS, **documents()}.items():
-        named = set(re.findall(r"`make ([a-z-]*[a-z])(?![*-])", text))
+        named = set(re.findall(r"`make ([a-z-]*[a-z])\b(?![*-])", text))
         assert named <= targets, f"{name}: {sorted(named - targets)}"
 
 
@@ -173,3 +173,44 @@ def test_every_link_leads_somewhere():
         folder = (ROOT / document).parent
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
             assert (folder / target).exists(), f"{document} links to {target}"
+
+
+def test_the_change_log_goes_by_version():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    heads = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
+    assert heads[0] == "[Unreleased]"
+    versions = [
+        re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - (\d{4}-\d\d-\d\d).*", h) for h in heads[1:]
+    ]
+    assert all(versions), heads
+    numbers = [tuple(map(int, found.groups()[:3])) for found in versions]
+    assert numbers == sorted(numbers, reverse=True)
+    dates = [found[4] for found in versions]
+    assert dates == sorted(dates, reverse=True)
+    kinds = re.findall(r"^### (.*)$", text, flags=re.MULTILINE)
+    assert set(kinds) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_citation_has_what_its_format_requires():
+    """Required keys of the Citation File Format 1.2.0, and one reference for each paper."""
+    text = (ROOT / "CITATION.cff").read_text()
+    top = dict(re.findall(r"^([a-z-]+):(.*)$", text, flags=re.MULTILINE))
+    assert top["cff-version"].strip() == "1.2.0"
+    assert {"message", "title", "authors", "version", "references"} <= set(top)
+    assert f'version = "{top["version"].strip()}"' in (ROOT / "pyproject.toml").read_text()
+    references = re.split(r"^  - type: ", text.partition("references:")[2], flags=re.MULTILINE)[1:]
+    assert len(references) == 5
+    for reference in references:
+        assert {"title", "authors"} <= set(re.findall(r"^    ([a-z-]+):", reference, re.MULTILINE))
+
+
+def test_decisions_are_numbered_short_records():
+    records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(path.name[:3]) for path in records] == list(range(1, len(records) + 1))
+    for path in records:
+        text = path.read_text()
+        assert text.startswith(f"# {path.name[:3]} "), path
+        for head in ("## Context", "## Decision", "## Consequence"):
+            assert head in text, f"{path} lacks {head}"
+        assert re.search(r"^\d{4}-\d\d-\d\d$", text, flags=re.MULTILINE), f"{path} has no date"
+        assert len(text.splitlines()) <= 60, path
