@@ -1,7 +1,8 @@
 """Finds the members of a room (file systems, workloads, models, …) and says which file is wrong.
 
 Members live in this package and in the folders of DFSLAB_PATH, which are laid out like it
-(`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `report/sections/NAME.py`).
+(`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
+`report/sections/NAME.py`). A study may also come from an entry point of an installed package.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent
 Kind = TypeVar("Kind")
+STUDIES = "dfslab.studies"
 
 
 class DiscoveryError(Exception):
@@ -156,6 +160,33 @@ def methods() -> Iterator[tuple[str, str, Path]]:
         for path in members(room).values():
             for name in _declared_names(path, path.stat().st_mtime_ns):
                 yield name, kind, path
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member that is found but not imported: where it comes from, and how to import it."""
+
+    source: str
+    load: Callable[[], ModuleType]
+
+
+def studies() -> dict[str, Member]:
+    """Name -> module of every study: files of the room, then entry points of `dfslab.studies`."""
+    found: dict[str, Member] = {}
+    for path in members("studies").values():
+        for name in _declared_names(path, path.stat().st_mtime_ns):
+            _add_study(found, name, Member(str(path), partial(load, path)))
+    for entry in metadata.entry_points(group=STUDIES):
+        _add_study(found, entry.name, Member(f"entry point {entry.value}", entry.load))
+    return found
+
+
+def _add_study(found: dict[str, Member], name: str, member: Member) -> None:
+    """Later members may not shadow earlier ones."""
+    if name in found:
+        text = f"{member.source}: there is already a study {name}: {found[name].source}"
+        raise DiscoveryError(text)
+    found[name] = member
 
 
 def title(path: Path) -> str:

@@ -43,9 +43,9 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         session.reach(scenario)
         bed = session.bed
         before = [sent_bytes(host) for host in bed.clients]
-        result = Measure().run(point)
+        result = Measure(session).run(point)
         sent = [sent_bytes(host) - was for host, was in zip(bed.clients, before, strict=True)]
-        created, appended = visibility(scenario, trials=3, changes=("create", "append"))
+        created, appended = visibility(scenario, 3, session, changes=("create", "append"))
         mounts = [host.path(bed.mount_point) for host in bed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created["unseen"], appended["unseen"]) == (0, 0)

@@ -93,8 +93,8 @@ def sent_bytes(host: Host) -> int:
     return int(adapter.partition(":")[2].split()[8])
 
 
-def measured(case: Case, **workload: Any):
-    return Measure().run(scenario(case, **workload).points()[0])
+def measured(session: access.Session, case: Case, **workload: Any):
+    return Measure(session).run(scenario(case, **workload).points()[0])
 
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
@@ -104,12 +104,13 @@ def case(request, nothing_left):
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
         session.cold_daemons = False
-        yield chosen, session.bed
+        yield chosen, session
 
 
 def test_links_and_disks_are_what_was_declared(case):
     """How near a free machine comes to it is for `make beds` to show."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     kinds = {check.quantity for check in bed.hardware}
     assert kinds >= {"link rate", "round trip", "disk write rate", "disk read rate"}, known.name
     for check in bed.hardware:
@@ -135,7 +136,8 @@ SAYS = {
 
 def test_a_mount_says_what_it_is(case):
     """As an existing cluster would be looked at: from a client, by the command."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if known.name not in SAYS:
         pytest.skip("it is not mounted")
     said = json.loads(bed.clients[0].run(DFSLAB, "show", "mount", str(bed.mount_point), "--json"))
@@ -145,7 +147,8 @@ def test_a_mount_says_what_it_is(case):
 
 
 def test_parameters_reach_the_volume_and_its_profile_the_result(case):
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if known.name != "glusterfs":
         pytest.skip("it has no translators")
     options = {
@@ -157,15 +160,18 @@ def test_parameters_reach_the_volume_and_its_profile_the_result(case):
     for option, value in options.items():
         said = bed.servers[0].run("gluster", "volume", "get", "dfslab", f"performance.{option}")
         assert said.split()[-2 if "DEFAULT" in said else -1] == value, said
-    result = measured(known, name="sequential_write", file_size="1 MiB", operations_per_client=2)
+    result = measured(
+        session, known, name="sequential_write", file_size="1 MiB", operations_per_client=2
+    )
     bricks = result.load.observed
     assert len(bricks) == 3
     assert all(brick.written_bytes >= 2 * 2**20 for brick in bricks.values())
 
 
 def test_what_is_written_comes_back(case):
-    known, _ = case
+    known, session = case
     result = measured(
+        session,
         known,
         name="mixture",
         read_share=0.5,
@@ -185,21 +191,27 @@ def test_what_is_written_comes_back(case):
 
 
 def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
-    known, bed = case
+    known, session = case
     if known.name != "glusterfs":
         pytest.skip("it is the hosts' own")
     asked = scenario(known, name="sequential_read", file_size="1 MiB", operations_per_client=2)
     target = {"kind": "posix", "root": "/dev/shm", "drop_caches": "system"}
     plan = {"stream": stream_spec(asked), "target": target, "run_directory": "dfslab-not-cold"}
-    with access.current() as session, pytest.raises(run.WrongPlan, match="cannot be cold"):
+    with pytest.raises(run.WrongPlan, match="cannot be cold"):
         run.run_load(plan, session.places(asked))
 
 
 def test_the_client_sends_as_many_copies_as_the_tree_says(case):
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     before = sent_bytes(bed.clients[0])
     result = measured(
-        known, name="sequential_write", file_size="16 MiB", fsync=True, operations_per_client=2
+        session,
+        known,
+        name="sequential_write",
+        file_size="16 MiB",
+        fsync=True,
+        operations_per_client=2,
     )
     sent = sent_bytes(bed.clients[0]) - before
     assert result.complete, result.notes
@@ -208,9 +220,9 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
     """A busy machine only adds; how near real systems are is for `make beds` to say."""
-    known, _ = case
+    known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
-    result = measured(known, **workload)
+    result = measured(session, known, **workload)
     assert result.complete, result.notes
     seen = result.value("latency_s_p50.create") / ROUND_TRIP_S
     given = Situation(scenario(known, **workload))
@@ -223,10 +235,10 @@ def test_creating_takes_the_round_trips_that_the_tree_says(case):
 
 def test_a_brick_is_asked_as_often_as_the_tree_says(case):
     """What the volume itself has counted of 30 creations on three copies."""
-    known, bed = case
+    known, session = case
     if known.name != "glusterfs":
         pytest.skip("it does not count its calls by name")
-    bricks = measured(known, name="metadata", operation="create", operations_per_client=30)
+    bricks = measured(session, known, name="metadata", operation="create", operations_per_client=30)
     for brick in bricks.load.observed.values():
         calls = {name: one.calls for name, one in brick.operations.items()}
         # The load's own directory is made and removed too, and files in it are removed.
@@ -238,10 +250,11 @@ def test_a_brick_is_asked_as_often_as_the_tree_says(case):
 
 def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
     """Three copies: each call is made at three bricks; reads come from one."""
-    known, _ = case
+    known, session = case
     if known.name != "glusterfs":
         pytest.skip("its servers count no calls")
     result = measured(
+        session,
         known,
         name="mdtest_easy",
         items=20,
@@ -265,11 +278,13 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
 
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
     """Killed once a tenth is done; all that was acknowledged is read back while it is dead."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     fault = {"action": "kill", "target": known.victim, "at_share": 0.1}
     result = measured(
+        session,
         known,
         name="mixture",
         read_share=0.5,
@@ -295,7 +310,8 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
 
 def test_what_a_crash_takes_is_missed_until_it_is_back(case):
     """A system that says it is whole says otherwise while a server is dead."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     bed.kill(known.victim)
@@ -314,7 +330,8 @@ PASSING = [("pause", "resume", 2.0), ("cut", "heal", 6.5), ("slow", "heal", 11.0
 def test_what_passes_stalls_a_load_until_it_is_over(case):
     """A data server is paused, its link is cut, its link is slow, each for a while. Requests go on
     coming at their times, so that those behind a stall are seen to wait for it."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     host = bed.daemon(known.victim).host.name
@@ -327,6 +344,7 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
             {"action": end, "target": target, "at": f"{at_s + AWAY_S} s"},
         ]
     result = measured(
+        session,
         known,
         name="sequential_write",
         file_size="64 KiB",
@@ -361,7 +379,8 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
 
 def test_object_stores_forget_what_they_read(case):
     """Read again, an object comes from memory; once caches are emptied, off the disks."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if known.name != "cephfs":
         pytest.skip("it has no memory of its own beside the page cache")
     host = bed.clients[0]
@@ -387,16 +406,16 @@ def test_object_stores_forget_what_they_read(case):
 
 def test_a_cold_phase_is_read_off_the_disks(case):
     """Each client reads what the other has written; caches are emptied before it does."""
-    known, _ = case
+    known, session = case
     cold = {"name": "ior_easy", "file_size": "8 MiB", "clients": 2, "cache": "cold"}
     if known.name == "cephfs":
         # Both are of one host, whose FUSE client keeps what it wrote, whatever the kernel drops.
         with pytest.raises(RunFailed, match=r"cold phase read .* clients beside the page cache"):
-            measured(known, **cold)
+            measured(session, known, **cold)
         return
     if known.name not in ON_DISKS:
         pytest.skip("what it stores is not on the hosts' disks")
-    result = measured(known, **cold)
+    result = measured(session, known, **cold)
     assert result.complete, result.notes
     written, read, *_ = (phase.cache.disks for phase in result.load.phases)
     assert written.asked_bytes == 0

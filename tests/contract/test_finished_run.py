@@ -10,13 +10,27 @@ import sys
 from pathlib import Path
 
 import pytest
-from dfslab.cli import finished, laboratory
 from dfslab.cli.root import app
+from dfslab.laboratory import Laboratory
 from dfslab.models import regression, sequence, step_functions
 from dfslab.spec.errors import InputError
-from dfslab.studies import findings, operations, store, stored, table
+from dfslab.studies import (
+    advise,
+    compare,
+    contract,
+    crossval,
+    expectations,
+    findings,
+    operations,
+    store,
+    stored,
+    table,
+)
+from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison
-from dfslab.studies.findings import Findings
+from dfslab.studies.contract import Findings
+from dfslab.studies.expectations import Expected
+from dfslab.studies.operations import Functions
 from support import synthetic
 from typer.testing import CliRunner
 
@@ -63,10 +77,9 @@ def run(folder: Path, *methods: str) -> Path:
     """The folder of a run whose measurements come from a table."""
     folder.mkdir(exist_ok=True)
     table.write(results(), folder / "runs.csv")
-    done = laboratory.run(
-        scenario(*methods), folder, True, lambda *_: None, True, recorded=folder / "runs.csv"
-    )
-    return done.folder
+    laboratory = Laboratory()
+    plan = laboratory.plan(scenario(*methods), recorded=folder / "runs.csv")
+    return laboratory.run(plan, folder, fresh=True, always_page=True).folder
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +115,12 @@ def forbid(monkeypatch):
         raise AssertionError("fitted again")
 
     for module, name in (
-        (finished, "weigh"),
-        (finished, "calibrate"),
-        (finished, "advise"),
-        (finished, "compare"),
-        (finished.crossval, "crossval"),
-        (finished.expectations, "expectations"),
+        (Laboratory, "weigh"),
+        (advise, "calibrate"),
+        (advise, "advise"),
+        (compare, "compare"),
+        (crossval, "crossval"),
+        (expectations, "expectations"),
         (step_functions, "fit"),
         (regression.Regression, "fit"),
         (sequence.SequenceModel, "fit"),
@@ -186,14 +199,15 @@ def test_findings_of_another_version_are_computed_again(folder, content):
     inputs = stored.inputs_hash(folder)
     (folder / stored.FILE).write_text(content)
     assert findings.load(folder, inputs) == (None, stored.OTHER_FORMAT)
-    stored.write(folder, inputs, {"crossval": "of a model that was another"})
+    other = {"found": {"crossval": {"scores": "another"}}, "notes": [], "refused": {}}
+    stored.write(folder, inputs, other)
     assert findings.load(folder, inputs) == (None, stored.OTHER_FORMAT)
 
 
 def test_numbers_without_end_are_kept(tmp_path):
     endless = Comparison(metric="rate_per_s", rows=[], held_out={}, fitted={}, noise=math.inf)
-    findings.save(tmp_path, "0", Findings(comparison=endless))
-    assert findings.load(tmp_path, "0") == (Findings(comparison=endless), "")
+    findings.save(tmp_path, "0", Findings.of(endless))
+    assert findings.load(tmp_path, "0") == (Findings.of(endless), "")
 
 
 def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatch):
@@ -205,7 +219,7 @@ def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatc
         raise PermissionError("read-only")
 
     monkeypatch.setattr(store, "write_atomically", refuse)
-    monkeypatch.setattr(finished, "weigh", lambda *_: known)
+    monkeypatch.setattr(Laboratory, "weigh", lambda _, run: run.findings.add(known.get(Advised)))
     for _ in range(2):
         shown, errors = printed(folder, "advise")
         assert shown == wanted
@@ -218,8 +232,8 @@ def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
     folder = run(tmp_path / "measured")
     known = findings.load(folder, stored.inputs_hash(folder))[0]
     assert known is not None
-    assert known.advice is known.functions is known.verdicts is None
-    for command, parts in (("advise", "advice"), ("fit", "functions and verdicts")):
+    assert known.get(Advised) is known.get(Functions) is known.get(Expected) is None
+    for command, parts in (("advise", "advice"), ("fit", "functions and expectations")):
         shown, errors = printed(folder, command, "--json")
         assert errors == f"dfslab: {folder}: {parts} not stored; computing once\n"
         assert printed(folder, command, "--json") == (shown, "")
@@ -243,7 +257,7 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.undo()
     for path in (folder / "results").glob("*.json"):
         path.unlink()
-    wanted = InputError("RUN", str(folder), finished.NOTHING_MEASURED)
+    wanted = InputError("RUN", str(folder), contract.NOTHING_MEASURED)
     assert refused("advise") == ("InputError", str(wanted))
 
 

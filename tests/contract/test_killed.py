@@ -39,7 +39,7 @@ KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * 2
 KILLER = f"""
 import os, random, signal, time
 from pathlib import Path
-from dfslab.cli import laboratory
+from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.scenario import read
 
@@ -51,7 +51,8 @@ def results(out):
     return {{path.name: path.stat().st_mtime_ns for path in out.glob("killed/2*/results/m*.json")}}
 
 def sweep(out):
-    laboratory.run(scenario, out, False, lambda *said, **more: None)
+    laboratory = Laboratory()
+    laboratory.run(laboratory.plan(scenario), out)
 
 killed = Path("killed")
 for turn in range({KILLS}):

@@ -1,4 +1,4 @@
-"""A stranger adds a file system as one folder and a workload as one file: all else follows."""
+"""A stranger adds a file system as a folder, a workload or a study as a file: all else follows."""
 
 from __future__ import annotations
 
@@ -77,6 +77,53 @@ def stream(parameters):
 WORKLOAD = Streams(TITLE, Parameters, stream)
 '''
 
+STUDY = '''"""The spread of repetitions: how far the fastest run is from the slowest."""
+
+from dfslab.documents.table import Table, heads, percent, words
+from dfslab.studies.contract import Needs, Study, StudyResult
+
+NAMES = ("NAME",)
+
+
+class Spread(StudyResult):
+    """Fastest over slowest rate of each configuration, less one."""
+
+    study = "NAME"
+    section_order = 12
+    title = "Spread of repetitions"
+    empty = "Nothing was repeated."
+
+    ratios: dict[str, float]
+
+    def tables(self, run):
+        """One row a configuration."""
+        labels = {point.id: point.labels for point in run.points}
+        rows = [(words(run.name(labels[id])), percent(one)) for id, one in self.ratios.items()]
+        return [Table("Fastest over slowest", heads("configuration", "spread"), rows)]
+
+
+class SpreadStudy(Study[Spread]):
+    """Compares repetitions."""
+
+    name = "NAME"
+    result = Spread
+    needs = Needs(measured=True)
+
+    def run(self, run, progress):
+        """The ratios."""
+        rates = {}
+        for one in run.of_method("measure"):
+            rates.setdefault(one.point_id, []).append(one.value())
+        return Spread(ratios={id: max(all) / min(all) - 1 for id, all in rates.items()})
+
+
+def make(name):
+    """The study."""
+    return SpreadStudy()
+'''
+
+ENTRY_POINT = "[dfslab.studies]\nspread_of_package = strange_package\n"
+
 SCENARIO = """
 schema = 1
 name = "stranger"
@@ -100,14 +147,24 @@ hold_out = [{ "workload.file_size" = "1 MiB" }]
 
 
 @pytest.fixture
-def place(tmp_path):
-    """A folder laid out like the package, with the stranger's two additions."""
+def place(tmp_path, monkeypatch):
+    """A folder laid out like the package, with the stranger's additions; one comes by a package."""
     system = tmp_path / "plugins" / "filesystems" / "shelffs"
     system.mkdir(parents=True)
     (system / "facts.py").write_text(FACTS)
     (system / "operations.py").write_text(OPERATIONS)
     (tmp_path / "plugins" / "workloads").mkdir()
     (tmp_path / "plugins" / "workloads" / "mostly_reads.py").write_text(WORKLOAD)
+    (tmp_path / "plugins" / "studies").mkdir()
+    (tmp_path / "plugins" / "studies" / "spread.py").write_text(STUDY.replace('"NAME"', '"spread"'))
+    # An installed package: a folder of the search path with its metadata beside it.
+    installed = tmp_path / "installed" / "strange_package-1.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: strange-package\n")
+    (installed / "entry_points.txt").write_text(ENTRY_POINT)
+    package = tmp_path / "installed" / "strange_package.py"
+    package.write_text(STUDY.replace('"NAME"', '"spread_of_package"'))
+    monkeypatch.syspath_prepend(package.parent)
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     rooms = {name: list(module.__path__) for name, module in packages().items()}
     yield tmp_path
@@ -132,12 +189,15 @@ def dfslab(place, *arguments):
     return command.dfslab(*arguments, cwd=place, env={"DFSLAB_PATH": str(place / "plugins")})
 
 
-def test_both_are_listed_with_where_they_came_from(place):
+def test_all_are_listed_with_where_they_came_from(place):
     answer = dfslab(place, "list", "--json")
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
     systems = {row["name"]: row for row in found["filesystems"]}
     workloads = {row["name"]: row for row in found["workloads"]}
+    studies = {row["name"]: row for row in found["studies"]}
+    assert studies["spread"]["from"].startswith(str(place))
+    assert studies["spread_of_package"]["from"] == "entry point strange_package"
     assert systems["shelffs"]["from"].startswith(str(place))
     assert workloads["mostly_reads"]["from"].startswith(str(place))
 
@@ -167,9 +227,46 @@ def test_it_runs_through_every_method(place):
     assert list((place / Path(found["folder"]) / "traces").glob("*.otlp"))
 
 
+@pytest.mark.heavy
+def test_a_study_stands_in_terminal_json_page_and_csv(place):
+    answer = dfslab(place, "measure", "scenario.toml", "--json")
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    for name in ("spread", "spread_of_package"):
+        ratios = found[name]["ratios"]
+        assert len(ratios) == 10
+        assert all(one >= 0 for one in ratios.values())
+    folder = found["folder"]
+    shown = dfslab(place, "compare", folder)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.count("Fastest over slowest") == 2
+    assert "mostly_reads" not in shown.stdout.partition("Fastest over slowest")[2], "named short"
+    page = Path(place / found["page"]).read_text()
+    assert page.count("Spread of repetitions") >= 2
+    rows = dfslab(place, "report", folder, "--as", "tables").stdout
+    assert rows.count("# Fastest over slowest") == 2
+
+
+def test_a_study_of_a_taken_name_is_refused(place):
+    (place / "installed" / "strange_package-1.dist-info" / "entry_points.txt").write_text(
+        "[dfslab.studies]\ncomparison = strange_package\n"
+    )
+    answer = dfslab(place, "list")
+    assert answer.returncode == 1
+    assert "there is already a study comparison" in answer.stderr
+
+
 def test_a_broken_member_is_named(place):
     (place / "plugins" / "workloads" / "broken.py").write_text('"""No stream."""\nTITLE = "x"\n')
     answer = dfslab(place, "list")
     assert answer.returncode == 1
     assert "broken.py" in answer.stderr
     assert "lacks" in answer.stderr
+
+
+def test_a_study_that_nothing_makes_is_named(place):
+    text = STUDY.partition("def make")[0].replace('"NAME"', '"unmade"')
+    (place / "plugins" / "studies" / "unmade.py").write_text(text)
+    answer = dfslab(place, "measure", "scenario.toml", "--set", "run.repetitions=1")
+    assert answer.returncode == 1
+    assert "unmade.py: lacks make" in answer.stderr

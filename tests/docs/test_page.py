@@ -9,10 +9,14 @@ import pytest
 from dfslab import discover
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
-from dfslab.report import page, terminal
+from dfslab.report import document, page
 from dfslab.studies import expectations, operations
+from dfslab.studies.advice import Advised
 from dfslab.studies.advise import advise
-from dfslab.studies.compare import compare
+from dfslab.studies.compare import Comparison, compare
+from dfslab.studies.contract import Findings, FinishedRun, all_studies
+from dfslab.studies.crossval import CrossValidated
+from dfslab.studies.trace_profile import Traced
 from playwright.sync_api import sync_playwright
 from support import synthetic
 
@@ -72,16 +76,16 @@ def study():
     calibration = models[0].calibration
     advice = [one for point in points for one in advise(point, calibration)[:1]]
     comparison = compare(results)
-    return page.ReportInput(
-        scenario,
-        results,
+    verdicts = expectations.score(expectations.expectations(list(points)), results)
+    found = Findings.of(
         comparison,
-        comparison.fitted,
-        TRACE,
-        advice,
-        operations=operations.operations(results),
-        verdicts=expectations.score(expectations.expectations(list(points)), results),
+        CrossValidated(scores=comparison.fitted),
+        Traced(profile=TRACE),
+        Advised(advice=advice),
+        operations.operations(results),
+        expectations.Expected(verdicts=verdicts),
     )
+    return FinishedRun(scenario, results, found)
 
 
 def test_every_section_is_there_and_full(study):
@@ -121,11 +125,13 @@ def test_every_section_is_there_and_full(study):
         "bottlenecks",
     ]
     assert [s.name for s in found if not s.body] == empty
-    assert {s.name for s in found} == set(discover.members("report/sections"))
+    ours = {one.name for one in all_studies() if one.result.section_order is not None}
+    assert ours == {"io500", "expectations", "advice"}
+    assert {s.name for s in found} == set(discover.members("report/sections")) | ours
 
 
 def test_an_empty_study_says_so_in_every_section():
-    empty = page.ReportInput(synthetic.scenario(), [])
+    empty = FinishedRun(synthetic.scenario(), [])
     for section in page.sections(empty):
         assert section.body is None
         assert section.empty.endswith(".")
@@ -134,16 +140,17 @@ def test_an_empty_study_says_so_in_every_section():
 
 def test_a_single_configuration_without_models_is_shown():
     results = synthetic.planted(sizes=["1 MiB"], clients=(1,), hold_out=())[:1]
-    text = page.render(page.ReportInput(synthetic.scenario(), results))
+    text = page.render(FinishedRun(synthetic.scenario(), results))
     assert "1 MiB" in text
 
 
 def test_results_without_a_rate_are_borne(study):
     """A baseline that has no bound, a run that failed: a dash, not a crash."""
     failed = study.results[0].model_copy(update={"metrics": {}, "complete": False})
-    changed = page.ReportInput(study.scenario, [failed, *study.results], study.comparison)
+    compared = Findings.of(study.find(Comparison))
+    changed = FinishedRun(study.scenario, [failed, *study.results], compared)
     assert len(page.sections(changed)) == len(page.sections(study))
-    assert terminal.result_table([failed]).row_count == 1
+    assert len(document.result_table([failed]).rows) == 1
 
 
 def test_text_is_never_markup(study):
@@ -153,10 +160,10 @@ def test_text_is_never_markup(study):
 
 
 def test_the_summary_tells_when_a_model_is_no_better_than_the_mean(study):
-    worse = study.comparison.model_copy(deep=True)
+    worse = study.find(Comparison).model_copy(deep=True)
     for name in ("sequence", "regression"):
         worse.held_out[name].median_abs_error = worse.held_out["mean"].median_abs_error + 1
-    changed = page.ReportInput(study.scenario, study.results, worse)
+    changed = FinishedRun(study.scenario, study.results, Findings.of(worse))
     summary = next(s for s in page.sections(changed) if s.name == "summary")
     assert "no better than the mean" in summary.body
 

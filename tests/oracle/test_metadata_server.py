@@ -11,7 +11,7 @@ import pytest
 from dfslab import discover
 from dfslab.cli import main
 from dfslab.models import burst, laws
-from dfslab.models.metadata_server import internal_load, limits
+from dfslab.models.metadata_server import limits
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
@@ -191,12 +191,6 @@ def test_pauses_against_an_event_simulation():
         free = start + 0.001
     expected = burst.paused(1000, 400, 0.1, 1.0)[1]
     assert waited / len(arrivals) == pytest.approx(expected, rel=0.15)
-
-
-def test_the_published_internal_load():
-    assert internal_load(10_000, 60_000, 3600, 639_700, 3, 300_000) == pytest.approx(
-        0.27, abs=0.005
-    )
 
 
 def test_r2_does_not_identify_x_ln_x():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from dfslab.models.open_queue import finite_queue, open_network, quantile_s, waiting_share
-from dfslab.models.queueing import approximate, balanced_bounds, mean_value_analysis
+from dfslab.models.queueing import approximate, mean_value_analysis
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,20 @@ def test_hdfs_call_queue_turns_away_only_what_it_must():
     assert full.rate_per_s == pytest.approx(10_000, rel=1e-3)
     assert full.refused == pytest.approx(1 / 6, rel=0.01)
     assert full.wait_s == pytest.approx(0.1, rel=0.02)
+
+
+def balanced_bounds(
+    demands_s: Sequence[float], clients: int, think_s: float = 0.0
+) -> tuple[float, float]:
+    """(lower, upper) bound of the rate of single servers, from the balanced network's rate."""
+    demand = np.asarray(demands_s, dtype=float)
+    total, largest = float(demand.sum()), float(demand.max())
+    mean = total / len(demand)
+    lower = clients / (
+        think_s + total + (clients - 1) * largest / (1 + think_s / (clients * total))
+    )
+    upper = clients / (think_s + total + (clients - 1) * mean / (1 + think_s / total))
+    return lower, min(upper, 1 / largest)
 
 
 @given(DEMANDS, st.integers(1, 40), st.floats(0.0, 5.0))

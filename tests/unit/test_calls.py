@@ -24,8 +24,8 @@ def measured(**workload):
             "run": {"repetitions": 1, "count_calls": True},
         },
     )
-    with access.session():
-        return Measure().run(scenario.points()[0])
+    with access.session() as session:
+        return Measure(session).run(scenario.points()[0])
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")

@@ -58,7 +58,7 @@ def measured(bed: Bed, at: Point, tmp_path, monkeypatch):
     monkeypatch.setattr(access.Session, "reach", lambda self, scenario: {})
     with access.session() as session:
         session.use(bed)
-        return Measure().run(at)
+        return Measure(session).run(at)
 
 
 def test_a_cold_run_that_no_disk_saw_is_refused(tmp_path, monkeypatch):

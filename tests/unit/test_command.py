@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import tomlkit
 from dfslab import discover
-from dfslab.cli import laboratory
 from dfslab.cli.root import app
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access
+from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
 from dfslab.result import Result
@@ -24,6 +24,8 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import bottlenecks
+from dfslab.studies.contract import Findings, FinishedRun
+from dfslab.studies.server_law import ServerLaw
 from support.profiles import SMALL_FILES, files
 from typer.testing import CliRunner
 
@@ -74,9 +76,11 @@ def test_a_program_works_where_it_is_told(tmp_path):
 
 def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
     """No study takes it for a load."""
-    done = laboratory.run(build(Scenario, table("true")), tmp_path, True, lambda *_: None, True)
+    laboratory = Laboratory()
+    plan = laboratory.plan(build(Scenario, table("true")))
+    done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
     assert [result.complete for result in done.results] == [True]
-    assert done.findings.server_law is None
+    assert done.find(ServerLaw) is None
     assert "1 configuration" in done.page.read_text()
 
 
@@ -256,12 +260,9 @@ def test_named_functions_are_ends_of_paths_and_counted_once(tmp_path):
 
 def test_the_page_has_both_tables_and_every_configuration_s_trees(tmp_path):
     results = traced(tmp_path)
-    study = pages.ReportInput(
-        scenario=results[0].point.scenario,
-        results=results,
-        bottlenecks=bottlenecks.bottlenecks(results, tmp_path / "traces"),
-    )
-    text = pages.render(study)
+    found = bottlenecks.Programs(programs=bottlenecks.bottlenecks(results, tmp_path / "traces"))
+    run = FinishedRun(results[0].point.scenario, results, Findings.of(found))
+    text = pages.render(run)
     section = text[text.index("Bottlenecks of programs") :]
     assert "back_off" in section
     assert "whole program" in section

@@ -12,6 +12,7 @@ import pytest
 from dfslab.cli import compat, laboratory
 from dfslab.documents.measured_load import PlaceReport
 from dfslab.instruments.measure import Measure
+from dfslab.laboratory import Laboratory
 from dfslab.report import export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
@@ -121,7 +122,7 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     assert (found.run.time_limit, found.workload.clients) == (1.0, 3)
     assert found.file_system.access.directory == str(tmp_path)
     assert found.title == "each thread works with one client, not clients.per.thread = 20 in turn"
-    (result,) = laboratory.measure(found, lambda *_: None)
+    (result,) = laboratory.measure(Laboratory(), found)
     assert result.load.window_s == pytest.approx(1, abs=0.3)
     heading, told, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
@@ -241,7 +242,7 @@ def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
 def test_massive_is_over_when_its_time_is(tmp_path):
     words = ["time.seconds=0.5", "file.length.bytes=4096", f"DFS_PERF_WORKSPACE={tmp_path}"]
     chosen, summary = compat.read("dfs-perf", ["Massive", *words])
-    (result,) = laboratory.measure(chosen, lambda *_: None)
+    (result,) = laboratory.measure(Laboratory(), chosen)
     assert result.load.window_s >= 0.4
     assert not result.complete
     assert "the load was not over when run.time_limit was" in result.notes
@@ -386,7 +387,7 @@ def test_mdtest_runs_and_prints_its_summary(tmp_path):
     chosen, summary = compat.read(
         "mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2", "-d", str(tmp_path)]
     )
-    results = laboratory.measure(chosen, lambda *_: None)
+    results = laboratory.measure(Laboratory(), chosen)
     lines = summary(results).splitlines()
     assert lines[0] == "SUMMARY rate (in ops/sec): (of 2 iterations)"
     assert [line[3:24].strip() for line in lines[3:]] == [

@@ -12,12 +12,12 @@ from dfslab.cli.shared import read_scenario
 from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, Setup, setup_of, simulate
 from dfslab.filesystems.pvfs.net_trace import calls_of, shares_of
 from dfslab.models.prediction import Situation
-from dfslab.report.page import ReportInput
 from dfslab.report.sections import throughput
 from dfslab.spec.calls import Done
 from dfslab.spec.model import InputError
 from dfslab.spec.replay import RECORDED
 from dfslab.spec.vocabulary import OPERATIONS
+from dfslab.studies.contract import FinishedRun
 
 FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"
 
@@ -58,7 +58,7 @@ def test_the_page_draws_throughput_against_block_size():
     assert levels["packet"].error == 0 != levels["chunk"].error
     assert levels["flow"].firings < levels["packet"].firings / 4
     assert any("by chunk" in note for note in results[0].notes)
-    drawn = str(throughput.render(ReportInput(point.scenario, results)))
+    drawn = str(throughput.render(FinishedRun(point.scenario, results)))
     assert "transfer size" in drawn
     assert all(words in drawn for words in ("1 client", "4 clients", "8 clients"))
 

@@ -313,7 +313,7 @@ def test_a_start_is_a_reading_of_the_monotonic_clock():
         agent.start_of({"start_at_monotonic_s": "soon"})
 
 
-@pytest.mark.parametrize("method", [Measure(), Trace()])
+@pytest.mark.parametrize("method", [Measure, Trace])
 def test_instruments_use_the_client_hosts_of_a_bed(method):
     point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     with access.session() as session:
@@ -323,7 +323,7 @@ def test_instruments_use_the_client_hosts_of_a_bed(method):
             SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),
         ]
         session.use(SimpleNamespace(clients=hosts, observe=dict, scores={}))
-        result = method.run(point)
+        result = method(session).run(point)
     assert result.complete
     assert [place.name for place in result.load.places] == ["left", "right"]
     assert [client.client for client in result.load.per_client] == [0, 1, 2]
@@ -344,7 +344,7 @@ def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypat
         assert report.complete
         assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
         # The same name again: nothing of either run is there any more.
-        assert run.run_load(wanted, TWO)[0]["complete"]
+        assert run.run_load(wanted, TWO).report.complete
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nsenter"), reason="needs root, nsenter")

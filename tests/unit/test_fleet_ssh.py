@@ -309,7 +309,7 @@ def test_nodes_are_as_many_as_hosts_are_listed(host):
         allowed = "workload.nodes = 3: run.cluster.hosts lists 2 after that of the scheduler"
         with pytest.raises(InputError, match=allowed):
             session.places(of_cluster(host.cluster(), nodes=3).scenario)
-        result = Measure().run(of_cluster(host.cluster(), nodes=1))
+        result = Measure(session).run(of_cluster(host.cluster(), nodes=1))
     assert result.complete
     assert len(result.load.places) == 1
     assert ClusterKind("ssh", {**host.cluster(), "worker_options": {"n_workers": 3}}).nodes(0) == 6

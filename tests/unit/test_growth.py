@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
-from dfslab.cli import laboratory
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
 from dfslab.report import terminal
@@ -17,6 +16,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import design, expectations, legal, store, table
 from dfslab.studies.compare import compare
+from dfslab.studies.contract import Findings, FinishedRun, in_order
 from dfslab.studies.sweep import sweep
 from support import synthetic
 
@@ -161,19 +161,21 @@ def _compared(folder, count):
 def _paged(folder, count):
     asked = scenario(count)
     found = results(asked)
-    study = pages.ReportInput(scenario=asked, results=found, comparison=compare(found))
+    study = FinishedRun(asked, found, Findings.of(compare(found)))
     return lambda: pages.sections(study)
 
 
 def _shown(folder, count):
-    compared = compare(results(scenario(count)))
-    return lambda: terminal.comparison_table(compared, ["ideal", "sequence"])
+    asked = scenario(count)
+    found = results(asked)
+    run = FinishedRun(asked, found, Findings.of(compare(found)))
+    return lambda: [terminal.drawn(one) for one in compare(found).tables(run)]
 
 
 def _ordered(folder, count):
     asked = scenario(count)
     found = results(asked)
-    return lambda: laboratory.in_order(asked, found)
+    return lambda: in_order(asked, found)
 
 
 def _expected(folder, count):

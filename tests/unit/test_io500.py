@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
-from dfslab.report.page import ReportInput
-from dfslab.report.sections import io500 as section
+from dfslab.report.table import blocks
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import io500
+from dfslab.studies.contract import Findings, FinishedRun
 from support import synthetic
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -22,6 +22,13 @@ SMALL: dict[str, dict[str, Any]] = {
     "mdtest_hard": {"items": 20},
     "find": {"items": 30, "branches": 3},
 }
+
+
+def section(results):
+    """The body of the section, None where there is none."""
+    found = io500.Scores(scores=io500.scores(results))
+    run = FinishedRun(synthetic.scenario(), results, Findings.of(found))
+    return blocks(found.section(run))
 
 
 def points(**more):
@@ -42,8 +49,8 @@ def points(**more):
 @pytest.fixture(scope="module")
 def measured():
     """All five, once."""
-    with access.session():
-        return [Measure().run(point) for point in points()]
+    with access.session() as session:
+        return [Measure(session).run(point) for point in points()]
 
 
 def test_all_twelve_parts_are_measured_and_scored(measured):
@@ -70,7 +77,7 @@ def test_a_part_that_is_missing_leaves_no_score(measured):
     assert score.score is None
     assert score.rate_kiops is None
     assert score.bandwidth_gib_per_s is not None
-    assert section.render(ReportInput(synthetic.scenario(), measured[:-1])) is None
+    assert section(measured[:-1]) is None
 
 
 def test_repetitions_count_by_their_geometric_mean(measured):
@@ -94,7 +101,7 @@ def test_repetitions_count_by_their_geometric_mean(measured):
 
 
 def test_the_page_says_that_short_phases_are_no_entry(measured):
-    body = section.render(ReportInput(synthetic.scenario(), measured))
+    body = section(measured)
     assert body is not None
     assert "no entry of that list" in body
     assert all(part in body for part in io500.PARTS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from dfslab.cli.laboratory import in_order
-from dfslab.report.terminal import labels_text
+from dfslab.documents.table import labels_text
+from dfslab.studies.contract import in_order
 from support import synthetic
 
 

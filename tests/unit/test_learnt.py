@@ -8,19 +8,23 @@ import numpy as np
 import pytest
 from dfslab.documents.measured_load import MeasuredLoad
 from dfslab.method import RunFailed
-from dfslab.models import baseline
+from dfslab.models import baseline, learnt
 from dfslab.models.encoding import Encoding, factors_of, line_rate
 from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
 from dfslab.models.learnt import FEWEST, NAMES, Learnt, rows_of
 from dfslab.models.prediction import Situation
-from dfslab.report import page, terminal
+from dfslab.report import page
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.design import Factor
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval, design, learning, table
+from dfslab.studies.contract import Findings, FinishedRun
+from dfslab.studies.slopes import slopes
 from sklearn.base import clone, is_regressor
 from support import synthetic
+
+from verification import kumar_claims
 
 SILENT = lambda *_: None  # noqa: E731
 
@@ -275,7 +279,7 @@ def test_the_papers_tables_and_signs_of_a_planted_law(measured):
     assert write["network"].value > 0 > write["copies"].value
     assert write["network"].effect == pytest.approx(write["network"].value * 37.5)
     assert tables[1].adjusted_r_squared <= 1
-    found = {(one.claim, one.operation): one for one in learning.signs(rows)}
+    found = {(one.claim, one.operation): one for one in kumar_claims.signs(slopes(rows))}
     network = found["more network, faster", "sequential write"]
     assert network.slope.low <= network.slope.value <= network.slope.high
     assert network.verdict == "as in the paper"
@@ -289,6 +293,9 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(learning, "CURVES", ("linear",))
     monkeypatch.setattr(learning, "BASE_ROWS", 16)
     monkeypatch.setattr(learning, "REFITS", 2)
+    # Each fold of each split fits every model again, and each fit its constants: few will do.
+    monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
+    monkeypatch.setattr(learnt, "MOST_CALIBRATED", 8)
     found = learning.learn(scenario(), measured, SILENT)
     assert found.configurations == found.runs == len(measured)
     assert set(found.validation.scores["layout"]) == {"greybox", "linear", "mean"}
@@ -310,20 +317,23 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     assert "servers, copies" in found.blocks
     assert 1 <= len(found.proposals) <= 3
     assert all(one.sd_after < one.sd_before for one in found.proposals)
+    run = FinishedRun(scenario(), measured, Findings.of(found))
     again = learning.Learning.model_validate_json(found.model_dump_json())
     assert again.importance == found.importance
-    text = page.render(page.ReportInput(scenario(), measured, learning=found))
+    text = page.render(run)
     for words in (
         "Share of the variance",
         "random quarter",
-        "The paper&#39;s signs",
+        "Slope of log2 rate",
         "layout",
         "Impossible predictions",
         "hours of measurement",
         "The next runs",
     ):
         assert words in text or words.replace("&#39;", "'") in text, words
-    assert terminal.learning_tables(found)
+    titles = [one.title for one in found.tables(run)]
+    assert "Slope of log2 rate for a doubling of each factor" in titles
+    assert all(one.rows for one in found.tables(run))
 
 
 def test_a_table_of_runs_reads_back(measured, tmp_path):

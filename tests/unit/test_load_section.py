@@ -16,11 +16,11 @@ from dfslab.documents.measured_load import (
 )
 from dfslab.instruments import measure
 from dfslab.instruments.measure import Measure
-from dfslab.report.page import ReportInput
 from dfslab.report.sections import latency, load
 from dfslab.report.table import number
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.studies.contract import FinishedRun
 from support import synthetic
 
 
@@ -35,8 +35,8 @@ def rows(body: str) -> list[list[str]]:
     return [row for row in found if row]
 
 
-def study(*results: Result) -> ReportInput:
-    return ReportInput(synthetic.scenario(), list(results))
+def study(*results: Result) -> FinishedRun:
+    return FinishedRun(synthetic.scenario(), list(results))
 
 
 @pytest.fixture(scope="module")

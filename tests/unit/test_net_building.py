@@ -9,7 +9,7 @@ import pytest
 from dfslab.method import RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Net, Page, Put, Take
-from dfslab.nets.engine import Game, batch_means, check, estimate, replicate, run, state_space
+from dfslab.nets.engine import Game, check, estimate, replicate, run, state_space
 from dfslab.spec.model import InputError
 
 
@@ -312,10 +312,6 @@ def test_intervals_cover_as_often_as_they_say():
         found = estimate([chance.gauss(5, 2) for _ in range(6)], 0.9)
         held += abs(found.mean - 5) <= found.half_width
     assert abs(held - 360) <= 4 * (400 * 0.9 * 0.1) ** 0.5
-    values = [float(at % 7) for at in range(700)]
-    assert batch_means(values, 10).mean == pytest.approx(3.0)
-    with pytest.raises(InputError):
-        batch_means(values, 701)
 
 
 def test_replications_until_the_interval_is_narrow():

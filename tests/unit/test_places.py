@@ -9,9 +9,9 @@ import pytest
 from dfslab.fleet.places import HERE, Nodes
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
-from dfslab.report.page import ReportInput
 from dfslab.report.sections import processes, scaling, throughput
 from dfslab.spec.model import InputError
+from dfslab.studies.contract import FinishedRun
 from support.scenarios import asked
 from support.synthetic import measured, scenario
 
@@ -54,9 +54,9 @@ def test_dask_is_joined_or_refused():
 def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     started: list[str] = []
-    with access.session(notify=started.append):
-        result = Measure().run(asked({"fleet": "dask"}, nodes=2))
-        again = Measure().run(asked({"fleet": "dask"}, nodes=1))
+    with access.session(notify=started.append) as session:
+        result = Measure(session).run(asked({"fleet": "dask"}, nodes=2))
+        again = Measure(session).run(asked({"fleet": "dask"}, nodes=1))
         assert started == ["starting a Dask cluster of 2 nodes"], "one cluster serves both"
     assert result.complete
     assert [place.name for place in result.load.places] == ["node-1", "node-2"]
@@ -74,12 +74,12 @@ def test_the_page_shows_speed_up():
         apart = threads.scenario.with_values({"workload.processes": count})
         point = threads.model_copy(update={"scenario": apart, "labels": labels})
         results.append(measured(point, 100.0 * count))
-    page = str(scaling.render(ReportInput(scenario=results[0].point.scenario, results=results)))
+    page = str(scaling.render(FinishedRun(scenario=results[0].point.scenario, results=results)))
     assert "processes of one node" in page
     cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
     told = [cell.partition(">")[2].partition("<")[0] for cell in cells]
     assert told == ["100%"] * 3 + ["100%", "50%", "25%"]
-    alone = ReportInput(scenario=results[0].point.scenario, results=results[:1])
+    alone = FinishedRun(scenario=results[0].point.scenario, results=results[:1])
     assert scaling.render(alone) is None
 
 
@@ -102,11 +102,11 @@ def test_one_node_is_the_first_point_of_several():
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     alone = spread_over(measured(point, 1.0), 100.0)
     two = spread_over(alone, 150.0, nodes=2, clients=8)
-    page = str(scaling.render(ReportInput(scenario=point.scenario, results=[alone, two])))
+    page = str(scaling.render(FinishedRun(scenario=point.scenario, results=[alone, two])))
     assert "threads of several nodes" in page
     assert shares(page) == ["100%", "75%"]
     uneven = spread_over(alone, 75.0, nodes=2, clients=6)
-    told = ReportInput(scenario=point.scenario, results=[alone, two, uneven])
+    told = FinishedRun(scenario=point.scenario, results=[alone, two, uneven])
     assert shares(str(scaling.render(told))) == ["100%", "150%"], "6 and 8 clients"
 
 
@@ -118,7 +118,7 @@ def test_threads_stand_beside_processes():
     two = spread_over(threads[0], 50.0, processes=2)
     nodes = spread_over(threads[0], 7777.0, nodes=2, processes=2)
     lonely = spread_over(threads[0], 8888.0, clients=8, processes=8)
-    told = ReportInput(point.scenario, [*threads, *four, two, nodes, lonely])
+    told = FinishedRun(point.scenario, [*threads, *four, two, nodes, lonely])
     page = str(processes.render(told))
     rows = [re.findall(r">([\d.,]+)<", row) for row in page.split("<tr>")[2:]]
     assert [[row[0], row[1], row[2], row[-2], row[-1]] for row in rows] == [
@@ -127,14 +127,14 @@ def test_threads_stand_beside_processes():
     ]
     assert "7777" not in page
     assert "8888" not in page
-    assert processes.render(ReportInput(point.scenario, [*threads, nodes])) is None
+    assert processes.render(FinishedRun(point.scenario, [*threads, nodes])) is None
 
 
 def test_configurations_of_one_size_are_points_of_their_own():
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     one = spread_over(measured(point, 1.0), 100.0, processes=0)
     other = spread_over(one, 900.0, processes=4)
-    page = str(throughput.render(ReportInput(point.scenario, [one, other])))
+    page = str(throughput.render(FinishedRun(point.scenario, [one, other])))
     assert "processes 0" in page
     assert "processes 4" in page
-    assert "processes" not in str(throughput.render(ReportInput(point.scenario, [one, one])))
+    assert "processes" not in str(throughput.render(FinishedRun(point.scenario, [one, one])))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from dfslab.cli import laboratory
 from dfslab.cli.root import app
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
+from dfslab.instruments import access
 from dfslab.models.step_functions import fit, waited_s
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
@@ -73,7 +73,7 @@ def test_recorded_runs_are_compared_without_a_bed(recorded, monkeypatch):
     def never(*_):
         raise AssertionError("nothing is measured")
 
-    monkeypatch.setattr(laboratory.access.Session, "reach", never)
+    monkeypatch.setattr(access.Session, "reach", never)
     file, data, out = (str(recorded / name) for name in ("recorded.toml", "runs.csv", "out"))
     said = CliRunner().invoke(app, ["run", file, "--from", data, "--out", out, "--json"])
     assert said.exit_code == 0, said.output

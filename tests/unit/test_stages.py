@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.cli import laboratory
+from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
+from dfslab.report import document
 from dfslab.studies import store, table
 from dfslab.studies.stages import Stages
 from dfslab.studies.sweep import sweep
@@ -100,17 +101,11 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     table.write(
         synthetic.planted(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2)), tmp_path / "runs.csv"
     )
-    done = laboratory.run(
-        scenario,
-        tmp_path,
-        True,
-        lambda *_: None,
-        True,
-        recorded=tmp_path / "runs.csv",
-        clock=lambda: float(next(looked)),
-    )
-    found = done.document()["processor_time"]
+    laboratory = Laboratory(clock=lambda: float(next(looked)))
+    plan = laboratory.plan(scenario, recorded=tmp_path / "runs.csv")
+    done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
+    found = document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
-    # One for each time that a stage began: a sweep and its end, a model and the studies, …
-    assert found == {"loading_s": 2.0, "fitting_s": 2.0, "cross_validating_s": 1.0, "page_s": 1.0}
+    # One for each time that a stage began: a sweep and its end, a model and five studies, …
+    assert found == {"loading_s": 2.0, "fitting_s": 6.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found

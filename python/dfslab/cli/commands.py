@@ -1,11 +1,10 @@
-"""The commands: parsing and printing only; laboratory.py does the work."""
+"""The commands: parsing and printing only; the laboratory does the work."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,24 +17,30 @@ from dfslab.cli.shared import (
     ScenarioFile,
     Scheduler,
     Sets,
-    advice,
     bed_calibration,
     calibration,
     compats,
+    documents,
     laboratory,
+    lessons,
     listing,
     literal,
     note,
     of,
     predicting,
     read_scenario,
+    store,
     tables,
     tell,
     terminal,
     time_s,
+    with_laboratory,
     with_progress,
 )
 from dfslab.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from dfslab.studies.contract import FinishedRun, StudyResult
 
 app = typer.Typer()
 
@@ -57,14 +62,13 @@ def run(
     """Every method the scenario names, compared, one HTML page."""
     chosen = read_scenario(scenario, sets, budget, scheduler)
     with of(scenario):
-        done = with_progress(
-            as_json,
-            lambda report: laboratory.run(chosen, out, fresh, report, True, recorded=recorded),
+        done = with_laboratory(
+            as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
-    tell(as_json, done.document(), *done.tables())
+    tell(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"page: {done.page}")
-    note(done.processor_time.text)
+    note(done.processor_time.text if done.processor_time is not None else "")
 
 
 @app.command()
@@ -94,10 +98,8 @@ def measure(
     """Measure every configuration; no models. A recorded stream is for the workload "replay"."""
     chosen = read_scenario(scenario, sets, scheduler=scheduler).with_methods(["measure"])
     with of(scenario):
-        done = with_progress(
-            as_json, lambda report: laboratory.run(chosen, out, fresh, report, recording=record)
-        )
-    tell(as_json, done.document(), *done.tables())
+        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
+    tell(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"run: {done.folder}")
 
@@ -115,8 +117,8 @@ def sweep(
     asked = read_scenario(scenario, sets, scheduler=scheduler)
     chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
     with of(scenario):
-        done = with_progress(as_json, lambda report: laboratory.run(chosen, out, fresh, report))
-    tell(as_json, done.document(), *done.tables())
+        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
+    tell(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"run: {done.folder}")
 
@@ -159,7 +161,7 @@ def predict(
             as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
         )
     document = [result.model_dump(mode="json") for result in results]
-    tell(as_json, document, terminal.result_table(results))
+    tell(as_json, document, documents.result_table(results))
 
 
 @app.command()
@@ -171,9 +173,8 @@ def learn(
 ) -> None:
     """Coefficients, importance, validation and the next runs, from runs that are there already."""
     chosen = read_scenario(scenario, None)
-    done = with_progress(as_json, lambda report: laboratory.learn(chosen, data, page, report))
-    document = done.document()
-    tell(as_json, document.get("learning"), *done.tables()[1:])
+    done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, page))
+    tell(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
 @app.command("next")
@@ -193,7 +194,7 @@ def next_runs(
     about = {key: literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
     found = with_progress(as_json, lambda report: laboratory.next_runs(chosen, data, about))
     document = [one.model_dump(mode="json") for one in found]
-    tell(as_json, document, terminal.proposals_table(found))
+    tell(as_json, document, lessons.proposals_table(found))
 
 
 @app.command()
@@ -207,39 +208,55 @@ def export(
     tell(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
+def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
+    """A finished run with what these studies found of it."""
+    from dfslab.laboratory import Laboratory
+
+    return Laboratory().reopen(folder, note, *kinds)
+
+
 @app.command()
 def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """Measured beside predicted, with errors, for a finished run."""
-    done = laboratory.reopen(run_folder, note)
-    tell(as_json, done.document(), *done.tables())
+    done = reopened(run_folder)
+    tell(as_json, documents.of(done), *documents.tables(done))
 
 
 @app.command()
 def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """What limits, what to change, what that gains, how sure we are."""
-    found = advice.stored_advice(run_folder)
+    from dfslab.studies import findings
+    from dfslab.studies.advice import Advised
+
+    found = findings.load_one(run_folder, Advised)
     if found is None:
-        found = laboratory.advice(run_folder, note)
-    document = [one.model_dump(mode="json") for one in found]
-    tell(as_json, document, terminal.advice_table(found))
+        done = reopened(run_folder, Advised)
+        found = done.find(Advised) or Advised(advice=[])
+    document = [one.model_dump(mode="json") for one in found.advice]
+    tell(as_json, document, found.table())
 
 
 @app.command()
 def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """The time of every measured step as a function, and what was expected of the run."""
-    functions, verdicts = laboratory.fitted(run_folder, note)
+    from dfslab.studies.expectations import Expected
+    from dfslab.studies.operations import Functions
+
+    done = reopened(run_folder, Functions, Expected)
+    fitted, expected = done.find(Functions), done.find(Expected)
     document = {
-        "functions": [one.model_dump(mode="json") for one in functions],
-        "expectations": [asdict(one) for one in verdicts],
+        "functions": [] if fitted is None else fitted.model_dump(mode="json")["functions"],
+        "expectations": [] if expected is None else expected.model_dump(mode="json")["verdicts"],
     }
-    tell(as_json, document, *tables.fit_tables(functions, verdicts))
+    found = [table for one in (fitted, expected) if one is not None for table in one.tables(done)]
+    tell(as_json, document, *found)
 
 
 @app.command()
 def report(
     run_folder: RunFolder,
     form: Annotated[
-        str, typer.Option("--as", help="page, csv, parquet, prometheus, fio (JSON)")
+        str, typer.Option("--as", help="page, csv, parquet, prometheus, fio (JSON), tables (CSV)")
     ] = "page",
     output: Annotated[
         Path | None,
@@ -253,14 +270,15 @@ def report(
 ) -> None:
     """Write the page of a run again, or its results in another program's form."""
     if form != "page":
-        document = laboratory.export(run_folder, form, output)
+        document = laboratory.export(run_folder, form, output, note)
         if output is None:
             sys.stdout.buffer.write(document)
         else:
             tell(as_json, {"file": str(output)}, f"file: {output}")
         return
-    done = laboratory.reopen(run_folder, note)
-    page = laboratory.write_page(done, output)
+    from dfslab.laboratory import write_page
+
+    page = write_page(reopened(run_folder), output)
     tell(as_json, {"page": str(page)}, f"page: {page}")
 
 
@@ -296,7 +314,7 @@ def calibrate(
         document = bed_calibration.document(hosts)
         profile = bed_calibration.toml(hosts, chosen.deployment)
     if output is not None:
-        laboratory.store.write_atomically(output, profile)
+        store.write_atomically(output, profile)
     tell(as_json, document, profile.rstrip())
 
 
@@ -314,7 +332,7 @@ def compat(
     mdtest [-np TASKS] OPTIONS. DFS_PERF_PROCESSES_NUM=N is for N lines of conf/slaves.
     """
     chosen, summary = compats.read(tool, words or [])
-    results = with_progress(as_json, lambda report: laboratory.measure(chosen, report))
+    results = with_laboratory(as_json, lambda lab: laboratory.measure(lab, chosen))
     tell(as_json, [result.model_dump(mode="json") for result in results], summary(results))
 
 
@@ -348,7 +366,7 @@ def search(
     asked = [f"run.search.objective={objective}"] if objective else []
     chosen = read_scenario(scenario, [*(sets or ()), *asked], scheduler=scheduler)
     with of(scenario):
-        found = with_progress(as_json, lambda report: laboratory.search_rate(chosen, report))
+        found = with_laboratory(as_json, lambda lab: laboratory.search_rate(lab, chosen))
     document = found.document()
     tell(as_json, document, *terminal.search_tables(document))
 
@@ -363,11 +381,11 @@ def visibility(
     """When one client's changes are visible to another, and the stale answers until then."""
     chosen = read_scenario(scenario, sets)
     with of(scenario):
-        found = with_progress(as_json, lambda report: laboratory.visible(chosen, trials, report))
+        found = with_laboratory(as_json, lambda lab: laboratory.visible(lab, chosen, trials))
     tell(as_json, found, terminal.visibility_table(found))
 
 
 @app.command("list")
 def list_members(as_json: AsJson = False) -> None:
-    """File systems, workloads, methods and report sections, and where each came from."""
+    """File systems, workloads, methods, studies, sections, and where each came from."""
     listing.show(as_json)

@@ -1,119 +1,34 @@
-"""What the commands do: ties instruments, models, studies and the page together."""
+"""What single commands ask of the laboratory, from files and folders that users name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dfslab import discover
-from dfslab.cli.finished import INSTRUMENTS, Done, Notify, Report, in_order, reopen, studied, weigh
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run as fleet
-from dfslab.instruments import access, command, visibility
+from dfslab.instruments import visibility
+from dfslab.instruments.measure import Measure
+from dfslab.laboratory import Laboratory, Notify, measured_before
 from dfslab.method import RunFailed
+from dfslab.report import document as documents
 from dfslab.report import export as exports
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import design as designs
-from dfslab.studies import findings, operations, search, store, stored, table
-from dfslab.studies.advice import Advice
-from dfslab.studies.compare import compare
-from dfslab.studies.expectations import Verdict
-from dfslab.studies.findings import Findings
+from dfslab.studies import search, store, table
+from dfslab.studies.lessons import Proposal
 from dfslab.studies.offered import RateProbe
-from dfslab.studies.stages import Stages, processor_s
-from dfslab.studies.sweep import sweep
 
-if TYPE_CHECKING:
-    from dfslab.report import page as pages
-else:
-    pages = lazily("dfslab.report.page")
-
-__all__ = ["Done", "in_order", "reopen"]
+TABLES = "tables"
 
 
-def run(
-    scenario: Scenario,
-    out: Path,
-    fresh: bool,
-    report: Report,
-    always_page: bool = False,
-    recording: Path | None = None,
-    recorded: Path | None = None,
-    clock: Callable[[], float] = processor_s,
-) -> Done:
-    """Run every method of the scenario; nothing is created before the file system answers.
-
-    The page is written where there is anything to compare, or always. The operations of the first
-    measured run go to a new file, `recording`, where one is named. With `recorded`, a run folder or
-    a table of runs, nothing is measured: its runs stand for the measurements. `clock` gives the
-    processor seconds that the stages are timed by.
-    """
-    _check_recording(recording)
-    report(0, 1, "planning")
-    scenario = designs.planned(scenario)
-    known = None
-    if recorded is not None:
-        known = table.Recorded(_measured_before(recorded, scenario))
-        scenario = scenario.with_methods([m for m in scenario.run.methods if m != "trace"])
-        scenario = scenario.with_overrides({"run.repetitions": known.repetitions})
-    points = check(scenario)
-    measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
-    stages = Stages(clock)
-    with _session(report) as session:
-        if measured and known is None and not scenario.design.factor:
-            for point in points:
-                command.expect(point)
-            session.traced = measured[0] == "trace" and command.is_command(points[0])
-            with stages.of("loading"):
-                session.reach(points[0].scenario)
-        run_store = store.open_run(scenario, out, fresh=fresh)
-        with run_store.locked():
-            session.trace_directory = run_store.folder / "traces"
-            session.recording = recording
-            methods = [
-                known if known is not None and name in INSTRUMENTS else discover.method(name)
-                for name in scenario.run.methods
-            ]
-            results = sweep(scenario, methods, run_store, report, stages)
-            if session.recording is not None:
-                allowed = "all runs were there already; --fresh runs them again"
-                raise InputError("--record", str(recording), allowed)
-            if measured:
-                # Daemons and clients that end here are counted here.
-                with stages.of("loading"):
-                    session.close()
-            inputs = stored.inputs_hash(run_store.folder)
-            said = weigh(scenario, run_store.folder, results, report, stages)
-            findings.save(run_store.folder, inputs, said)
-            done = Done(scenario, run_store.folder, said, results)
-            if said.comparison or said.server_law or said.bottlenecks or always_page:
-                with stages.of("page"):
-                    write_page(done)
-            done.processor_time = stages.spent
-            said.notes += run_store.finish(done.document())
-    return done
-
-
-def _check_recording(path: Path | None) -> None:
-    if path is not None and path.exists():
-        raise InputError("--record", str(path), "exists already; dfslab does not overwrite it")
-    if path is not None and not path.parent.is_dir():
-        raise InputError("--record", str(path), "its directory does not exist")
-
-
-@contextmanager
-def _session(report: Report) -> Iterator[access.Session]:
-    """What is reached is shared; whoever looks at the terminal sees the loads."""
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
-        session.watch = getattr(report, "watch", None)
-        yield session
+def silent(text: str) -> None:
+    """Nobody is told that something is computed first."""
 
 
 def design(scenario: Scenario) -> designs.Plan:
@@ -123,30 +38,7 @@ def design(scenario: Scenario) -> designs.Plan:
     return designs.plan(scenario)
 
 
-def learn(scenario: Scenario, data: Path, page: Path | None, report: Report) -> Done:
-    """Study runs that are there already: a run folder, or a table of runs."""
-    if not scenario.design.factor:
-        raise InputError("design.factor", None, "is empty: there is nothing to learn about")
-    results = _measured_before(data, scenario)
-    found = Findings(comparison=compare(results))
-    found.learning = studied(scenario, results, found.notes, report)
-    done = Done(scenario, data, found, results)
-    if page is not None:
-        study = pages.ReportInput(
-            scenario=scenario, results=results, comparison=None, learning=found.learning
-        )
-        pages.write(study, page)
-    return done
-
-
-def _measured_before(data: Path, scenario: Scenario) -> list[Result]:
-    """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
-    if data.is_dir():
-        return [r for r in store.results_of(data) if r.method == "measure"]
-    return table.read(data, scenario)
-
-
-def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Any]:
+def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Proposal]:
     """The runs that tell most about a question, for each hour."""
     from dfslab.models.learnt import rows_of
     from dfslab.studies.legal import legal
@@ -157,7 +49,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
         known = [one for factor in allowed.factors for one in factor.keys]
         if key not in known:
             raise InputError("--about", key, unknown(key, known))
-    results = store.results_of(data) if data.is_dir() else table.read(data, scenario)
+    results = measured_before(data, scenario)
     return propose(scenario, allowed, rows_of(results), about)
 
 
@@ -168,39 +60,49 @@ def export_runs(folder: Path, output: Path) -> int:
     return table.write(store.results_of(folder), output)
 
 
-def export(folder: Path, form: str, output: Path | None) -> bytes:
-    """A run's results in another program's form, also written to a new file where one is named."""
-    if form not in exports.FORMS:
-        raise InputError("--as", form, f"must be one of page, {', '.join(exports.FORMS)}")
+def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:
+    """A run's results in another program's form, also written to a new file where one is named.
+
+    The form "tables" is of what the studies found: all their tables as CSV.
+    """
+    if form not in (TABLES, *exports.FORMS):
+        known = ", ".join((*exports.FORMS, TABLES))
+        raise InputError("--as", form, f"must be one of page, {known}")
     if output is not None and output.exists():
         raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    document = exports.FORMS[form](store.results_of(folder))
+    if form == TABLES:
+        run = Laboratory().reopen(folder, notify)
+        document = exports.tables_as_csv(documents.every_table(run))
+    else:
+        document = exports.FORMS[form](store.results_of(folder))
     if output is not None:
         store.write_atomically(output, document)
     return document
 
 
-def measure(scenario: Scenario, report: Report) -> list[Result]:
+def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
     """Measure the first configuration, without a run folder."""
     point = check(scenario)[0]
-    method: Any = discover.method("measure")
-    with _session(report) as session:
-        session.progress = lambda share, phase: report(share, 1, phase)
+    with laboratory.session() as session:
+        session.progress = lambda share, phase: laboratory.progress(share, 1, phase)
+        method = Measure(session)
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
 
 
-def visible(scenario: Scenario, trials: int, report: Report) -> list[dict[str, Any]]:
+def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[dict[str, Any]]:
     """When changes of one client are visible to another, by kind of change."""
     point = check(scenario)[0]
-    with _session(report):
-        return visibility.visibility(point.scenario, trials)
+    with laboratory.session() as session:
+        return visibility.visibility(point.scenario, trials, session)
 
 
-def search_rate(scenario: Scenario, report: Report) -> search.Found:
+def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.Found:
     """The highest rate of the first configuration that keeps to `run.search`'s objective."""
-    probe = RateProbe(scenario)
-    with _session(report) as session:
-        session.progress = lambda share, phase: report(share, 1, f"{probe.text} {phase}")
+    with laboratory.session() as session:
+        probe = RateProbe(scenario, session)
+        session.progress = lambda share, phase: laboratory.progress(
+            share, 1, f"{probe.text} {phase}"
+        )
         return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
 
 
@@ -222,37 +124,3 @@ def _part(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not {"plan", "answer"} <= set(found):
         raise InputError("FILE", str(path), "was not left by an agent")
     return found
-
-
-def write_page(done: Done, path: Path | None = None) -> Path:
-    """The page of a run, in its folder or as a new file."""
-    if path is not None and path.exists():
-        raise InputError("--output", str(path), "exists already; dfslab does not overwrite it")
-    said = done.findings
-    study = pages.ReportInput(
-        scenario=done.scenario,
-        results=done.results,
-        comparison=said.comparison,
-        crossval=said.crossval or None,
-        trace=said.trace,
-        # Without models there is nothing that could tell what a change would do.
-        advice=(said.advice or []) if said.comparison is not None else [],
-        learning=said.learning,
-        operations=said.operations,
-        verdicts=done.verdicts,
-        server_law=said.server_law,
-        bottlenecks=said.bottlenecks,
-    )
-    pages.write(study, path or done.page)
-    return path or done.page
-
-
-def advice(folder: Path, notify: Notify) -> list[Advice]:
-    """The best change for every configuration that was measured."""
-    return reopen(folder, notify, "advice").findings.advice or []
-
-
-def fitted(folder: Path, notify: Notify) -> tuple[list[operations.Function], list[Verdict]]:
-    """f1 to f7 of a run, and what its description expected of it."""
-    found = reopen(folder, notify, "functions", "verdicts").findings
-    return found.functions or [], found.verdicts or []

@@ -25,6 +25,10 @@ def members() -> dict[str, list[dict[str, str]]]:
             {"name": name, "title": kind, "from": str(path)}
             for name, kind, path in discover.methods()
         ],
+        "studies": [
+            {"name": name, "title": "study", "from": member.source}
+            for name, member in sorted(discover.studies().items())
+        ],
         "sections": _titled("report/sections"),
     }
 

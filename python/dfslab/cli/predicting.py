@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfslab import discover
-from dfslab.report.terminal import labels_text
+from dfslab.documents.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.scenario import Point, Scenario

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from dfslab.fleet.watch import Watch
+    from dfslab.laboratory import Laboratory
     from dfslab.spec.scenario import Scenario
 
+Found = TypeVar("Found")
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
@@ -57,8 +59,10 @@ show = Lazy("dfslab.report.show")
 listing = Lazy("dfslab.cli.listing")
 predicting = Lazy("dfslab.cli.predicting")
 compats = Lazy("dfslab.cli.compat")
+lessons = Lazy("dfslab.studies.lessons")
+store = Lazy("dfslab.studies.store")
 terminal = Lazy("dfslab.report.terminal")
-advice = Lazy("dfslab.studies.advice")
+documents = Lazy("dfslab.report.document")
 tables = Lazy("dfslab.report.limits")
 traces = Lazy("dfslab.cli.trace_work")
 live = Lazy("dfslab.cli.trace_top")
@@ -168,6 +172,17 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
         return work(Reporter(progress, view.watch))
 
 
+def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found:
+    """Run `work(laboratory)`, whose progress and loads are shown as `with_progress` says."""
+    from dfslab.laboratory import Laboratory
+
+    def begun(report: Reporter | LineReporter) -> Found:
+        return work(Laboratory(report, report.watch))
+
+    found: Found = with_progress(as_json, begun)
+    return found
+
+
 def note(text: str) -> None:
     """A line about the work itself, apart from its outcome; nothing for an empty one."""
     if text:
@@ -179,9 +194,11 @@ def tell(as_json: bool, document: Any, *tables: Any) -> None:
     if as_json:
         print(json.dumps(document, default=str, allow_nan=False))
         return
+    from dfslab.documents.table import Table
+
     console = terminal.console(False)
     for table in tables:
         if isinstance(table, str):
             print(table)  # text is for programs, too: never wrapped
         else:
-            console.print(table)
+            console.print(terminal.drawn(table) if isinstance(table, Table) else table)

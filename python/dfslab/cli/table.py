@@ -83,8 +83,7 @@ PURPOSES: dict[str, tuple[Entry, ...]] = {
     ),
     "What there is": (
         Entry(
-            "list",
-            "File systems, workloads, methods and report sections, and where each came from.",
+            "list", "File systems, workloads, methods, studies, sections, and where each came from."
         ),
         Entry("show", "Show what is described.", "show", True),
         Entry("trace", "Record, import and report traces.", "trace", True),

@@ -16,8 +16,7 @@ from dfslab.beds.capabilities import Traceable
 from dfslab.beds.found import testbed
 from dfslab.beds.mounted import MountedBed
 from dfslab.cli import trace_cohorts
-from dfslab.documents.plain import plain
-from dfslab.instruments import access, call_document, callprofile, counters, whole_calls
+from dfslab.instruments import access, callprofile, counters
 from dfslab.instruments import command as programs
 from dfslab.instruments import receive as receiving
 from dfslab.instruments import trace as tracing
@@ -28,7 +27,7 @@ from dfslab.spec.check import check
 from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import cohort, gain, parts, store, trace_store, traced_steps
+from dfslab.studies import cohort, store, trace_profile, trace_store, traced_steps
 
 if TYPE_CHECKING:
     from dfslab.report import page as pages
@@ -125,18 +124,7 @@ def profile(
         return tracing.profile(found, reading.options())
     reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else _profiles(found)
-    top = callprofile.merge(read)
-    merged = plain(call_document.document(read, top))
-    if all(file.counted for _, file in read):
-        # Sums of servers do not say who waited for whom.
-        return merged
-    ran = parts.processors(file for _, file in read)
-    return {
-        **merged,
-        "savings": gain.savings(top),
-        "parts": parts.ranking(top, ran),
-        "timelines": whole_calls.whole_calls(whole_calls.beside(found)),
-    }
+    return trace_profile.of_programs(read, found)
 
 
 def against(

@@ -48,14 +48,14 @@ def make(name: str) -> Measure:
     return Measure()
 
 
-class Measure:
+class Measure(access.InSession):
     """Runs a configuration's stream once and measures it."""
 
     name = "measure"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
         """Measure once. InputError when the target cannot do it, RunFailed when the run failed."""
-        with access.current() as session:
+        with self.opened() as session:
             session.traced = False
             if command.is_command(point):
                 return command.measured(point, repetition, session)

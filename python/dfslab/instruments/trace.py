@@ -32,7 +32,7 @@ def make(name: str) -> Trace:
     return Trace()
 
 
-class Trace:
+class Trace(access.InSession):
     """Runs a configuration briefly with a span for every operation and step."""
 
     name = "trace"
@@ -42,7 +42,7 @@ class Trace:
 
         A program's processes write profiles of their own: `program.profiles` is their folder.
         """
-        with access.current() as session:
+        with self.opened() as session:
             session.traced = command.is_command(point)
             if session.traced:
                 return command.traced(point, repetition, session)

@@ -226,16 +226,3 @@ def _peak(
         largest, binding = queue, "the call queue"
     drained = burst.drain_s(largest, q, length_s, USUAL_SHARE * q)
     return Peak(one.operation, length_s, within, queue, drained, binding)
-
-
-def internal_load(
-    servers: int,
-    replicas_each: float,
-    report_period_s: float,
-    reports_per_s: float,
-    heartbeat_period_s: float,
-    heartbeats_per_s: float,
-) -> float:
-    """Share of a metadata server that its data servers take by block reports and heartbeats."""
-    reports = servers * replicas_each / (report_period_s * reports_per_s)
-    return reports + servers / (heartbeat_period_s * heartbeats_per_s)

@@ -188,17 +188,3 @@ def approximate(
             break
         queue = after
     return Closed(rate, float(response.sum()), after, response - demand, rate * demand)
-
-
-def balanced_bounds(
-    demands_s: Sequence[float], clients: int, think_s: float = 0.0
-) -> tuple[float, float]:
-    """(lower, upper) bound of the rate of single servers, from the balanced network's rate."""
-    demand = np.asarray(demands_s, dtype=float)
-    total, largest = float(demand.sum()), float(demand.max())
-    mean = total / len(demand)
-    lower = clients / (
-        think_s + total + (clients - 1) * largest / (1 + think_s / (clients * total))
-    )
-    upper = clients / (think_s + total + (clients - 1) * mean / (1 + think_s / total))
-    return lower, min(upper, 1 / largest)

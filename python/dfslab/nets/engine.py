@@ -142,17 +142,6 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     return Estimate(fmean(values), quantile * stdev(values) / math.sqrt(len(values)), len(values))
 
 
-def batch_means(
-    values: Sequence[float], batches: int = 20, confidence: float = CONFIDENCE
-) -> Estimate:
-    """The interval of one long run's mean: averages of consecutive batches are nearly free."""
-    size = len(values) // batches
-    if batches < 2 or size < 1:
-        raise InputError("batches", batches, f"needs 2 to {len(values)} batches of the values")
-    means = [fmean(values[at * size : (at + 1) * size]) for at in range(batches)]
-    return estimate(means, confidence)
-
-
 def replicate(
     net: Net | Document,
     monitor: int,

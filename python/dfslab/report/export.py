@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dfslab.documents import metrics as metric
 from dfslab.documents.load_report import CpuReport
 from dfslab.documents.measured_load import Buckets, MeasuredLoad
+from dfslab.documents.table import Table
 from dfslab.result import Result
 from dfslab.spec.lazily import lazily
 
@@ -257,6 +258,35 @@ def _fio_latency(buckets: Buckets) -> dict[str, Any]:
 def _middle(low_ns: int) -> float:
     width = 1 << max(0, int(low_ns).bit_length() - 1 - BUCKETS_AN_OCTAVE_BITS)
     return low_ns + (width - 1) / 2
+
+
+def tables_as_csv(tables: Sequence[Table]) -> bytes:
+    """Tables one after another, each after its title and before an empty line.
+
+    Values are plain numbers in SI units; a column whose cells have intervals is followed by two
+    more, of their lower and upper ends.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for table in tables:
+        bounded = [
+            any(row[place].low is not None for row in table.rows)
+            for place in range(len(table.columns))
+        ]
+        writer.writerow([f"# {table.title}"])
+        writer.writerow(
+            name
+            for column, has_bounds in zip(table.columns, bounded, strict=True)
+            for name in (column.title, *(("low", "high") if has_bounds else ()))
+        )
+        for row in table.rows:
+            writer.writerow(
+                value
+                for cell, has_bounds in zip(row, bounded, strict=True)
+                for value in (cell.value, *((cell.low, cell.high) if has_bounds else ()))
+            )
+        writer.writerow([])
+    return text.getvalue().encode()
 
 
 FORMS: dict[str, Callable[[Sequence[Result]], bytes]] = {

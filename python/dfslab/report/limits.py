@@ -1,40 +1,16 @@
-"""Terminal tables of the metadata server's limits, of fitted functions, of expectations."""
+"""Terminal tables of the metadata server's limits."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from rich.table import Table
 
 from dfslab.models.metadata_server import Limits
 from dfslab.spec import units
-from dfslab.studies.expectations import OUTCOMES, Verdict, tally
-from dfslab.studies.operations import Function
 
 
 def limits_tables(limits: Limits) -> list[Table | str]:
     """How many files fit, how many requests per second, how big a burst."""
     return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
-
-
-def fit_tables(functions: Sequence[Function], verdicts: Sequence[Verdict]) -> list[Table]:
-    """Functions of the steps, and how many expectations of each kind came true."""
-    fitted = Table(title="Time of each step, fitted (90 % interval of every factor)")
-    for column in ("operation", "step", "points", "left over", "function", "intervals"):
-        fitted.add_column(column, overflow="fold")
-    for one in functions:
-        ranges = "; ".join(
-            f"{c.term}: {c.low:.3g} to {c.high:.3g}" for c in one.coefficients if c.value > 0
-        )
-        fitted.add_row(
-            one.operation, one.step, str(one.points), f"{one.relative_sd:.0%}", one.function, ranges
-        )
-    scored = Table(title="What the description expected before the run")
-    for column in ("kind", *OUTCOMES):
-        scored.add_column(column)
-    for kind, counts in tally(verdicts).items():
-        scored.add_row(kind, *(str(counts[outcome]) for outcome in OUTCOMES))
-    return [fitted, scored]
 
 
 def _files(limits: Limits) -> Table:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from dfslab.documents.table import Cell, Paragraph, Section, Table
 from dfslab.report.paths import short_path
 from dfslab.result import Metric
 from dfslab.spec import units
 
 DASH = "–"
 FAR_OFF = 0.25
+# Longer texts than this wrap, from the second column on.
+MOST_UNFOLDED = 40
 
 
 def table(
@@ -50,6 +53,41 @@ def _cell(cell: Any, words: bool) -> str:
     if isinstance(cell, Markup) and cell.startswith("<td"):
         return str(cell)
     return f"<td{' class=text' if words else ''}>{escape(cell)}</td>"
+
+
+def blocks(section: Section) -> Markup | None:
+    """The body of a section; None where it has nothing to show."""
+    titled = sum(isinstance(one, Table) and not one.folded for one in section.blocks) > 1
+    drawn = [
+        note(one.text) if isinstance(one, Paragraph) else contents(one, titled)
+        for one in section.blocks
+    ]
+    return Markup("").join(drawn) if drawn else None
+
+
+def contents(found: Table, titled: bool = True) -> Markup:
+    """A table under its title and before its notes, or behind the line that it is folded into."""
+    rows = [[_drawn(cell, place) for place, cell in enumerate(row)] for row in found.rows]
+    held = [place in found.marked for place in range(len(rows))]
+    texts = next(
+        (i for i, column in enumerate(found.columns) if column.align == "right"), len(found.columns)
+    )
+    body = table([column.title for column in found.columns], rows, held, texts)
+    body += Markup("").join(map(note, found.notes))
+    if found.folded:
+        return folded(found.folded, body)
+    return Markup("<h3>{}</h3>{}").format(found.title, body) if titled else body
+
+
+def _drawn(cell: Cell, place: int) -> Markup | str:
+    """A cell of the page; long texts after the first column may wrap."""
+    if cell.is_bar and isinstance(cell.value, float):
+        return share(cell.value)
+    if cell.note:
+        return Markup("<td>{}<small>{}</small></td>").format(cell.text, cell.note)
+    if isinstance(cell.value, str) and place and len(cell.text) > MOST_UNFOLDED:
+        return wide(cell.text)
+    return cell.text
 
 
 def folded(title: str, body: Markup, opened: bool = False) -> Markup:
@@ -122,17 +160,3 @@ def share(part: float) -> Markup:
     shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     text = Markup('<td class="share" style="--share:{}%">{}</td>')
     return text.format(f"{shown * 100:.1f}", percent(part))
-
-
-def labels_text(labels: Mapping[str, Any]) -> str:
-    """The varied keys of a configuration, short."""
-    return ", ".join(
-        str(value) if isinstance(value, str) else _with_key(key.rsplit(".", 1)[-1], value)
-        for key, value in labels.items()
-    )
-
-
-def _with_key(key: str, value: Any) -> str:
-    if key == "clients":
-        return "1 client" if value == 1 else f"{value} clients"
-    return f"{key.replace('_', ' ')} {value}"

@@ -1,4 +1,4 @@
-"""Tables for the terminal: what a run says, in one screen."""
+"""Draws tables in a terminal, and holds those of commands that study no run."""
 
 from __future__ import annotations
 
@@ -7,126 +7,32 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from dfslab.documents import metrics as metric
 from dfslab.spec import units
 
 if TYPE_CHECKING:
     # What is only named here; whoever has one has loaded it.
-    from dfslab.result import Metric, Result
-    from dfslab.studies.advice import Advice
-    from dfslab.studies.bottlenecks import Bottlenecks
-    from dfslab.studies.compare import Comparison, Row, Score
+    from dfslab.documents.table import Cell
+    from dfslab.documents.table import Table as Contents
     from dfslab.studies.design import Plan
 
 WIDE = 180
-# Configurations beside each other, and steps of each, in the tables of traced programs.
-ACROSS, MOST_GAINS = 7, 3
 
 
-def labels_text(labels: dict[str, Any]) -> str:
-    """The varied keys of a configuration, short."""
-    return " ".join(
-        str(value) if isinstance(value, str) else f"{key.rsplit('.', 1)[-1]}={value}"
-        for key, value in labels.items()
-    )
-
-
-def comparison_table(comparison: Comparison, methods: Sequence[str]) -> Table:
-    """Measured and predicted rates with 90 % intervals; signed errors; held-out points marked."""
-    table = Table(
-        title="Operations per second, measured and predicted (90 % interval, error)",
-        caption="* held out: never fitted on",
-    )
-    table.add_column("configuration")
-    for name in ("measured", *methods):
-        table.add_column(name, justify="right")
-    for row in comparison.rows:
-        mark = " *" if row.held_out else ""
-        cells = [_measured(row), *(_predicted(row, method) for method in methods)]
-        table.add_row(labels_text(row.labels) + mark, *cells)
+def drawn(contents: Contents) -> Table:
+    """A table as Rich draws it: a cell's note below its text, the table's notes at the end."""
+    table = Table(title=escape(contents.title), caption=escape(" ".join(contents.notes)) or None)
+    for column in contents.columns:
+        table.add_column(escape(column.title), justify=column.align, overflow="fold")
+    for row in contents.rows:
+        table.add_row(*map(_text, row))
     return table
 
 
-def _measured(row: Row) -> str:
-    return _number(row.measured.value) if row.measured else "-"
-
-
-def _predicted(row: Row, method: str) -> str:
-    metric = row.predictions.get(method)
-    if metric is None:
-        return "-"
-    error = row.errors.get(method)
-    shown = "" if error is None else f"\n{error:+.0%}"
-    return f"{interval(metric)}{shown}"
-
-
-def interval(metric: Metric | None) -> str:
-    """value (low to high); a dash where a method says nothing."""
-    if metric is None:
-        return "-"
-    if metric.low is None or metric.high is None:
-        return _number(metric.value)
-    return f"{_number(metric.value)} ({_number(metric.low)}–{_number(metric.high)})"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def score_table(title: str, scores: dict[str, Score]) -> Table:
-    """Errors of every method."""
-    table = Table(title=title)
-    for name in (
-        "method",
-        "points",
-        "median |error|",
-        "90 % |error|",
-        "signed median",
-        "90 % coverage",
-    ):
-        table.add_column(name, justify="left" if name == "method" else "right")
-    for method, score in scores.items():
-        table.add_row(
-            method,
-            str(score.n),
-            f"{score.median_abs_error:.1%}",
-            f"{score.p90_abs_error:.1%}",
-            f"{score.median_signed_error:+.1%}",
-            f"{score.coverage_90:.0%}",
-        )
-    return table
-
-
-def result_table(results: Iterable[Result]) -> Table:
-    """One row a result: rate, throughput, latency, what binds."""
-    table = Table(title="Predictions and measurements")
-    for name in ("method", "configuration", "per second", "throughput", "mean latency", "limit"):
-        table.add_column(name)
-    for result in results:
-        throughput = result.metrics.get("throughput_bytes_per_s")
-        table.add_row(
-            result.method,
-            labels_text(dict(result.labels)) + ("" if result.complete else " (incomplete)"),
-            interval(result.metrics.get("rate_per_s")),
-            units.text(throughput.value, "B/s") if throughput else "-",
-            ", ".join(_mean_latencies(result)),
-            result.binding,
-        )
-    return table
-
-
-def _mean_latencies(result: Result) -> list[str]:
-    """Of each operation, named where there are several; where it was due at a time, since then."""
-    names = metric.operations_with(result.metrics, metric.LATENCY)
-    found = []
-    for name in names:
-        shown = units.text(result.value(metric.key(metric.LATENCY, metric.MEAN, name)), "s")
-        if since_due := result.metrics.get(metric.key(metric.RESPONSE, metric.MEAN, name)):
-            shown += f" ({units.text(since_due.value, 's')} since due)"
-        found.append(f"{name} {shown}" if len(names) > 1 else shown)
-    return found
+def _text(cell: Cell) -> str:
+    return escape(f"{cell.text}\n{cell.note}" if cell.note else cell.text)
 
 
 def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -137,37 +43,6 @@ def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def bottleneck_tables(rows: Sequence[Bottlenecks]) -> list[Table]:
-    """Of traced programs: mean seconds of functions, then what would gain most."""
-    tables = []
-    for start in range(0, len(rows), ACROSS):
-        some = rows[start : start + ACROSS]
-        drawn = Table(title="Mean seconds of a call (calls)")
-        drawn.add_column("function")
-        for row in some:
-            drawn.add_column(labels_text(row.labels), justify="right")
-        for each in zip(*(row.functions for row in some), strict=True):
-            cells = ["-" if f.mean_s is None else f"{f.mean_s:.4f} ({f.count:,})" for f in each]
-            drawn.add_row(each[0].name, *cells)
-        drawn.add_row("all calls of clients", *(f"{row.calls_s:.2f}" for row in some))
-        drawn.add_row("the whole program", *(f"{row.took_s:.2f}" for row in some))
-        tables.append(drawn)
-    gains = Table(title="Time of the clients' calls saved if a step were twice as fast")
-    for name in ("configuration", "step", "saving", "interval", "verdict", "first by sum"):
-        gains.add_column(name, justify="right" if name in ("saving", "interval") else "left")
-    for row in rows:
-        for place, one in enumerate(row.steps[:MOST_GAINS]):
-            gains.add_row(
-                "" if place else labels_text(row.labels),
-                one.name,
-                f"{one.saving:.1%}",
-                f"{one.low:.1%} – {one.high:.1%}",
-                one.verdict,
-                "" if place else row.by_sum,
-            )
-    return [*tables, gains]
 
 
 def search_tables(found: dict[str, Any]) -> list[Any]:
@@ -234,17 +109,6 @@ def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
             str(row["torn_looks"]),
             str(row["unseen"]),
         )
-    return table
-
-
-def advice_table(advice: Sequence[Advice]) -> Table:
-    """What to change, and what that would gain."""
-    table = Table(title="What limits, what to change, what it would gain (90 % interval)")
-    for name in ("configuration", "limit", "change", "gain"):
-        table.add_column(name)
-    for one in advice:
-        gain = f"x {one.gain:.2f} ({one.low:.2f}–{one.high:.2f})"
-        table.add_row(labels_text(dict(one.labels)), one.limit, one.change, gain)
     return table
 
 
@@ -326,37 +190,3 @@ def plan_tables(document: dict[str, Any]) -> list[Any]:
         f"which {bill['bed_s'] / 60:.0f} min start beds; the longest run takes about "
         f"{bill['longest_run_s']:.0f} s",
     ]
-
-
-def learning_tables(learning: Any) -> list[Any]:
-    """What a designed sweep teaches, in short: validation, importance, signs, the next runs."""
-    tables: list[Any] = [
-        score_table(f"Errors on what was left out: {what}", scores)
-        for what, scores in learning.validation.scores.items()
-    ]
-    ranked = Table(title="Importance over the legal set (grey-box model, log rate)")
-    for name in ("factor", "first order", "total", "verdict"):
-        ranked.add_column(name)
-    for one in sorted(learning.importance, key=lambda one: -one.total.value):
-        ranked.add_row(one.factor, _bounds(one.first_order), _bounds(one.total), one.verdict)
-    signs = Table(title="The paper's directions (slope of log2 rate)")
-    for name in ("claim", "operation", "slope", "verdict"):
-        signs.add_column(name)
-    for sign in learning.signs:
-        signs.add_row(sign.claim, sign.operation, _bounds(sign.slope), sign.verdict)
-    return [*tables, ranked, signs, proposals_table(learning.proposals)]
-
-
-def _bounds(metric: Metric) -> str:
-    return f"{metric.value:.2f} ({metric.low:.2f} to {metric.high:.2f})"
-
-
-def proposals_table(proposals: Sequence[Any]) -> Table:
-    """The next experiments: what to set, what it costs, what it gains."""
-    table = Table(title="The next runs, by what they tell for each hour")
-    for name in ("run", "seconds", "sd of log rate before", "after"):
-        table.add_column(name)
-    for one in proposals:
-        shown = ", ".join(f"{key} {value}" for key, value in one.labels.items())
-        table.add_row(shown, f"{one.seconds:.0f}", f"{one.sd_before:.3f}", f"{one.sd_after:.3f}")
-    return table

@@ -1,12 +1,19 @@
-"""One change of a deployment and what it would gain, as it is stored and printed."""
+"""Advice as it is stored and printed: for each configuration the change that would gain most.
+
+Nothing heavy is imported here, so that stored advice is printed at once.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from pydantic import BaseModel, JsonValue
 
-from pydantic import BaseModel
+from dfslab.documents.table import Cell, Column, Section, Table, naming, words
+from dfslab.studies.contract import FinishedRun, StudyResult
 
-from dfslab.studies import stored
+BASIS = (
+    "The best single change for each configuration, predicted by the sequence model; 90 % interval "
+    "from the uncertainty of its constants."
+)
 
 
 class Advice(BaseModel):
@@ -21,10 +28,47 @@ class Advice(BaseModel):
     high: float
 
 
-def stored_advice(folder: Path) -> list[Advice] | None:
-    """The advice that is stored with a run; None where it has to be computed first."""
-    if not (folder / "scenario.toml").exists():
-        return None
-    found = stored.read(folder, stored.inputs_hash(folder)).findings
-    advice = found.get("advice") if found else None
-    return None if advice is None else [Advice.model_validate(one) for one in advice]
+class Advised(StudyResult):
+    """The best change of every configuration for which one is worth the name."""
+
+    study = "advice"
+    is_printed_by_run = False
+    section_order = 65
+    title = "Advice"
+    empty = "No change of the declared hardware is predicted to gain more than 2 %."
+
+    advice: list[Advice]
+
+    def table(self) -> Table:
+        """What limits each configuration, what to change, what that would gain."""
+        name = naming(one.labels for one in self.advice)
+        rows = [
+            (
+                words(name(one.labels)),
+                words(one.limit),
+                words(one.change),
+                Cell(
+                    one.gain,
+                    f"× {one.gain:.2f} ({one.low:.2f} to {one.high:.2f})",
+                    low=one.low,
+                    high=one.high,
+                ),
+            )
+            for one in self.advice
+        ]
+        columns = [Column(name, "left") for name in ("configuration", "limit", "change")]
+        title = "What limits, what to change, what it would gain (90 % interval)"
+        return Table(title, [*columns, Column("gain")], rows, [BASIS])
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """The table, where there is any advice."""
+        return [self.table()] if self.advice else []
+
+    def section(self, run: FinishedRun) -> Section:
+        """The same; nothing where the run itself had no models."""
+        blocks = self.tables(run) if run.methods else []
+        return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """Nothing: `dfslab advise` is asked for it."""
+        return {}

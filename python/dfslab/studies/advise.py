@@ -10,13 +10,40 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dfslab.models.demand import Calibration
+from dfslab.models.demand import Calibration, calibrate
 from dfslab.models.prediction import Situation
 from dfslab.spec.scenario import Point, Scenario, Value
-from dfslab.studies.advice import Advice
+from dfslab.studies.advice import Advice, Advised
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, need_measured
 
+NAMES = ("advice",)
+# A design has hundreds of configurations, of which nobody reads the advice one by one.
+MOST_ADVISED = 60
 DRAWS = 60
 WORTH_SAYING = 1.02
+
+
+class AdviceStudy(Study[Advised]):
+    """Asks the sequence model, calibrated on the run, what each change of the hardware gains."""
+
+    name = "advice"
+    result = Advised
+    needs = Needs(measured=True, models=True)
+    order = 35
+
+    def run(self, run: FinishedRun, progress: Progress) -> Advised:
+        """The best change of each configuration. RunFailed where nothing was measured."""
+        need_measured(run)
+        calibration = calibrate([r for r in run.of_method("measure") if not r.point.held_out])
+        found = []
+        for point in run.points[:MOST_ADVISED]:
+            found += advise(point, calibration, run.scenario.run.seed)[:1]
+        return Advised(advice=found)
+
+
+def make(name: str) -> AdviceStudy:
+    """The study."""
+    return AdviceStudy()
 
 
 def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice]:

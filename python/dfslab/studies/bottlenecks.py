@@ -11,19 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.documents.plain import plain_trees
+from dfslab.documents.table import Cell, Table, absent, heads, words
 from dfslab.instruments import call_document, callprofile
 from dfslab.instruments.callprofile import Node
 from dfslab.result import Result
 from dfslab.studies import gain, parts
+from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
+NAMES = ("bottlenecks",)
 MOST_STEPS = 5
 # Where a file system names no functions: those with most time in all.
 MOST_FUNCTIONS = 8
+# Configurations in one table for people, and steps of each.
+ACROSS, MOST_GAINS = 7, 3
 
 
 class Function(BaseModel):
@@ -62,6 +67,87 @@ class Bottlenecks(BaseModel):
     parts: list[Gain]
     by_sum: str
     roots: list[dict[str, Any]]
+
+
+class Programs(StudyResult):
+    """Of every traced program: seconds of functions, and what would gain most."""
+
+    study = "bottlenecks"
+
+    programs: list[Bottlenecks]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """Mean seconds of functions, then what would gain most."""
+        parts = [self.programs[at : at + ACROSS] for at in range(0, len(self.programs), ACROSS)]
+        return [*(_functions_table(run, some) for some in parts), self._gains(run)]
+
+    def _gains(self, run: FinishedRun) -> Table:
+        columns = heads(
+            "configuration",
+            "step",
+            "saving",
+            "interval",
+            "verdict",
+            "first by sum",
+            left=("step", "verdict", "first by sum"),
+        )
+        rows = [
+            (
+                words("" if place else run.name(row.labels)),
+                words(one.name),
+                Cell(one.saving, f"{one.saving:.1%}", low=one.low, high=one.high),
+                words(f"{one.low:.1%} – {one.high:.1%}"),
+                words(one.verdict),
+                words("" if place else row.by_sum),
+            )
+            for row in self.programs
+            for place, one in enumerate(row.steps[:MOST_GAINS])
+        ]
+        return Table("Time of the clients' calls saved if a step were twice as fast", columns, rows)
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """All but the call trees, which stand on the page."""
+        rows: list[JsonValue] = [
+            one.model_dump(mode="json", exclude={"roots"}) for one in self.programs
+        ]
+        return {"bottlenecks": rows}
+
+
+def _functions_table(run: FinishedRun, some: Sequence[Bottlenecks]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            words(each[0].name),
+            *(
+                absent() if f.mean_s is None else Cell(f.mean_s, f"{f.mean_s:.4f} ({f.count:,})")
+                for f in each
+            ),
+        )
+        for each in zip(*(row.functions for row in some), strict=True)
+    ]
+    rows += [
+        (words("all calls of clients"), *(Cell(r.calls_s, f"{r.calls_s:.2f}") for r in some)),
+        (words("the whole program"), *(Cell(r.took_s, f"{r.took_s:.2f}") for r in some)),
+    ]
+    names = [run.name(row.labels) for row in some]
+    return Table("Mean seconds of a call (calls)", heads("function", *names), rows)
+
+
+class BottlenecksStudy(Study[Programs]):
+    """Ranks the steps of traced programs."""
+
+    name = "bottlenecks"
+    result = Programs
+    order = 70
+
+    def run(self, run: FinishedRun, progress: Progress) -> Programs | None:
+        """One entry for each traced program; None where none was traced."""
+        found = bottlenecks(run.settled, run.traces)
+        return Programs(programs=found) if found else None
+
+
+def make(name: str) -> BottlenecksStudy:
+    """The study."""
+    return BottlenecksStudy()
 
 
 def bottlenecks(results: Sequence[Result], traces: Path) -> list[Bottlenecks]:

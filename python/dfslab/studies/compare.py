@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab import quantiles
 from dfslab.documents.metrics import LATENCY, operations_with
+from dfslab.documents.table import Cell, Table, absent, estimate, heads, number, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
+from dfslab.studies.contract import INSTRUMENTS, FinishedRun, Needs, Progress, Study, StudyResult
 
-INSTRUMENTS = ("measure", "trace")
+NAMES = ("comparison",)
 
 
 class Row(BaseModel):
@@ -44,8 +47,11 @@ class Score(BaseModel):
     median_signed_error: float
 
 
-class Comparison(BaseModel):
+class Comparison(StudyResult):
     """All configurations, and every method's scores. `noise`: median run-to-run sd, a fraction."""
+
+    study = "comparison"
+    stands_for_results = True
 
     metric: str
     rows: list[Row]
@@ -53,9 +59,83 @@ class Comparison(BaseModel):
     fitted: dict[str, Score]
     noise: float
 
-    def scores(self, rows: Sequence[Row]) -> dict[str, Score]:
-        """Scores over some of the rows."""
-        return scores(rows)
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """Measured and predicted rates; errors on what was held out."""
+        found = [_rates(self, run)]
+        if self.held_out:
+            found.append(score_table("Errors on held-out configurations", self.held_out))
+        return found
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """The comparison's own keys; its rows are the points of the run."""
+        found = self.model_dump(mode="json")
+        found["points"] = found.pop("rows")
+        return found
+
+
+def _rates(comparison: Comparison, run: FinishedRun) -> Table:
+    methods = run.methods
+    return Table(
+        "Operations per second, measured and predicted (90 % interval, error)",
+        heads("configuration", "measured", *methods),
+        [
+            (
+                words(run.name(row.labels) + (" *" if row.held_out else "")),
+                number(row.measured.value),
+                *(_predicted(row, method) for method in methods),
+            )
+            for row in comparison.rows
+        ],
+        notes=["* held out: never fitted on"],
+        marked=frozenset(i for i, row in enumerate(comparison.rows) if row.held_out),
+    )
+
+
+def _predicted(row: Row, method: str) -> Cell:
+    """A method's value with its interval; its signed error below."""
+    metric = row.predictions.get(method)
+    if metric is None:
+        return absent()
+    shown = estimate(metric.value, metric.low, metric.high)
+    error = row.errors.get(method)
+    return shown if error is None else replace(shown, note=f"{error:+.0%}")
+
+
+def score_table(title: str, scores: Mapping[str, Score]) -> Table:
+    """Errors of every method."""
+    columns = heads(
+        "method", "points", "median |error|", "90 % |error|", "signed median", "90 % coverage"
+    )
+    rows = [
+        (
+            words(method),
+            Cell(one.n, str(one.n)),
+            Cell(one.median_abs_error, f"{one.median_abs_error:.1%}"),
+            Cell(one.p90_abs_error, f"{one.p90_abs_error:.1%}"),
+            Cell(one.median_signed_error, f"{one.median_signed_error:+.1%}"),
+            Cell(one.coverage_90, f"{one.coverage_90:.0%}"),
+        )
+        for method, one in scores.items()
+    ]
+    return Table(title, columns, rows)
+
+
+class ComparisonStudy(Study[Comparison]):
+    """Weighs what all methods say of the rate against what was measured."""
+
+    name = "comparison"
+    result = Comparison
+    needs = Needs(measured=True, models=True)
+    order = 10
+
+    def run(self, run: FinishedRun, progress: Progress) -> Comparison:
+        """The comparison of all results."""
+        return compare(run.settled)
+
+
+def make(name: str) -> ComparisonStudy:
+    """The study."""
+    return ComparisonStudy()
 
 
 def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison:

@@ -10,21 +10,75 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
 from dfslab.documents.metrics import LATENCY, operations_with
+from dfslab.documents.table import Table
 from dfslab.method import RunFailed, predictions
 from dfslab.models.encoding import layout_key
 from dfslab.result import Result
 from dfslab.spec.design import number
 from dfslab.spec.scenario import Point
-from dfslab.studies.compare import Row, Score, compare, scores
+from dfslab.studies.compare import Row, Score, compare, score_table, scores
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
+from dfslab.studies.stages import Stage
 
 Report = Callable[..., Any]
 # Result number -> fold; a result with fold None is never judged (it is always learnt from).
+NAMES = ("crossval",)
+VALIDATED = ("sequence", "regression", "mean")
 Folds = list[set[int]]
 LEAVE_OUT = 4
+# What is left out, in the order in which it is judged.
+SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
+
+
+class CrossValidated(StudyResult):
+    """Scores of each method on configurations that it was not fitted on, each left out once."""
+
+    study = "crossval"
+
+    scores: dict[str, Score]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """Errors of every method, where there are any."""
+        title = "Errors in cross-validation over whole configurations"
+        return [score_table(title, self.scores)] if self.scores else []
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """The scores."""
+        scores: dict[str, JsonValue] = {
+            name: one.model_dump(mode="json") for name, one in self.scores.items()
+        }
+        return {"cross_validated": scores}
+
+
+class CrossValidationStudy(Study[CrossValidated]):
+    """Leaves out parts of all configurations in turn and predicts them from the others."""
+
+    name = "crossval"
+    result = CrossValidated
+    needs = Needs(measured=True, models=True)
+    order = 40
+    stage: Stage = "cross_validating"
+
+    def run(self, run: FinishedRun, progress: Progress) -> CrossValidated:
+        """The scores of the methods that are quick enough to be fitted again and again."""
+        progress(0, 1, "cross-validating")
+        scores = crossval(
+            run.of_method("measure"),
+            [name for name in run.methods if name in VALIDATED],
+            run.scenario.judge.folds,
+            run.scenario.run.seed,
+            progress,
+        )
+        return CrossValidated(scores=scores)
+
+
+def make(name: str) -> CrossValidationStudy:
+    """The study."""
+    return CrossValidationStudy()
 
 
 class Validation(BaseModel):
@@ -117,13 +171,20 @@ def _one(measured: Sequence[Result], name: str, folds: Folds) -> list[Row]:
 
 
 def validate(
-    results: Sequence[Result], models: Sequence[str], seed: int, report: Report
+    results: Sequence[Result],
+    models: Sequence[str],
+    seed: int,
+    report: Report,
+    wanted: Sequence[str] = SPLITS,
 ) -> Validation:
-    """Each model judged on random rows, then on layouts, rates and scales it never saw."""
+    """Each model judged on random rows, then on layouts, rates and scales it never saw.
+
+    `wanted` names the splits that are judged; one says the same whether others are or not.
+    """
     measured = [result for result in results if result.method == "measure" and result.complete]
     found = Validation(scores={}, rows={})
     for what, folds in splits(measured, seed):
-        if folds:
+        if folds and what in wanted:
             found.scores[what], found.rows[what] = scored(measured, models, folds, what, report)
     return found
 

@@ -11,10 +11,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import JsonValue
 
+from dfslab.documents.table import (
+    Cell,
+    Column,
+    Paragraph,
+    Section,
+    Table,
+    count,
+    heads,
+    number,
+    words,
+)
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.spec.scenario import Point
+from dfslab.studies.compare import Comparison
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
 # Expected ratios nearer to 1 are called flat; nothing is said between FLAT and SEEN.
 FLAT, SEEN = 1.15, 1.5
@@ -31,6 +45,20 @@ NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
 Steps = Mapping[tuple[str, str], float]
+NAMES = ("expectations",)
+MOST_ROWS = 400
+BASIS = (
+    "Stated by the description before anything was measured: which step dominates, which grows or "
+    "stays flat with the size, the count and the deployment. A hit went the stated way by more "
+    "than the noise of the repetitions, a miss the other way; flat is a hit up to a factor of 1.5, "
+    "a miss beyond that and the noise."
+)
+MEANINGS = {
+    "dominates": "which step takes longest",
+    "size": "from one size to another",
+    "count": "from one count to another",
+    "deployment": "from one deployment to another",
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +89,94 @@ class Verdict:
     measured: float
     noise: float
     outcome: str
+
+
+class Expected(StudyResult):
+    """Every statement of the description that the run could refute, with its outcome."""
+
+    study = "expectations"
+    is_printed_by_run = False
+    section_order = 46
+    title = "Expectations"
+    empty = "Nothing was expected that the measured steps could refute."
+
+    verdicts: list[Verdict]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """How many statements of each kind came true."""
+        columns = heads("expectation", *OUTCOMES, "hits")
+        rows = []
+        for kind, counts in tally(self.verdicts).items():
+            share = counts[HIT] / sum(counts.values())
+            shown = (count(counts[outcome]) for outcome in OUTCOMES)
+            rows.append((words(MEANINGS.get(kind, kind)), *shown, Cell(share, f"{share:.0%}")))
+        return [Table("What the description expected before the run", columns, rows)]
+
+    def section(self, run: FinishedRun) -> Section:
+        """The same, every miss, and all of them; nothing where no model was compared."""
+        blocks: list[Table | Paragraph] = []
+        if self.verdicts and self._is_compared(run):
+            blocks = [Paragraph(BASIS), *self.tables(run)]
+            if missed := [one for one in self.verdicts if one.outcome == MISS]:
+                blocks.append(_listed("misses", missed, run))
+            blocks.append(_listed("expectations", self.verdicts, run))
+        return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """How many of each kind came true, where models are compared."""
+        if not self.verdicts or not self._is_compared(run):
+            return {}
+        counts: dict[str, JsonValue] = {
+            kind: dict(found.items()) for kind, found in tally(self.verdicts).items()
+        }
+        return {"expectations": counts}
+
+    def _is_compared(self, run: FinishedRun) -> bool:
+        return run.find(Comparison) is not None and not run.scenario.design.factor
+
+
+def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
+    """Verdicts one by one, behind a line that says how many."""
+    labels = {point.id: point.labels for point in run.points}
+    columns = [
+        *(Column(name, "left") for name in ("operation", "step", "where", "other", "stated")),
+        *(Column(name) for name in ("expected ratio", "measured ratio", "noise", "outcome")),
+    ]
+    rows = []
+    for one in verdicts[:MOST_ROWS]:
+        stated = one.statement
+        where, other = (run.name(labels.get(id, {})) for id in (stated.point_id, stated.other_id))
+        named = (stated.operation, stated.step, where)
+        compared = stated.other_step if stated.kind == "dominates" else other
+        rows.append(
+            (
+                *map(words, (*named, compared, stated.claim)),
+                number(stated.expected),
+                number(one.measured),
+                Cell(one.noise, f"× ÷ {one.noise:.2f}"),
+                words(one.outcome),
+            )
+        )
+    shown = f"The first {MOST_ROWS} of" if len(verdicts) > MOST_ROWS else "All"
+    return Table(what.capitalize(), columns, rows, folded=f"{shown} {len(verdicts)} {what}")
+
+
+class ExpectationsStudy(Study[Expected]):
+    """Compares what the description expected of a run before it with what was measured."""
+
+    name = "expectations"
+    result = Expected
+    needs = Needs(measured=True, models=True, design=False)
+    order = 30
+
+    def run(self, run: FinishedRun, progress: Progress) -> Expected:
+        """The verdicts on all its statements."""
+        return Expected(verdicts=score(expectations(run.points), run.settled))
+
+
+def make(name: str) -> ExpectationsStudy:
+    """The study."""
+    return ExpectationsStudy()
 
 
 def expectations(points: Sequence[Point]) -> list[Statement]:

@@ -10,10 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.measured_load import MeasuredPhase
+from dfslab.documents.table import Cell, Table, heads, number, words
 from dfslab.result import Result
+from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
+
+NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
 # Of each of its parts: our workload and phase.
@@ -34,6 +38,13 @@ RATES = {
 }
 FIND = "find"
 PARTS = (*BANDWIDTHS, *RATES, FIND)
+ENTRY_S = 300.0
+BASIS = (
+    "Each part from its common start to its last operation's end; repetitions by geometric means. "
+    "The score is the root of the product of two geometric means: of the bandwidths, in GiB/s, and "
+    "of the rates, in thousands a second."
+)
+SHORT = "Phases shorter than 300 s compare configurations here, and are no entry of that list."
 
 
 class Score(BaseModel):
@@ -47,6 +58,65 @@ class Score(BaseModel):
     rate_kiops: float | None
     score: float | None
     shortest_s: float
+
+
+class Scores(StudyResult):
+    """Every configuration's score, or what it lacks for one."""
+
+    study = "io500"
+    is_worth_a_page = False
+    section_order = 26
+    title = "IO500"
+    empty = "IO500's workloads did not all run: ior_easy, ior_hard, mdtest_easy, mdtest_hard, find."
+
+    scores: list[Score]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """A column for each configuration; none without a single score."""
+        if all(one.score is None for one in self.scores):
+            return []
+        names = [run.name(dict(one.labels)) if one.labels else "measured" for one in self.scores]
+        rows: list[tuple[Cell, ...]] = [
+            (words(_named(part)), *(number(one.parts.get(part)) for one in self.scores))
+            for part in PARTS
+        ]
+        rows += [
+            (words("bandwidth (GiB/s)"), *(number(one.bandwidth_gib_per_s) for one in self.scores)),
+            (words("rate (k/s)"), *(number(one.rate_kiops) for one in self.scores)),
+            (words("score"), *(number(one.score) for one in self.scores)),
+        ]
+        short = any(one.shortest_s < ENTRY_S for one in self.scores)
+        notes = [BASIS, SHORT] if short else [BASIS]
+        return [Table("IO500's parts and score", heads("part", *names), rows, notes)]
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """Whole scores."""
+        whole: list[JsonValue] = [
+            one.model_dump(mode="json") for one in self.scores if one.score is not None
+        ]
+        return {"io500": whole} if whole else {}
+
+
+class Io500Study(Study[Scores]):
+    """Scores the runs of IO500's workloads."""
+
+    name = "io500"
+    result = Scores
+    order = 15
+
+    def run(self, run: FinishedRun, progress: Progress) -> Scores | None:
+        """The scores, where any of its workloads ran."""
+        found = scores(run.settled)
+        return Scores(scores=found) if found else None
+
+
+def make(name: str) -> Io500Study:
+    """The study."""
+    return Io500Study()
+
+
+def _named(part: str) -> str:
+    return f"{part} ({'GiB/s' if part in BANDWIDTHS else 'k/s'})"
 
 
 def scores(results: Sequence[Result]) -> list[Score]:

@@ -17,10 +17,10 @@ from dfslab.models.learnt import Learnt, Rows, rows_of, some
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval, design, sensitivity
-from dfslab.studies.claims import encoded, goals, operation_of, ranks, signs
 from dfslab.studies.legal import Legal, Row, legal
 from dfslab.studies.lessons import Coefficient, Importance, Learning, Noise, PaperTable, Regime
 from dfslab.studies.next import propose
+from dfslab.studies.slopes import encoded, operation_of, slopes
 
 Report = Callable[..., Any]
 MODELS = ("greybox", "boosting", "gaussian", "linear", "mean", "serial", "ideal")
@@ -58,10 +58,8 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
         box=allowed.box,
         measured_s=seconds_of(measured),
         predicted_s=_predicted_s(measured),
-        tables=paper_tables(rows, seed),
-        signs=signs(rows),
-        ranks=ranks(regimes),
-        goals=goals(len(measured), len(allowed.factors), validation, impossible),
+        regressions=paper_tables(rows, seed),
+        slopes=slopes(rows),
         importance=importance,
         regimes=regimes,
         blocks=blocks,

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from collections.abc import Sequence
 
+from pydantic import BaseModel, JsonValue
+
+from dfslab.documents.table import Cell, Column, Table, Value, estimate, heads, words
 from dfslab.result import Metric
-from dfslab.spec.scenario import Value
+from dfslab.studies.compare import score_table
+from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import Learnt, Validation
 
 
-class Sign(BaseModel):
-    """A direction that the paper found, and the slope of log rate per doubling found here."""
+class Slope(BaseModel):
+    """How log2 of an operation's rate changes for a doubling (names: a step) of one factor.
 
-    claim: str
+    Log-linear over the runs of the operation alone; 90 % interval.
+    """
+
     operation: str
+    factor: str
     slope: Metric
-    expected: str
-    verdict: str
-
-
-class Rank(BaseModel):
-    """A place that the paper gave a factor among others (Table 7), and the places found here."""
-
-    claim: str
-    regime: str
-    expected: str
-    place: int
-    found: list[tuple[str, Metric]]
-    verdict: str
-
-
-class Goal(BaseModel):
-    """Something that this study is to reach: what was wanted, what was seen."""
-
-    goal: str
-    wanted: str
-    seen: str
-    holds: bool
 
 
 class Importance(BaseModel):
@@ -103,8 +88,10 @@ class Noise(BaseModel):
     p90_abs_error: float
 
 
-class Learning(BaseModel):
+class Learning(StudyResult):
     """Everything that a sweep over declared factors says."""
+
+    study = "learning"
 
     runs: int
     configurations: int
@@ -113,10 +100,8 @@ class Learning(BaseModel):
     box: int
     measured_s: float
     predicted_s: float
-    tables: list[PaperTable]
-    signs: list[Sign]
-    ranks: list[Rank]
-    goals: list[Goal]
+    regressions: list[PaperTable]
+    slopes: list[Slope]
     importance: list[Importance]
     regimes: list[Regime]
     blocks: dict[str, tuple[Metric, Metric]]
@@ -125,3 +110,57 @@ class Learning(BaseModel):
     impossible: dict[str, float]
     noise: Noise | None = None
     proposals: list[Proposal]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """In short: validation, importance, slopes, the next runs."""
+        return [
+            *(
+                score_table(f"Errors on what was left out: {what}", scores)
+                for what, scores in self.validation.scores.items()
+            ),
+            self._ranked(),
+            self._slopes(),
+            proposals_table(self.proposals),
+        ]
+
+    def _ranked(self) -> Table:
+        columns = heads("factor", "first order", "total", "verdict", left=["verdict"])
+        rows = [
+            (words(one.factor), _bounds(one.first_order), _bounds(one.total), words(one.verdict))
+            for one in sorted(self.importance, key=lambda one: -one.total.value)
+        ]
+        return Table("Importance over the legal set (grey-box model, log rate)", columns, rows)
+
+    def _slopes(self) -> Table:
+        columns = heads("operation", "factor", "slope", left=["factor"])
+        rows = [
+            (words(one.operation), words(one.factor), _bounds(one.slope)) for one in self.slopes
+        ]
+        return Table("Slope of log2 rate for a doubling of each factor", columns, rows)
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """All but the rows of the validation."""
+        return {"learning": self.model_dump(mode="json", exclude={"validation": {"rows"}})}
+
+
+def _bounds(metric: Metric) -> Cell:
+    return estimate(metric.value, metric.low, metric.high, ".2f")
+
+
+def proposals_table(proposals: Sequence[Proposal]) -> Table:
+    """The next experiments: what to set, what it costs, what it gains."""
+    columns = [
+        *heads("run"),
+        Column("seconds", unit="s"),
+        *(Column(title) for title in ("sd of log rate before", "after")),
+    ]
+    rows = [
+        (
+            words(", ".join(f"{key} {value}" for key, value in one.labels.items())),
+            Cell(one.seconds, f"{one.seconds:.0f}"),
+            Cell(one.sd_before, f"{one.sd_before:.3f}"),
+            Cell(one.sd_after, f"{one.sd_after:.3f}"),
+        )
+        for one in proposals
+    ]
+    return Table("The next runs, by what they tell for each hour", columns, rows)

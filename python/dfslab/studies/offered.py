@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dfslab.documents import metrics
+from dfslab.instruments.access import Session
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -24,8 +25,9 @@ TRIED = 7919
 class RateProbe:
     """Runs a scenario's first configuration at any rate; `text` is what it is about just now."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        """A closed load is made an open one with Poisson arrivals."""
+    def __init__(self, scenario: Scenario, session: Session | None = None) -> None:
+        """A closed load is made an open one with Poisson arrivals; each run is in the session."""
+        self._session = session
         self.text = ""
         self._told = scenario.run.search
         self._objective = objective(self._told.objective)
@@ -56,7 +58,7 @@ class RateProbe:
                 "workload.operations_per_client": math.ceil(wanted / clients),
             }
         ).points()[0]
-        return self._seen(Measure().run(point, number))
+        return self._seen(Measure(self._session).run(point, number))
 
     def _seen(self, result: Result) -> Seen:
         wanted, name = self._objective.statistic, self._objective.operation

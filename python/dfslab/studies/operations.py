@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from dfslab import quantiles
 from dfslab.documents import metrics
+from dfslab.documents.table import Cell, Table, count, heads, words
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models import step_functions
 from dfslab.models.prediction import situation_of
@@ -20,7 +21,9 @@ from dfslab.models.step_functions import REST, WHOLE, StepFunction
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import Score, geometric_mean, score
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
+NAMES = ("operations", "functions")
 SIZE = "workload.file_size"
 # A mean whose own 90 % interval reaches further than this cannot judge an error of 15 %.
 NOISE_FLOOR = 0.15
@@ -110,12 +113,14 @@ class Floor(BaseModel):
     reach: float
 
 
-class Operations(BaseModel):
+class Operations(StudyResult):
     """All steps, and each method's scores by step: held out, above the noise floor.
 
     `everywhere` holds the scores over all that was held out, `floors` how sure that was measured,
     `functions` the fitted times of the steps that were reported.
     """
+
+    study = "operations"
 
     steps: list[At]
     held_out: dict[str, dict[str, Score]]
@@ -124,6 +129,94 @@ class Operations(BaseModel):
     below_noise: int
     inconsistent: int
     functions: list[Function] = []
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """Scores and noise by step; the steps themselves stand on the page."""
+        scores: dict[str, JsonValue] = {
+            step: {method: one.model_dump(mode="json") for method, one in found.items()}
+            for step, found in self.held_out.items()
+        }
+        floors: dict[str, JsonValue] = {
+            step: floor.model_dump(mode="json") for step, floor in self.floors.items()
+        }
+        return {"held_out_by_step": scores, "noise_floor_by_step": floors}
+
+
+class Functions(StudyResult):
+    """The time of every measured step as a function of sizes and counts."""
+
+    study = "functions"
+    is_printed_by_run = False
+
+    functions: list[Function]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """One row a function, every factor with its interval."""
+        columns = heads(
+            "operation",
+            "step",
+            "points",
+            "left over",
+            "function",
+            "intervals",
+            left=("step", "function", "intervals"),
+        )
+        rows = [
+            (
+                words(one.operation),
+                words(one.step),
+                count(one.points),
+                Cell(one.relative_sd, f"{one.relative_sd:.0%}"),
+                words(one.function),
+                words(
+                    "; ".join(
+                        f"{c.term}: {c.low:.3g} to {c.high:.3g}"
+                        for c in one.coefficients
+                        if c.value > 0
+                    )
+                ),
+            )
+            for one in self.functions
+        ]
+        return [Table("Time of each step, fitted (90 % interval of every factor)", columns, rows)]
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """Nothing: `dfslab fit` is asked for them."""
+        return {}
+
+
+class OperationsStudy(Study[Operations]):
+    """Weighs what all methods say of each step's time against what was measured."""
+
+    name = "operations"
+    result = Operations
+    needs = Needs(measured=True, models=True)
+    order = 20
+
+    def run(self, run: FinishedRun, progress: Progress) -> Operations | None:
+        """The steps of all results; None where no step was measured."""
+        return operations(run.settled)
+
+
+class FunctionsStudy(Study[Functions]):
+    """Fits the time of every step."""
+
+    name = "functions"
+    result = Functions
+    needs = Needs(measured=True, models=True)
+    order = 25
+
+    def run(self, run: FinishedRun, progress: Progress) -> Functions:
+        """Those of the operations where they are known. RunFailed where none can be fitted."""
+        known = run.find(Operations)
+        if known is not None and known.functions:
+            return Functions(functions=known.functions)
+        return Functions(functions=functions(run.settled))
+
+
+def make(name: str) -> OperationsStudy | FunctionsStudy:
+    """The study of that name."""
+    return OperationsStudy() if name == OperationsStudy.name else FunctionsStudy()
 
 
 def operations(results: Sequence[Result]) -> Operations | None:

@@ -18,6 +18,9 @@ from dfslab.models.prediction import situation_of
 from dfslab.result import Metric, Result
 from dfslab.spec.stream import has_stream, stream_spec
 from dfslab.studies.compare import geometric_mean
+from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
+
+NAMES = ("server_law",)
 
 FEWEST = 4
 DRAWN = 60
@@ -101,12 +104,32 @@ class Burst(BaseModel):
     measured_drain_s: float
 
 
-class ServerLaw(BaseModel):
+class ServerLaw(StudyResult):
     """All curves, ratios and bursts of one metadata server."""
+
+    study = "server_law"
+    is_printed_by_run = False
 
     curves: list[Curve]
     ratios: list[Ratio]
     bursts: list[Burst]
+
+
+class ServerLawStudy(Study[ServerLaw]):
+    """Fits how a metadata server's capacity depends on the number of requests in flight."""
+
+    name = "server_law"
+    result = ServerLaw
+    order = 5
+
+    def run(self, run: FinishedRun, progress: Progress) -> ServerLaw | None:
+        """The curves, where a server was loaded with several numbers of clients."""
+        return server_law(run.settled)
+
+
+def make(name: str) -> ServerLawStudy:
+    """The study."""
+    return ServerLawStudy()
 
 
 def server_law(results: Sequence[Result]) -> ServerLaw | None:

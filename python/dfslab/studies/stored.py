@@ -15,9 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from dfslab import discover
+
 FILE = "findings.json"
 # Raised whenever a study computes something else, or its model changes.
-FORMAT = 1
+FORMAT = 2
 MISSING = "no findings are stored"
 OTHER_FORMAT = "the stored findings are of another version"
 CHANGED = "the results have changed since the findings were stored"
@@ -32,7 +34,8 @@ class Stored:
 
 
 def inputs_hash(folder: Path) -> str:
-    """SHA-256 of the scenario, the results, the traces' sizes and the user's own descriptions."""
+    """SHA-256 of the scenario, the results, the traces' sizes, the user's own descriptions
+    and the versions of packages with studies."""
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *sorted((folder / "results").glob("*.json"))):
         _add(digest, path.name, path.read_bytes())
@@ -42,6 +45,10 @@ def inputs_hash(folder: Path) -> str:
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
     for path in _descriptions():
         _add(digest, str(path), path.read_bytes())
+    # Studies of installed packages: what they compute may change with their version.
+    for entry in sorted(metadata.entry_points(group=discover.STUDIES)):
+        version = entry.dist.version if entry.dist is not None else ""
+        _add(digest, f"{entry.name} {entry.value}", version.encode())
     return digest.hexdigest()
 
 
@@ -52,7 +59,7 @@ def _add(digest: Any, name: str, content: bytes) -> None:
 
 
 def _descriptions() -> Iterator[Path]:
-    """File systems, workloads and models in the folders of DFSLAB_PATH."""
+    """File systems, workloads, models and studies in the folders of DFSLAB_PATH."""
     for part in os.environ.get("DFSLAB_PATH", "").split(os.pathsep):
         if part:
             for pattern in ("*/*.py", "*/*/*.py"):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab.report.flame import NOTE, flame
-from dfslab.report.page import ReportInput
 from dfslab.report.table import folded, note, percent, seconds, share, table, wide
-from dfslab.studies.bottlenecks import Bottlenecks, Function, Gain
+from dfslab.studies.bottlenecks import Bottlenecks, Function, Gain, Programs
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Bottlenecks of programs"
 ORDER = 66
@@ -24,11 +24,12 @@ RANKED = (
 )
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """The table of functions, the ranked steps and parts, each configuration's call trees."""
-    rows = study.bottlenecks
-    if not rows:
+    found = study.find(Programs)
+    if found is None:
         return None
+    rows = found.programs
     trees = [
         folded(study.name(one.labels), flame(one.roots, f"call trees {number}"))
         for number, one in enumerate(rows, 1)
@@ -48,7 +49,7 @@ def render(study: ReportInput) -> Markup | None:
     )
 
 
-def _functions(study: ReportInput, rows: Sequence[Bottlenecks]) -> Markup:
+def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
     """Functions down, configurations across, as in Liu's Table 1."""
     names = dict.fromkeys(one.name for row in rows for one in row.functions)
     by_name = [{one.name: one for one in row.functions} for row in rows]
@@ -66,7 +67,7 @@ def _cell(one: Function | None) -> Markup:
     )
 
 
-def _ranked(study: ReportInput, rows: Sequence[Bottlenecks]) -> Markup:
+def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
     told = []
     for row in rows:
         for place, one in enumerate(row.steps):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_interval, words
 from dfslab.report.table import folded, note, number, percent, signed, table, wide
 from dfslab.result import Metric
-
-if TYPE_CHECKING:
-    from dfslab.studies.lessons import Importance, Learning
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.lessons import Importance, Learning
 
 TITLE = "Factors"
 ORDER = 55
@@ -21,23 +19,21 @@ EMPTY = "The scenario declares no factors, so there is nothing to rank."
 MEASURED_AGAINST = ("greybox", "linear", "boosting")
 
 
-def render(study: ReportInput) -> Markup | None:
-    """Importance, validation, the paper's tables and signs, what to run next."""
-    found = study.learning
+def render(study: FinishedRun) -> Markup | None:
+    """Importance, validation, the paper's tables, slopes, what to run next."""
+    found = study.find(Learning)
     if found is None:
         return None
     return Markup("").join(
         [
             _bill(found),
-            _goals(found),
             _importance(found),
             _regimes(found),
             _validation(found),
             _parity(found),
             _curve(found),
             _tables(found),
-            _signs(found),
-            _ranks(found),
+            _slopes(found),
             _next(found),
         ]
     )
@@ -47,17 +43,8 @@ def _bill(found: Learning) -> Markup:
     return note(
         f"{found.runs} runs of {found.configurations} configurations on {found.beds} beds; "
         f"{found.legal:,} of {found.box:,} combinations are legal. Measuring took "
-        f"{found.measured_s / 60:.0f} min (planned {found.predicted_s / 60:.0f} min). "
-        "Striping is no factor: GlusterFS has none since version 6."
+        f"{found.measured_s / 60:.0f} min (planned {found.predicted_s / 60:.0f} min)."
     )
-
-
-def _goals(found: Learning) -> Markup:
-    """What this study is to show, and whether it does."""
-    rows = [
-        [wide(one.goal), one.wanted, one.seen, "yes" if one.holds else "no"] for one in found.goals
-    ]
-    return table(["goal", "wanted", "seen", "holds"], rows, texts=2)
 
 
 def _ordered(importance: Sequence[Importance]) -> list[Importance]:
@@ -256,7 +243,7 @@ def _curve(found: Learning) -> Markup:
 
 def _tables(found: Learning) -> Markup:
     """The paper's Tables 5 and 6: one column an operation, in MB/s."""
-    tables = found.tables
+    tables = found.regressions
     if not tables:
         return Markup("")
     names = list(dict.fromkeys(c.name for one in tables for c in one.coefficients))
@@ -292,34 +279,14 @@ def _tables(found: Learning) -> Markup:
     )
 
 
-def _signs(found: Learning) -> Markup:
-    rows = [
-        [one.claim, one.operation, one.expected, _range(one.slope), wide(one.verdict)]
-        for one in found.signs
-    ]
+def _slopes(found: Learning) -> Markup:
+    rows = [[one.operation, one.factor, _range(one.slope)] for one in found.slopes]
     text = (
         "Slope of log2 rate for a doubling of the factor (names: for the step), log-linear, each "
-        "operation by itself; “each of them” is the rate of one client."
+        "operation by itself."
     )
-    body = table(["the paper says", "operation", "sign", "slope here", "so"], rows, texts=2)
-    return Markup("<h3>The paper's signs</h3>{}{}").format(note(text), body)
-
-
-def _ranks(found: Learning) -> Markup:
-    """Places among block size, caches and translators, as in the paper's Table 7."""
-    rows = []
-    for one in found.ranks:
-        shown = ", ".join(
-            f"{name} {total.value:.2f} ({total.low:.2f} to {total.high:.2f})"
-            for name, total in one.found[:4]
-        )
-        rows.append([wide(one.claim), one.regime, wide(shown), wide(one.verdict)])
-    if not rows:
-        return Markup("")
-    head = ["the paper says", "regime", "first four (total index)", "so"]
-    return Markup("<h3>The paper's ranks of the file system's own settings</h3>{}").format(
-        table(head, rows, texts=4)
-    )
+    body = table(["operation", "factor", "slope"], rows, texts=2)
+    return Markup("<h3>Slopes</h3>{}{}").format(note(text), body)
 
 
 def _next(found: Learning) -> Markup:

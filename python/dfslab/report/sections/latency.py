@@ -10,11 +10,12 @@ from markupsafe import Markup
 
 from dfslab.documents import metrics
 from dfslab.documents.measured_load import Buckets
-from dfslab.report.page import Name, ReportInput
+from dfslab.documents.table import Name
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, seconds, table
 from dfslab.result import Result
 from dfslab.studies.compare import sort_key
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Latency"
 ORDER = 30
@@ -32,7 +33,7 @@ NOTE = (
 )
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """Distributions of some configurations, and a table of quantiles of all."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):

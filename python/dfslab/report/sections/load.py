@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import sort_key
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "The load itself"
 ORDER = 32
@@ -54,7 +54,7 @@ Value = Callable[[Run], float | None]
 Cell = Callable[[Sequence[Run]], str]
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """A table of all configurations, one of their phases, and the course of longer runs."""
     groups: dict[str, list[Run]] = {}
     for result in study.of_method("measure"):

@@ -9,10 +9,11 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.answers import RegressionFit
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import axis, chart, colour, heading, words
 from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
-from dfslab.studies.compare import Score
+from dfslab.studies.compare import Comparison, Score
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.crossval import CrossValidated
 
 TITLE = "Model errors"
 ORDER = 60
@@ -30,14 +31,15 @@ SHADES = (1.0, 0.6, 0.3)
 Sets = Mapping[str, Mapping[str, Score]]
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """Scores, calibrated constants and regression coefficients."""
-    comparison = study.comparison
+    comparison, validated = study.find(Comparison), study.find(CrossValidated)
+    left_out = {} if validated is None else validated.scores
     if comparison is None or not (comparison.held_out or comparison.fitted):
         return None
     sets = {
         "Held-out configurations": comparison.held_out,
-        "Cross-validation over whole configurations": study.crossval or {},
+        "Cross-validation over whole configurations": left_out,
         "Configurations the models were fitted on": comparison.fitted,
     }
     parts = [_chart(sets, comparison.noise)]
@@ -125,7 +127,7 @@ def _scores(title: str, scores: Mapping[str, Score]) -> Markup:
     return Markup("<h3>{}</h3>{}").format(title, table(HEAD, rows))
 
 
-def _constants(study: ReportInput) -> Markup:
+def _constants(study: FinishedRun) -> Markup:
     """The calibrated constants of the description, and what the data told of each."""
     found = next((r.fit for r in study.of_method("sequence") if r.fit and r.fit.constants), None)
     if found is None:
@@ -147,7 +149,7 @@ def _constants(study: ReportInput) -> Markup:
     return Markup("<h3>{}</h3>{}{}").format(title, note(text), table(head, rows, texts=2))
 
 
-def _regression(study: ReportInput) -> Markup:
+def _regression(study: FinishedRun) -> Markup:
     """The fitted law, which quantities move the rate, and what was left out of it."""
     found = next((r.regression for r in study.of_method("regression") if r.regression), None)
     if found is None:

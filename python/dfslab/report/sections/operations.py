@@ -7,11 +7,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
 from dfslab.studies.compare import Score, sort_key
+from dfslab.studies.contract import FinishedRun
 from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, WHOLE, At, Operations
 
 TITLE = "Operations by size and count"
@@ -35,9 +35,9 @@ ALL_NOTE = (
 )
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """A chart of every step, one of all files together, errors, and a table."""
-    found = study.operations
+    found = study.find(Operations)
     if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
         return None
     steps = [one for one in found.steps if SIZE in one.labels]
@@ -63,7 +63,7 @@ def _deployed(one: At) -> dict[str, Any]:
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
-def _deployment(study: ReportInput, one: At) -> str:
+def _deployment(study: FinishedRun, one: At) -> str:
     labels = _deployed(one)
     return study.name(labels) if labels else "All configurations"
 
@@ -267,7 +267,7 @@ def _ordered(scores: Mapping[str, Score]) -> list[tuple[str, Score]]:
     return sorted(scores.items(), key=lambda one: (one[0] in BASELINES, one[1].median_abs_error))
 
 
-def _table(study: ReportInput, steps: Sequence[At]) -> Markup:
+def _table(study: FinishedRun, steps: Sequence[At]) -> Markup:
     methods = list(dict.fromkeys(method for one in steps for method in one.predictions))
     rows = [
         [

@@ -6,8 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
 from dfslab.report.table import note, percent, table, wide
+from dfslab.studies.compare import Comparison
+from dfslab.studies.contract import FinishedRun
 from dfslab.studies.order import Order, orders
 
 TITLE = "Order of configurations"
@@ -15,9 +16,10 @@ ORDER = 35
 EMPTY = "No load that was held out ran on several configurations."
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """Ratios, measured beside predicted, and how many pairs are in the right order."""
-    found = orders(study.comparison.rows) if study.comparison is not None else []
+    comparison = study.find(Comparison)
+    found = orders(comparison.rows) if comparison is not None else []
     if not found:
         return None
     text = "Rates as multiples of the slowest configuration's; no model was fitted on these runs."

@@ -8,10 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import Name, ReportInput
+from dfslab.documents.table import Name
 from dfslab.report.plot import BASELINES, INK, SYMBOLS, chart, colour, heading, log_axis, words
 from dfslab.report.table import FAR_OFF, note, number, predicted, signed, table
 from dfslab.studies.compare import Comparison, Row
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Predictions"
 ORDER = 50
@@ -22,9 +23,9 @@ NOTE = (
 )
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """The parity plot and the table."""
-    comparison = study.comparison
+    comparison = study.find(Comparison)
     if comparison is None or not comparison.rows:
         return None
     methods = [m for m in study.methods if any(m in r.predictions for r in comparison.rows)]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from dfslab.models.features import describe
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.report.table import note, number, predicted, table
 from dfslab.result import Metric
 from dfslab.spec.stream import has_stream
 from dfslab.studies.compare import geometric_mean
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Threads and processes"
 ORDER = 22
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
     apart: Metric
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """A row for each work, with both ways on it, and a table."""
     pairs = _pairs(study)
     if not pairs:
@@ -67,7 +67,7 @@ def render(study: ReportInput) -> Markup | None:
     return note(NOTE) + figure + table(head, [_row(pair) for pair in pairs], texts=1)
 
 
-def _pairs(study: ReportInput) -> list[Pair]:
+def _pairs(study: FinishedRun) -> list[Pair]:
     """Work that was done either way, in order; once for each number of processes."""
     threads: dict[Work, list[float]] = {}
     apart: dict[tuple[Work, int], list[float]] = {}

@@ -6,16 +6,17 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
-from dfslab.report.table import folded, labels_text, table, wide
+from dfslab.documents.table import labels_text
+from dfslab.report.table import folded, table, wide
 from dfslab.spec import units
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Provenance"
 ORDER = 90
 EMPTY = "There is no result whose origin could be told."
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """Host, software, seed, the scenario itself, every result."""
     if not study.results:
         return None
@@ -46,12 +47,12 @@ def _each(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(values))
 
 
-def _held_out(study: ReportInput) -> str:
+def _held_out(study: FinishedRun) -> str:
     held = {result.point_id for result in study.results if result.point.held_out}
     return f"{len(held)} of {len({result.point_id for result in study.results})} configurations"
 
 
-def _results(study: ReportInput) -> Markup:
+def _results(study: FinishedRun) -> Markup:
     rows = [
         [
             r.method,

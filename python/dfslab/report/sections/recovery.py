@@ -5,10 +5,10 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from dfslab.documents.measured_load import FaultReport
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Faults under load"
 ORDER = 28
@@ -33,7 +33,7 @@ HEAD = [
 AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """A curve for each run with faults, and a table."""
     found = [
         (result, load.faults)
@@ -49,7 +49,7 @@ def render(study: ReportInput) -> Markup | None:
     return note(NOTE) + Markup("").join(figures) + tables
 
 
-def _title(study: ReportInput, result: Result) -> str:
+def _title(study: FinishedRun, result: Result) -> str:
     return f"{study.name(result.labels)}, run {result.repetition + 1}"
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import INK, SEQUENCE, axis, panels, words
 from dfslab.report.table import DASH, note, number, table
 from dfslab.result import Result
 from dfslab.studies.compare import geometric_mean, sort_key
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Scaling"
 ORDER = 25
@@ -26,7 +26,7 @@ THREADS, PROCESSES = "threads", "processes"
 Series = dict[str, dict[int, list[Result]]]
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """A curve for each series of one way to spread clients, and a table."""
     measured = study.of_method("measure")
     if not any(key in result.labels for result in measured for key in KEYS.values()):
@@ -84,7 +84,7 @@ def _one_each(result: Result) -> bool:
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
 
-def rest(result: Result, study: ReportInput) -> str:
+def rest(result: Result, study: FinishedRun) -> str:
     """What else was varied."""
     labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
     return study.name(labels) if labels else "measured"

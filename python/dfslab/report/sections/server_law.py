@@ -8,10 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import INK, SEQUENCE, axis, log_axis, panels, with_interval
 from dfslab.report.table import DASH, note, number, percent, seconds, signed, table
-from dfslab.studies.server_law import BOUND_S, LAWS, PEAK_S, Burst, Curve, Ratio
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.server_law import BOUND_S, LAWS, PEAK_S, Burst, Curve, Ratio, ServerLaw
 
 TITLE = "The metadata server's law"
 ORDER = 48
@@ -35,9 +35,9 @@ BURST_NOTE = (
 )
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """Curves with laws, residuals, evidence, ratios, and bursts."""
-    found = study.server_law
+    found = study.find(ServerLaw)
     if found is None:
         return None
     parts = [

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.report.page import Name, ReportInput
+from dfslab.documents.table import Name
 from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
 from dfslab.report.table import DASH, folded, note, seconds, signed, table
-from dfslab.studies.compare import Row
+from dfslab.studies.compare import Comparison, Row
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Time per step"
 ORDER = 40
@@ -21,11 +22,10 @@ NOTE = (
 )
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """Charts of some configurations, and a table of all steps."""
-    found = [
-        r for r in (study.comparison.rows if study.comparison else []) if r.steps.get("measure")
-    ]
+    comparison = study.find(Comparison)
+    found = [r for r in (comparison.rows if comparison else []) if r.steps.get("measure")]
     methods = [m for m in study.methods if any(row.steps.get(m) for row in found)]
     if not found or not methods:
         return None

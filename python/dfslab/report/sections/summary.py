@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from dfslab.report.page import Name, ReportInput
+from dfslab.documents.table import Name
 from dfslab.report.plot import BASELINES
 from dfslab.report.table import number, percent
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.spec.lazily import lazily
+from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison, Row, Score, geometric_mean
+from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:
     import scipy
@@ -32,12 +34,12 @@ RATES = {
 }
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """The few figures that matter, then sentences."""
     if not study.results:
         return None
     sentences: list[Markup] = [_asked(study), *_fastest(study)]
-    comparison = study.comparison
+    comparison = study.find(Comparison)
     if comparison and comparison.rows:
         sentences += [*_noise(comparison), *_judgement(comparison, study.name)]
     sentences += _limits(study)
@@ -45,13 +47,13 @@ def render(study: ReportInput) -> Markup | None:
     return _figures(study) + Markup('<ul class="summary">{}</ul>').format(items)
 
 
-def _figures(study: ReportInput) -> Markup:
+def _figures(study: FinishedRun) -> Markup:
     """Tiles: a caption, a figure, what it belongs to."""
     tiles = []
     for metric, caption in RATES.items():
         if found := _best_measured(study, metric):
             tiles.append((caption, _rate(found[0], metric), found[1]))
-    comparison = study.comparison
+    comparison = study.find(Comparison)
     if comparison and (best := _best_model(comparison.held_out)):
         held = comparison.held_out
         tiles.append(
@@ -78,7 +80,7 @@ def _figures(study: ReportInput) -> Markup:
     return Markup('<dl class="figures">{}</dl>\n').format(cells)
 
 
-def _asked(study: ReportInput) -> Markup:
+def _asked(study: FinishedRun) -> Markup:
     scenario = study.scenario
     points = len({result.point_id for result in study.results})
     workloads = dict.fromkeys(r.point.scenario.workload.name for r in study.results)
@@ -94,7 +96,7 @@ def _asked(study: ReportInput) -> Markup:
     )
 
 
-def _best_measured(study: ReportInput, metric: str) -> tuple[float, str] | None:
+def _best_measured(study: FinishedRun, metric: str) -> tuple[float, str] | None:
     """The highest mean over repetitions, and the configuration that gave it."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
@@ -115,7 +117,7 @@ def _rate(value: float, metric: str) -> str:
     return f"{number(value)} /s"
 
 
-def _fastest(study: ReportInput) -> list[Markup]:
+def _fastest(study: FinishedRun) -> list[Markup]:
     """The best throughput, and the best rate: they need not be the same configuration."""
     found = [
         Markup("{} is fastest in {} (<strong>{}</strong>)").format(best[1], what, best[0])
@@ -125,7 +127,7 @@ def _fastest(study: ReportInput) -> list[Markup]:
     return [Markup("Measured, {}.").format(Markup("; ").join(found))] if found else []
 
 
-def _fastest_one(study: ReportInput, metric: str) -> tuple[str, str] | None:
+def _fastest_one(study: FinishedRun, metric: str) -> tuple[str, str] | None:
     best = _best_measured(study, metric)
     return None if best is None else (_rate(best[0], metric), best[1])
 
@@ -242,7 +244,7 @@ def _coverage(name: str, score: Score) -> list[Markup]:
     return []
 
 
-def _limits(study: ReportInput) -> list[Markup]:
+def _limits(study: FinishedRun) -> list[Markup]:
     """What binds, by the sequence model, and the change that would gain most."""
     counts: dict[str, int] = {}
     for result in study.of_method("sequence"):
@@ -257,8 +259,9 @@ def _limits(study: ReportInput) -> list[Markup]:
                 text.replace("in 1 configurations", "in 1 configuration")
             )
         )
-    if study.advice:
-        best = max(study.advice, key=lambda advice: advice.low)
+    advised = study.find(Advised)
+    if advised is not None and advised.advice and study.find(Comparison) is not None:
+        best = max(advised.advice, key=lambda advice: advice.low)
         found.append(
             Markup(
                 "Largest gain that is sure: <strong>{}</strong> at {} gives × {:.2f} "

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.documents.table import labels_text
 from dfslab.models.features import describe
-from dfslab.report.page import ReportInput
 from dfslab.report.plot import (
     BASELINES,
     DASHES,
@@ -21,11 +21,12 @@ from dfslab.report.plot import (
     with_interval,
     words,
 )
-from dfslab.report.table import labels_text, note, number
+from dfslab.report.table import note, number
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.stream import has_stream
 from dfslab.studies.compare import geometric_mean
+from dfslab.studies.contract import FinishedRun
 
 TITLE = "Throughput"
 ORDER = 20
@@ -39,7 +40,7 @@ NOTE = (
 Described = Mapping[str, Mapping[str, Any]]
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """One chart for each kind of operation, with a panel for every number of clients."""
     groups: dict[str, list[Result]] = {}
     for result in study.results:

@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from dfslab.report import repeats
 from dfslab.report.flame import NOTE, flame
-from dfslab.report.page import ReportInput
 from dfslab.report.table import (
     DASH,
     folded,
@@ -23,6 +22,8 @@ from dfslab.report.table import (
 )
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.trace_profile import Traced
 
 TITLE = "Trace"
 ORDER = 70
@@ -65,9 +66,10 @@ DIFFER = (
 )
 
 
-def render(study: ReportInput) -> Markup | None:
+def render(study: FinishedRun) -> Markup | None:
     """The trees of a run's traces."""
-    return body(study.trace or {})
+    found = study.find(Traced)
+    return body({} if found is None else found.profile)
 
 
 def body(profile: Mapping[str, Any]) -> Markup | None:

@@ -1,0 +1,180 @@
+"""Tables and sections of a report, apart from how a terminal, a page or a file draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dfslab.spec import units
+
+Value = str | int | float | bool | None
+Name = Callable[[Mapping[str, Value]], str]
+DASH = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column; `unit` is that of its values (SI), empty for words and ratios."""
+
+    title: str
+    align: Literal["left", "right"] = "right"
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: `value` for programs (SI units; fractions for percentages), `text` for people.
+
+    `low` and `high` are the 90 % interval of the value where it has one. `note` is a smaller second
+    line. A `bar` is drawn behind a fraction where the medium can; a `far` value is marked as wrong.
+    """
+
+    value: Value
+    text: str
+    note: str = ""
+    low: float | None = None
+    high: float | None = None
+    is_bar: bool = False
+    is_far: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table. Rows in `marked` were held out; `folded` hides all behind that line."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+    marked: frozenset[int] = frozenset()
+    folded: str = ""
+
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.columns) for row in self.rows), self.title
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences between tables."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of a report; without blocks, `empty` says why there is nothing to show."""
+
+    name: str
+    title: str
+    order: int
+    empty: str
+    blocks: Sequence[Table | Paragraph] = field(default=())
+
+
+def heads(first: str, *others: str, left: Iterable[str] = ()) -> list[Column]:
+    """Columns of which the first, and those named in `left`, hold words; the others numbers."""
+    words = {first, *left}
+    return [Column(title, "left" if title in words else "right") for title in (first, *others)]
+
+
+def words(text: str) -> Cell:
+    """A cell of words."""
+    return Cell(text, text)
+
+
+def absent() -> Cell:
+    """A cell of which nothing is known."""
+    return Cell(None, DASH)
+
+
+def count(value: int) -> Cell:
+    """A whole number."""
+    return Cell(value, f"{value:,}")
+
+
+def number(value: float | None) -> Cell:
+    """Three or four digits, thousands apart; a dash for what is no number."""
+    return Cell(value, number_text(value)) if _is_known(value) else absent()
+
+
+def percent(value: float | None, is_bar: bool = False) -> Cell:
+    """A fraction as a percentage."""
+    if value is None or not math.isfinite(value):
+        return absent()
+    return Cell(value, percent_text(value), is_bar=is_bar)
+
+
+def signed(value: float | None) -> Cell:
+    """A signed fraction as a percentage."""
+    if value is None or not math.isfinite(value):
+        return absent()
+    text = f"{value:+,.0%}" if abs(value) >= 10 else f"{value:+.1%}"
+    return Cell(value, "0.0%" if text in ("+0.0%", "-0.0%") else text)
+
+
+def quantity(value: float | None, unit: str) -> Cell:
+    """A value with its unit, in the prefix that people use: seconds as ms, bytes as MB."""
+    if value is None or not math.isfinite(value):
+        return absent()
+    return Cell(value, units.text(value, unit, 3))
+
+
+def estimate(value: float, low: float | None, high: float | None, digits: str = "") -> Cell:
+    """A value with its interval: 1.20 (1.10–1.30); `digits` is a format, else as `number`."""
+
+    def text(one: float) -> str:
+        return format(one, digits) if digits else number_text(one)
+
+    if low is None or high is None:
+        return Cell(value, text(value))
+    return Cell(value, f"{text(value)} ({text(low)}–{text(high)})", low=low, high=high)
+
+
+def number_text(value: float | None) -> str:
+    """The text of `number`."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def percent_text(value: float) -> str:
+    """The text of `percent`: large ones without decimals."""
+    return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
+
+
+def _is_known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def labels_text(labels: Mapping[str, Value]) -> str:
+    """The varied keys of a configuration, short: "sequential_read, 1 MiB, 4 clients"."""
+    return ", ".join(
+        str(value) if isinstance(value, str) else _with_key(key.rsplit(".", 1)[-1], value)
+        for key, value in labels.items()
+    )
+
+
+def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
+    """Names of these configurations by what varies among them; by all keys where that is not
+    enough to tell them apart."""
+    all_labels = list(configurations)
+    values: dict[str, set[str]] = {}
+    for labels in all_labels:
+        for key, value in labels.items():
+            values.setdefault(key, set()).add(str(value))
+    same = frozenset(key for key, found in values.items() if len(found) == 1)
+
+    def told(labels: Mapping[str, Value]) -> list[tuple[str, Value]]:
+        return [(key, value) for key, value in labels.items() if key not in same]
+
+    if len({str(told(labels)) for labels in all_labels}) < len(all_labels):
+        same = frozenset()
+    return lambda labels: labels_text(dict(told(labels)) or labels) or "the only configuration"
+
+
+def _with_key(key: str, value: Value) -> str:
+    if key == "clients":
+        return "1 client" if value == 1 else f"{value} clients"
+    return f"{key.replace('_', ' ')} {value}"

@@ -1,0 +1,101 @@
+"""What a run says, for programs (JSON) and as tables for people, from what every study found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from dfslab.documents import metrics
+from dfslab.documents.table import Cell, Table, absent, estimate, heads, labels_text, words
+from dfslab.result import Metric, Result
+from dfslab.spec import units
+from dfslab.studies.bottlenecks import Programs
+from dfslab.studies.contract import FinishedRun
+
+
+def of(run: FinishedRun) -> dict[str, JsonValue]:
+    """The JSON of `dfslab run`: where it is, notes, and the keys of every study that found any."""
+    notes: list[JsonValue] = list(run.findings.notes)
+    found: dict[str, JsonValue] = {
+        "scenario": run.scenario.name,
+        "folder": str(run.folder),
+        "page": str(run.page) if run.page.exists() else None,
+        "notes": notes,
+    }
+    if run.processor_time is not None:
+        found["processor_time"] = run.processor_time.model_dump(exclude_none=True)
+    if not _has_summary(run):
+        found["results"] = [result.model_dump(mode="json") for result in run.results]
+    for one in run.findings.found.values():
+        found |= one.document(run)
+    return found
+
+
+def _has_summary(run: FinishedRun) -> bool:
+    return any(one.stands_for_results for one in run.findings.found.values())
+
+
+def tables(run: FinishedRun) -> list[Table | str]:
+    """What `dfslab run` prints: the results where no study stands for them, then every study."""
+    shown: list[Table | str] = []
+    if not _has_summary(run):
+        # The trace of a program is what its bottlenecks say.
+        traced = run.find(Programs) is not None
+        results = run.of_method("measure") if traced else run.settled
+        shown += [result_table(results)] if results or not traced else []
+    for one in run.findings.found.values():
+        if one.is_printed_by_run:
+            shown += one.tables(run)
+    return [*shown, *run.findings.notes]
+
+
+def every_table(run: FinishedRun) -> list[Table]:
+    """The tables of all studies, also of those that `dfslab run` does not print."""
+    return [table for one in run.findings.found.values() for table in one.tables(run)]
+
+
+def result_table(results: Iterable[Result]) -> Table:
+    """One row a result: rate, throughput, latency, what binds."""
+    columns = heads(
+        "method",
+        "configuration",
+        "per second",
+        "throughput",
+        "mean latency",
+        "limit",
+        left=("configuration", "limit"),
+    )
+    rows = []
+    for result in results:
+        throughput = result.metrics.get("throughput_bytes_per_s")
+        incomplete = "" if result.complete else " (incomplete)"
+        rows.append(
+            (
+                words(result.method),
+                words(labels_text(dict(result.labels)) + incomplete),
+                _metric(result.metrics.get("rate_per_s")),
+                Cell(throughput.value, units.text(throughput.value, "B/s"))
+                if throughput
+                else absent(),
+                words(", ".join(_mean_latencies(result))),
+                words(result.binding),
+            )
+        )
+    return Table("Predictions and measurements", columns, rows)
+
+
+def _metric(metric: Metric | None) -> Cell:
+    return absent() if metric is None else estimate(metric.value, metric.low, metric.high)
+
+
+def _mean_latencies(result: Result) -> Sequence[str]:
+    """Of each operation, named where there are several; since the scheduled start, where known."""
+    names = metrics.operations_with(result.metrics, metrics.LATENCY)
+    found = []
+    for name in names:
+        shown = units.text(result.value(metrics.key(metrics.LATENCY, metrics.MEAN, name)), "s")
+        if since_due := result.metrics.get(metrics.key(metrics.RESPONSE, metrics.MEAN, name)):
+            shown += f" ({units.text(since_due.value, 's')} since due)"
+        found.append(f"{name} {shown}" if len(names) > 1 else shown)
+    return found

@@ -1,0 +1,128 @@
+"""Kumar 2018: the paper's claims, each beside what a designed sweep found here.
+
+A direction is the slope of a log-linear regression of one operation; a rank is a place among the
+total indices of one regime. Where the interval does not tell, that is what is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dfslab.result import Metric
+from dfslab.studies.lessons import Regime, Slope
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A direction that the paper found, and the slope of log rate per doubling found here."""
+
+    claim: str
+    operation: str
+    slope: Metric
+    expected: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A place that the paper gave a factor among others (Table 7), and the places found here."""
+
+    claim: str
+    regime: str
+    expected: str
+    place: int
+    found: list[tuple[str, Metric]]
+    verdict: str
+
+
+# (claim, factor, expected sign, operations it holds for, what is added to the slope).
+CLAIMS = (
+    ("more network, faster", "network", "+", ("read", "write"), 0.0),
+    ("more copies, slower writes", "copies", "-", ("write",), 0.0),
+    ("more copies, slower reads", "copies", "-", ("read",), 0.0),
+    ("more clients, slower (all together)", "clients", "-", ("read", "write"), 0.0),
+    ("more clients, slower (each of them)", "clients", "-", ("read", "write"), -1.0),
+    ("more servers, faster", "servers", "+", ("read", "write"), 0.0),
+    ("larger blocks, faster", "block_size", "+", ("read", "write"), 0.0),
+    ("faster disks to read, no effect", "disk_read", "0", ("read",), 0.0),
+    ("faster disks to write, no effect", "disk_write", "0", ("write",), 0.0),
+)
+
+
+def signs(slopes: Sequence[Slope]) -> list[Sign]:
+    """The paper's directions beside the slopes of each operation."""
+    found = []
+    for operation in dict.fromkeys(one.operation for one in slopes):
+        own = {one.factor: one.slope for one in slopes if one.operation == operation}
+        for claim, factor, expected, holds_for, added in CLAIMS:
+            if factor in own and any(part in operation for part in holds_for):
+                slope = own[factor]
+                assert slope.low is not None
+                assert slope.high is not None
+                low, high = slope.low + added, slope.high + added
+                shifted = Metric(value=slope.value + added, low=low, high=high)
+                verdict = _agrees(expected, low, high)
+                found.append(Sign(claim, operation, shifted, expected, verdict))
+    return found
+
+
+def _agrees(expected: str, low: float, high: float) -> str:
+    seen = "+" if low > 0 else "-" if high < 0 else "0"
+    if seen == "0":
+        return "as in the paper" if expected == "0" else "not told from no effect"
+    return "as in the paper" if seen == expected else "otherwise than in the paper"
+
+
+# What the paper varied in its second model (its Table 4): block size, caches, translators.
+FILE_SYSTEM = (
+    "block_size",
+    "cache_size",
+    "quick_read",
+    "read_ahead",
+    "write_behind",
+    "io_cache",
+    "md_cache",
+)
+# (claim, regime, factor, its place among FILE_SYSTEM).
+PLACES = (
+    ("block size decides most where every request goes to disk", "cache direct", "block_size", 1),
+    ("block size decides most where caches answer, too", "cache warm", "block_size", 1),
+    ("the cache's size comes second where caches answer", "cache warm", "cache_size", 2),
+)
+
+
+def ranks(regimes: Sequence[Regime]) -> list[Rank]:
+    """The paper's places of factors beside the places found in each regime."""
+    found = []
+    for claim, regime, factor, place in PLACES:
+        own = next((one for one in regimes if one.name == regime), None)
+        if own is None:
+            continue
+        totals = {one.factor: one.total for one in own.importance if one.factor in FILE_SYSTEM}
+        order = sorted(totals, key=lambda name: -totals[name].value)
+        if factor not in totals or len(order) < place:
+            continue
+        found.append(
+            Rank(
+                claim=claim,
+                regime=regime,
+                expected=factor,
+                place=place,
+                found=[(name, totals[name]) for name in order],
+                verdict=_placed(factor, order[place - 1], totals),
+            )
+        )
+    return found
+
+
+def _placed(expected: str, seen: str, totals: Mapping[str, Metric]) -> str:
+    """Whether a factor has the place of another, or may have it."""
+    if expected == seen:
+        return "as in the paper"
+    mine, theirs = totals[expected], totals[seen]
+    assert mine.high is not None
+    assert theirs.low is not None
+    if mine.high >= theirs.low:
+        return f"not told from {seen}"
+    return f"otherwise than in the paper: {seen}"
