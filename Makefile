@@ -17,24 +17,31 @@ STAGE := bash scripts/stage.sh
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 14
 
-setup: .venv/.system .venv/.packages .venv/.core .venv/.agent .venv/.bytecode ## all that tests need: Debian packages, .venv, compiled core, tracing agent
+setup: .venv/.crates .venv/.packages .venv/.system .venv/.agent .venv/.jars .venv/.core .venv/.bytecode ## all that tests need: Debian packages, .venv, compiled core, tracing agent, jars
+
+.venv/.compiler: scripts/system.sh
+	bash scripts/system.sh demo
+	@mkdir -p .venv && touch $@
+
+# What needs no Python is compiled while the Python environment is made.
+.venv/.crates: $(RUST) | .venv/.compiler
+	$(STAGE) "core: compile without Python" cargo build --quiet --workspace --exclude dfslab-py --profile ci --locked
+	@touch $@
 
 .venv/.system: scripts/system.sh | .venv/.packages
 	$(STAGE) "set-up: Debian packages" bash scripts/system.sh all
 	@touch $@
 
-.venv/.packages: requirements.lock scripts/environment.sh
-	bash scripts/system.sh demo
+.venv/.packages: requirements.lock scripts/environment.sh | .venv/.compiler
 	$(STAGE) "set-up: Python environment" bash scripts/environment.sh requirements.lock
 	@touch $@
 
-.venv/.packages-demo: requirements-demo.lock scripts/environment.sh
-	bash scripts/system.sh demo
+.venv/.packages-demo: requirements-demo.lock scripts/environment.sh | .venv/.compiler
 	bash scripts/environment.sh requirements-demo.lock
 	@touch $@
 
 # One Cargo profile for tests, linters and the demo, so that each dependency is compiled once.
-.venv/.core: $(ENVIRONMENT) $(RUST) pyproject.toml
+.venv/.core: $(ENVIRONMENT) .venv/.crates pyproject.toml
 	$(STAGE) "core: compile" env VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --profile ci --locked
 	@rm -f .venv/.core-release
 	@touch $@
@@ -50,8 +57,13 @@ release: .venv/.core-release setup ## the same with the core as its wheel has it
 	$(PY) -m compileall -q python
 	@touch $@
 
-.venv/.agent: .venv/.system .venv/.core $(AGENT)
-	$(STAGE) "set-up: tracing agent" $(PY) -m dfslab.beds.agent
+# Neither needs the compiled core, so both are made while it is compiled.
+.venv/.agent: .venv/.system $(AGENT)
+	$(STAGE) "set-up: tracing agent" env PYTHONPATH=python $(PY) -m dfslab.beds.agent
+	@touch $@
+
+.venv/.jars: scripts/jars.py $(wildcard python/dfslab/filesystems/*/pom.xml) | .venv/.agent
+	$(STAGE) "set-up: jars" env PYTHONPATH=python $(PY) scripts/jars.py
 	@touch $@
 
 demo: $(ENVIRONMENT) .venv/.core .venv/.bytecode ## the quickstart scenario: measured, traced, computed, simulated, compared

@@ -19,16 +19,18 @@ from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dfslab.spec.errors import InputError, unknown
 
 if TYPE_CHECKING:
+    from dfslab.method import Method, Model
     from dfslab.spec.filesystem import FileSystem
     from dfslab.spec.workload import Workload
 
 PACKAGE = Path(__file__).parent
 STUDIES = "dfslab.studies"
+Kind = TypeVar("Kind")
 
 
 class DiscoveryError(Exception):
@@ -103,44 +105,23 @@ def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
     return module
 
 
-def _required(module: ModuleType, path: Path, names: tuple[str, ...]) -> list[Any]:
-    missing = [name for name in names if not hasattr(module, name)]
-    if missing:
-        raise DiscoveryError(f"{path}: lacks {', '.join(missing)}")
-    return [getattr(module, name) for name in names]
+def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
+    """What the module in `path` calls `name`. DiscoveryError where it is missing or no `kind`."""
+    found = vars(load(path)).get(name)
+    if not isinstance(found, kind):
+        what = "lacks" if found is None else f"gives {type(found).__name__} for"
+        raise DiscoveryError(f"{path}: {what} {name}, which must be of type {kind.__name__}")
+    return found
 
 
 @lru_cache(maxsize=64)
 def _file_system(name: str, folder: Path) -> FileSystem:
-    from dfslab.spec.filesystem import FileSystem, host_and_port, no_advice
+    from dfslab.spec.filesystem import Facts, FileSystem
 
-    facts = load(folder / "facts.py")
-    operations = load(folder / "operations.py")
-    title, source, roles, parameters, target, check, keys = _required(
-        facts,
-        folder / "facts.py",
-        ("TITLE", "SOURCE", "ROLES", "PARAMETERS", "target", "check", "ACCESS_KEYS"),
-    )
-    (trees,) = _required(operations, folder / "operations.py", ("OPERATIONS",))
+    facts = declared(folder / "facts.py", "FACTS", Facts)
+    trees = declared(folder / "operations.py", "OPERATIONS", dict)
     try:
-        return FileSystem(
-            name,
-            title,
-            source,
-            roles,
-            parameters,
-            trees,
-            target,
-            check,
-            keys,
-            folder,
-            tuple(getattr(facts, "MEMORY", ())),
-            getattr(facts, "address", host_and_port),
-            functions=dict(getattr(facts, "FUNCTIONS", {})),
-            traced=dict(getattr(facts, "TRACED", {})),
-            advice=getattr(facts, "advice", no_advice),
-            has_servers=getattr(facts, "HAS_SERVERS", True),
-        )
+        return FileSystem(**vars(facts), name=name, operations=trees, folder=folder)
     except AssertionError as error:
         raise DiscoveryError(f"{folder}: {error}") from error
 
@@ -155,14 +136,14 @@ def file_system(name: str) -> FileSystem:
 
 @lru_cache(maxsize=64)
 def _workload(name: str, path: Path) -> Workload:
-    from dfslab.spec.workload import Workload, no_stream
+    from dfslab.spec.workload import Definition, Program, Streams, Workload, no_stream
 
-    module = load(path)
-    title, parameters = _required(module, path, ("TITLE", "Parameters"))
-    if hasattr(module, "argv"):
-        return Workload(name, title, parameters, no_stream(name), path, module.argv)
-    (stream,) = _required(module, path, ("stream",))
-    return Workload(name, title, parameters, stream, path)
+    found = declared(path, "WORKLOAD", Definition)
+    if isinstance(found, Program):
+        return Workload(name, found.title, found.parameters, no_stream(name), path, found.argv)
+    if isinstance(found, Streams):
+        return Workload(name, found.title, found.parameters, found.stream, path)
+    raise DiscoveryError(f"{path}: WORKLOAD must be Streams or a Program")
 
 
 def workload(name: str) -> Workload:
@@ -255,9 +236,20 @@ def _declared(path: Path, changed_ns: int, name: str) -> Any:
     return None
 
 
-def method(name: str) -> object:
+def model(name: str) -> Model:
+    """A fresh model of that name; InputError where there is none or it measures."""
+    from dfslab.method import Model
+
+    found = method(name)
+    if not isinstance(found, Model):
+        raise InputError("--method", name, "measures; a model predicts")
+    return found
+
+
+def method(name: str) -> Method:
     """A fresh method of that name; InputError with the known names otherwise."""
     known = {found: path for found, _, path in methods()}
     if name not in known:
         raise InputError("run.methods", name, unknown(name, sorted(known)))
-    return load(known[name]).make(name)
+    make: Callable[[str], Method] = vars(load(known[name]))["make"]
+    return make(name)

@@ -39,3 +39,22 @@ class Model(Protocol):
     def run(self, point: Point) -> Result:
         """Predict one configuration, every metric with its 90 % interval."""
         ...
+
+
+@runtime_checkable
+class BatchModel(Model, Protocol):
+    """A model that predicts many configurations faster together than one by one."""
+
+    def run_many(self, points: Sequence[Point]) -> list[Result]:
+        """The answers of `run`, in the order of the configurations."""
+        ...
+
+
+Method = Instrument | Model
+
+
+def predictions(model: Model, points: Sequence[Point]) -> list[Result]:
+    """A model's answers in the order of the configurations, together where it can."""
+    if isinstance(model, BatchModel):
+        return model.run_many(points)
+    return [model.run(point) for point in points]

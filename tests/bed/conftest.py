@@ -14,6 +14,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Each system's tests have a testbed to themselves, so either worker may run them.
 BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_systems")
+# Daemons and clients of Java live for seconds here: the optimising compiler costs them half of
+# their processor time and pays back nothing.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 # Two workers (`pytest tests/bed -n 2`) never meet here: daemons without hosts choose ports of one
 # address, and JuiceFS' mounts meet in the machine's folder for temporary files.
 WITHOUT_HOSTS = ("test_hdfs_bed", "test_hdfs_run", "test_hdfs_trace")
@@ -45,6 +48,15 @@ def own_temporary_files():
     ):
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_java():
+    """Every JVM that tests start compiles its code once, quickly."""
+    with pytest.MonkeyPatch.context() as patch:
+        options = [os.environ.get("JAVA_TOOL_OPTIONS", ""), QUICK_JAVA]
+        patch.setenv("JAVA_TOOL_OPTIONS", " ".join(options).strip())
         yield
 
 

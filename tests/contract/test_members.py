@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 
 import pytest
 from dfslab import _core, discover
+from dfslab.beds import found
+from dfslab.beds.base import BaseBed
+from dfslab.beds.capabilities import Traceable
 from dfslab.method import Instrument, Model
 from dfslab.models.formula import formula
 from dfslab.models.prediction import Situation
@@ -158,3 +162,35 @@ def test_nets_of_their_own_stay_rare():
         if (path / "net.py").exists()
     ]
     assert own == ["pvfs"]
+
+
+BEDS = [name for name in SYSTEMS if discover.file_system(name).has_bed]
+
+
+@pytest.mark.parametrize("name", BEDS)
+def test_a_testbed_keeps_its_contract(name, tmp_path):
+    kind = found.testbed(name, "file_system.access.bed")
+    for member in ("parse", "prepare", "start", "access"):
+        assert vars(BaseBed)[member] is not inspect.getattr_static(kind, member), member
+    assert name == kind.SYSTEM
+    assert kind.WARM_UP.file_bytes > 0
+    assert kind.WARM_UP.limit_s > 0
+    assert not inspect.isabstract(kind)
+    if issubclass(kind, Traceable):
+        # What makes it traced are parameters of its own.
+        for folder in (None, tmp_path):
+            assert kind.parse(kind.traced(folder))
+
+
+def test_a_file_system_without_a_testbed_says_which_have_one():
+    with pytest.raises(InputError, match=", ".join(BEDS)):
+        found.testbed("lustre", "--on")
+
+
+def test_a_member_of_the_wrong_kind_is_named(tmp_path, monkeypatch):
+    (tmp_path / "workloads").mkdir()
+    path = tmp_path / "workloads" / "wrong_kind.py"
+    path.write_text('"""A workload that is a number."""\nTITLE = "x"\nWORKLOAD = 1\n')
+    monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
+    with pytest.raises(discover.DiscoveryError, match=r"wrong_kind\.py: gives int for WORKLOAD"):
+        discover.workload("wrong_kind")

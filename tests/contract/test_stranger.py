@@ -11,7 +11,7 @@ from support import command
 
 FACTS = '''"""What is known of a directory with a made-up lock server before it."""
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "A directory behind a lock server"
@@ -34,6 +34,10 @@ def check(parameters, instances):
 def target(access, parameters):
     """A directory."""
     return {"kind": "posix", "root": access["directory"]}
+
+
+FACTS = Facts(title=TITLE, source=SOURCE, roles=ROLES, parameters=PARAMETERS,
+              access_keys=ACCESS_KEYS, check=check, target=target)
 '''
 
 OPERATIONS = '''"""Operations behind a lock server."""
@@ -52,7 +56,7 @@ OPERATIONS = {
 
 WORKLOAD = '''"""Reads with a few writes between them."""
 
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Mostly reads"
 Parameters = FileParameters
@@ -68,6 +72,9 @@ def stream(parameters):
         "files_per_client": 16,
         "file_choice": "uniform",
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)
 '''
 
 STUDY = '''"""The spread of repetitions: how far the fastest run is from the slowest."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from dfslab.beds.capabilities import WarmUp
 from dfslab.instruments import warm_up as warming
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -38,7 +39,7 @@ def test_a_fresh_bed_is_always_given_some_of_every_operation(given):
     warm_up()
     (plan,) = given
     assert {one["operation"] for one in plan["stream"]["mix"]} == set(warming.WARM_UP_MIX)
-    assert plan["time_limit_s"] == warming.WARM_UP_LIMIT_S
+    assert plan["time_limit_s"] == WarmUp().limit_s
 
 
 def test_for_as_long_as_is_asked_it_is_given_small_ones(given):

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 from dfslab import discover
 from dfslab.beds import disk, hardware, registry, state
+from dfslab.beds.capabilities import WarmUp
 from dfslab.beds.cluster import Cluster, Made
 from dfslab.beds.daemon import READY_DEADLINE_S, Daemon
 from dfslab.beds.errors import BedError
@@ -63,6 +64,7 @@ class BaseBed:
 
     SYSTEM: ClassVar[str]
     HOSTED: ClassVar[bool] = False
+    WARM_UP: ClassVar[WarmUp] = WarmUp()
     cluster: Cluster | None = None
 
     def __init__(
@@ -79,6 +81,11 @@ class BaseBed:
     def parse(cls, parameters: Mapping[str, Any]) -> Any:
         """The parameters, checked; InputError when one is wrong."""
         raise NotImplementedError
+
+    @classmethod
+    def typed(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Parameters for `parse` from what was typed on a command line."""
+        return values
 
     @classmethod
     def prepare(cls, parameters: Any, notify: Notify) -> None:
@@ -242,6 +249,11 @@ class BaseBed:
     def versions(self) -> dict[str, str]:
         """What runs, as the daemons say themselves."""
         return dict(self._record.versions)
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """How a load generator in a client's host reaches it. BedError when it does not serve."""
+        raise NotImplementedError
 
     def down(self) -> None:
         """Stop all daemons and remove all that the bed made; nothing when it is down already."""

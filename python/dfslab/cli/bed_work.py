@@ -8,6 +8,7 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.beds import kernel, registry
+from dfslab.beds.found import testbed
 from dfslab.instruments import existing as looking
 from dfslab.spec.model import InputError
 from dfslab.spec.standard import delay, rate, standard
@@ -15,27 +16,13 @@ from dfslab.spec.standard import delay, rate, standard
 Report = Callable[..., None]
 
 
-def bed_module(name: str, key: str) -> Any:
-    """The module that has the bed of a file system. InputError when it has none."""
-    system = discover.file_system(name)
-    if not system.has_bed:
-        with_beds = [
-            n
-            for n in discover.members("filesystems", folders=True)
-            if discover.file_system(n).has_bed
-        ]
-        raise InputError(key, name, f"has none; there are beds for {', '.join(with_beds)}")
-    return discover.load(system.folder / "bed.py")
-
-
 def bed_up(
     name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
 ) -> dict[str, Any]:
     """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
-    module = bed_module(name, "bed")
+    kind = testbed(name, "bed")
     system = discover.file_system(name)
-    if hasattr(module, "parse_parameters"):
-        values = module.parse_parameters(values)
+    values = dict(kind.typed(values))
     deployment = None
     if any(asked.values()):
         deployment = standard(
@@ -54,7 +41,7 @@ def bed_up(
                 "how many hosts there are is said by --servers and --clients",
             )
         values = {**counts, **values}
-    bed = module.Bed.up(values, notify=notify, outlive=True, deployment=deployment)
+    bed = kind.up(values, notify=notify, outlive=True, deployment=deployment)
     return {
         "name": bed.name,
         "uri": bed.uri,

@@ -35,8 +35,8 @@ def members() -> dict[str, list[dict[str, str]]]:
 
 def _workloads() -> list[dict[str, str]]:
     for name, path in discover.members("workloads").items():
-        if not any(discover.checked(path, "Parameters", does) for does in ("stream", "argv")):
-            # Its text does not show all that a workload needs: loading it says what it lacks.
+        if not discover.checked(path, "WORKLOAD"):
+            # Its text does not show what a workload needs: loading it says what it lacks.
             discover.workload(name)
     return _titled("workloads")
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dfslab import discover
 from dfslab.documents.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.errors import InputError
 from dfslab.spec.scenario import Point, Scenario
 
 if TYPE_CHECKING:
@@ -31,9 +30,7 @@ def predict(
     scenario: Scenario, method: str, fitted_on: Path | None, report: Report
 ) -> list[Result]:
     """Predictions of one method; learnt from a run folder where one is given."""
-    model: Any = discover.method(method)
-    if not hasattr(model, "fit"):
-        raise InputError("--method", method, "measures; a model predicts")
+    model = discover.model(method)
     points = check(scenario.with_methods([method]))
     if fitted_on is not None:
         results = _measured(fitted_on)

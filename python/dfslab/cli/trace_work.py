@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
+from dfslab.beds.base import BaseBed
+from dfslab.beds.capabilities import Traceable
+from dfslab.beds.found import testbed
+from dfslab.beds.mounted import MountedBed
 from dfslab.cli import trace_cohorts
-from dfslab.cli.bed_work import bed_module
 from dfslab.instruments import access, callprofile, counters
 from dfslab.instruments import command as programs
 from dfslab.instruments import receive as receiving
@@ -62,15 +65,14 @@ def record_command(
         raise InputError("--output", str(folder), "must be a new or an empty folder")
     if not folder.parent.is_dir():
         raise InputError("--output", str(folder), "its directory does not exist")
-    module = bed_module(name, "--on")
-    if not hasattr(module.Bed, "client_environment"):
-        return _record_mounted(module.Bed, name, values, command, folder, notify)
-    told = module.parse_parameters(values) if hasattr(module, "parse_parameters") else values
+    kind = testbed(name, "--on")
+    if not issubclass(kind, Traceable):
+        return _record_mounted(kind, name, values, command, folder, notify)
+    typed = kind.typed(values)
     folder.mkdir(exist_ok=True)
-    traced = {**told, "trace": True, "trace_directory": str(folder)}
-    with module.Bed.up(traced, notify=notify) as bed:
-        # Where clients are hosts, the file system is mounted in one of them.
-        words = bed.client_command(command) if hasattr(bed, "client_command") else command
+    with kind.up({**typed, **kind.traced(folder)}, notify=notify) as bed:
+        assert isinstance(bed, Traceable)
+        words = bed.client_command(command)
         try:
             status = programs.to_end(words, programs.client_environment(bed))
         except OSError as error:
@@ -78,7 +80,7 @@ def record_command(
         except KeyboardInterrupt:
             notify(f"interrupted; what was traced until then is in {folder}")
             raise
-        if words is not command:
+        if words != list(command):
             # The processes of a host end with it, and write nothing then.
             callprofile.await_written(folder)
     if status:
@@ -87,7 +89,7 @@ def record_command(
 
 
 def _record_mounted(
-    bed_class: Any,
+    kind: type[BaseBed],
     name: str,
     values: dict[str, str],
     command: Sequence[str],
@@ -95,10 +97,10 @@ def _record_mounted(
     notify: Callable[[str], None],
 ) -> dict[str, Any]:
     """The same on a bed whose servers count for themselves, in the directory of its mount."""
-    if not hasattr(bed_class, "counters"):
+    if not issubclass(kind, MountedBed):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
-    with bed_class.up(values, notify=notify) as bed:
+    with kind.up(values, notify=notify) as bed:
         status = counters.record(bed, name, command, folder)
     if status:
         raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
@@ -144,7 +146,7 @@ def with_cohorts(
 def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
     """A profile beside what the sequence model says of a scenario's first configuration."""
     point = check(scenario)[0]
-    model: Any = discover.method(MODEL)
+    model = discover.model(MODEL)
     steps = model.run(point).steps
     named = discover.file_system(point.scenario.file_system.name).traced
     rows = traced_steps.beside(found["roots"], steps, named)

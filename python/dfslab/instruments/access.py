@@ -12,13 +12,16 @@ import socket
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dfslab import discover
+from dfslab.beds.base import BaseBed
+from dfslab.beds.capabilities import JavaReachable, Traceable
 from dfslab.beds.errors import BedError
+from dfslab.beds.found import testbed
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place, directly
 from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
@@ -50,7 +53,7 @@ class Session:
     cold_daemons: bool = False
     # Kinds of links and disks that were measured: hundreds of beds are made of a few.
     _hardware: set[str] = field(default_factory=set)
-    _bed: tuple[str, Any] | None = None
+    _bed: tuple[str, BaseBed] | None = None
     # Whether a bed's processes count their calls from now on: another bed than one that does not.
     traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
@@ -137,11 +140,29 @@ class Session:
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts))
 
     @property
-    def bed(self) -> Any:
+    def bed(self) -> BaseBed | None:
         """The bed that is up, or None."""
         return self._bed[1] if self._bed else None
 
-    def use(self, bed: Any) -> None:
+    @property
+    def testbed(self) -> BaseBed:
+        """The testbed that is up. RunFailed when there is none."""
+        if self.bed is None:
+            raise RunFailed("no testbed is up")
+        return self.bed
+
+    @property
+    def traceable(self) -> Traceable:
+        """The testbed whose processes count their calls. RunFailed when there is none."""
+        if not isinstance(self.bed, Traceable):
+            raise RunFailed("no testbed is up whose processes count their calls")
+        return self.bed
+
+    def whole_processors(self) -> AbstractContextManager[None]:
+        """The testbed's hosts have all of their processors' time meanwhile."""
+        return nullcontext() if self.bed is None else self.bed.whole_processors()
+
+    def use(self, bed: BaseBed) -> None:
         """Measure on a bed that somebody else started and takes down."""
         self._bed = ("", bed)
 
@@ -175,20 +196,19 @@ class Session:
         # Where clients mount it, the bed says where; a directory that is asked for goes before.
         asked = scenario.file_system.access.directory
         try:
-            told = {**bed.access, **getattr(bed, "java_access", {})}
+            told = {**bed.access, **(bed.java_access if isinstance(bed, JavaReachable) else {})}
         except BedError as error:
             # Whatever comes next gets a new bed.
             self.close()
             raise RunFailed(str(error)) from error
         return {**told, "directory": asked or told.get("directory", "")}
 
-    def _start(self, scenario: Scenario) -> Any:
-        system = discover.file_system(scenario.file_system.name)
-        module = discover.load(system.folder / "bed.py")
+    def _start(self, scenario: Scenario) -> BaseBed:
+        kind = testbed(scenario.file_system.name, "file_system.access.bed")
         told = bed_parameters(scenario)
         if self.traced:
-            told.update(_tracing(module.Bed, system.name))
-        bed = module.Bed.up(
+            told.update(_tracing(kind, scenario.file_system.name))
+        bed = kind.up(
             told, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
         )
         self._stack.callback(bed.down)
@@ -198,11 +218,11 @@ class Session:
         return bed
 
 
-def _tracing(bed: Any, name: str) -> dict[str, Any]:
-    """What a bed is told so that its processes count their calls. InputError when none can."""
-    if not hasattr(bed, "TRACED"):
+def _tracing(kind: type[BaseBed], name: str) -> dict[str, Any]:
+    """What a testbed needs to make its processes count their calls. InputError when none can."""
+    if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
-    return bed.TRACED
+    return kind.traced()
 
 
 def bed_parameters(scenario: Scenario) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 from dfslab.beds import hardware
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
+from dfslab.beds.mounted import MountedBed
 from dfslab.instruments import access
 from dfslab.instruments.calibrate import Kinds, Quantity, check_repeats, line, repeated
 from dfslab.instruments.calibrate import access as disk_access
@@ -44,7 +45,7 @@ def measure(
         raise InputError("file_system.access.bed", False, allowed)
     with access.current() as session:
         session.reach(scenario)
-        cluster = session.bed.cluster
+        cluster = session.bed.cluster if session.bed is not None else None
         if cluster is None:
             allowed = "needs several nodes; one node is this machine: dfslab calibrate without it"
             raise InputError("deployment.node", len(scenario.deployment.nodes()), allowed)
@@ -56,7 +57,7 @@ def measure(
                 repeats,
                 report,
                 random.Random(seed),
-                getattr(session.bed, "mount_point", None),
+                session.bed.mount_point if isinstance(session.bed, MountedBed) else None,
             )
         except BedError as error:
             raise RunFailed(str(error)) from error

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab import discover
+from dfslab.beds.base import BaseBed
 from dfslab.beds.errors import BedError
 from dfslab.fleet import run as fleet
 from dfslab.method import RunFailed
@@ -37,7 +38,7 @@ def unproven(scenario: Scenario) -> list[str]:
 class Disks:
     """The servers of a bed while a cold run is on, whose plan holds after each phase."""
 
-    def __init__(self, bed: Any) -> None:
+    def __init__(self, bed: BaseBed) -> None:
         self._bed = bed
         self._read_bytes: list[int | None] = []
 

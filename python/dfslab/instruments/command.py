@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dfslab import discover
+from dfslab.beds.base import BaseBed
+from dfslab.beds.capabilities import Traceable
 from dfslab.beds.daemon import tied_to_owner
 from dfslab.beds.errors import last_lines
 from dfslab.instruments import access, callprofile
@@ -78,11 +80,11 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
     def begin() -> None:
         nonlocal began_unix_ns
         # A warm-up's slow calls would hold the places of those that count.
-        before.update(callprofile.await_written(session.bed.profiles, anew=True))
+        before.update(callprofile.await_written(session.traceable.profiles, anew=True))
         began_unix_ns = clock.unix_ns()
 
     took_s, words = _run(point, repetition, session, folder, begin)
-    after = callprofile.await_written(session.bed.profiles)
+    after = callprofile.await_written(session.traceable.profiles)
     for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
         old.unlink()
     for name, file in after.items():
@@ -90,7 +92,7 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
         if not any(row.count for row in told.nodes):
             continue
         (folder / name).write_text(callprofile.written(told), encoding="utf-8")
-        kept = session.bed.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
+        kept = session.traceable.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
         # Daemons write theirs seldom; a program's own processes, at their end.
         if file.last and kept.is_file():
             (folder / kept.name).write_text(later_than(kept, began_unix_ns), encoding="utf-8")
@@ -107,7 +109,7 @@ def _run(
     bed = session.bed
     if session.cold_daemons:
         session.cold_daemons = False
-        with bed.whole_processors():
+        with session.whole_processors():
             warm_up(point, target, session)
     workload = discover.workload(scenario.workload.name)
     own: Any = workload_parameters(scenario, workload)
@@ -154,11 +156,11 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
             raise
 
 
-def client_environment(bed: Any) -> dict[str, str]:
+def client_environment(bed: BaseBed | None) -> dict[str, str]:
     """A client's environment, marked as the bed's, so that nothing of it outlives the bed."""
     if bed is None:
         return dict(os.environ)
-    own = bed.client_environment() if hasattr(bed, "client_environment") else {}
+    own = bed.client_environment() if isinstance(bed, Traceable) else {}
     return {**bed.environment(), **own}
 
 

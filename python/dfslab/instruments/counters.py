@@ -11,13 +11,12 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from dfslab import discover
+from dfslab.beds.mounted import MountedBed
 from dfslab.instruments import callprofile
 from dfslab.instruments.callprofile import File, Row
-from dfslab.spec.counters import Counters, NotUnderstood
+from dfslab.spec.counters import CounterFormat, Counters, NotUnderstood
 from dfslab.spec.model import InputError
 
 # What servers dump is kilobytes; nobody's counters are larger than this.
@@ -25,11 +24,11 @@ MOST_BYTES = 64 << 20
 HEAD_BYTES = 1 << 18
 
 
-def formats() -> dict[str, ModuleType]:
-    """File system -> its `counters.py`, of all that have one."""
+def formats() -> dict[str, CounterFormat]:
+    """File system -> the format of its servers' counters, of all that have one."""
     folders = discover.members("filesystems", folders=True)
     return {
-        name: discover.load(folder / "counters.py")
+        name: discover.declared(folder / "counters.py", "FORMAT", CounterFormat)
         for name, folder in folders.items()
         if (folder / "counters.py").is_file()
     }
@@ -55,14 +54,14 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
 
     InputError when it is not what it should be, or holds no call and may not be `empty`.
     """
-    module = formats()[system]
+    known = formats()[system]
     try:
-        found = module.read(text, name)
+        found = known.read(text, name)
     except NotUnderstood as error:
-        raise InputError("trace", name, f"{module.WHAT}: {error}") from error
+        raise InputError("trace", name, f"{known.source}: {error}") from error
     files = [_file(f"{system}-{one.service}", one) for one in found]
     if not empty and not any(row.count for file in files for row in file.nodes):
-        raise InputError("trace", name, f"{module.WHAT}: holds no call")
+        raise InputError("trace", name, f"{known.source}: holds no call")
     return files
 
 
@@ -128,7 +127,7 @@ def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
     return found
 
 
-def record(bed: Any, system: str, command: Sequence[str], folder: Path) -> int:
+def record(bed: MountedBed, system: str, command: Sequence[str], folder: Path) -> int:
     """Run a command in a client host of a mounted bed, beside its mount; the command's status.
 
     `folder` gets what the servers counted meanwhile as a profile each, and the traces of single
@@ -152,6 +151,6 @@ def record(bed: Any, system: str, command: Sequence[str], folder: Path) -> int:
     return done.returncode
 
 
-def _counted(bed: Any, system: str) -> list[File]:
+def _counted(bed: MountedBed, system: str) -> list[File]:
     texts = bed.counters().items()
     return [file for name, text in texts for file in understood(system, text, name, empty=True)]

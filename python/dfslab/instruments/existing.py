@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from dfslab import discover
 from dfslab.spec.model import InputError
+from dfslab.spec.mounts import KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
 # Sources name servers before their path, or servers with ports and no path.
@@ -34,8 +34,7 @@ def existing(place: str, web_address: str = "") -> dict[str, Any]:
     kind, source, point = _mount(directory.resolve())
     size = os.statvfs(directory)
     name, known = _known(kind, source)
-    attributes = _attributes(directory, getattr(known, "ATTRIBUTES", ()))
-    understood: dict[str, Any] = getattr(known, "understood", lambda told: {})(attributes)
+    attributes = _attributes(directory, known.attributes)
     return {
         "mounted_at": point,
         "type": kind,
@@ -45,35 +44,37 @@ def existing(place: str, web_address: str = "") -> dict[str, Any]:
         "free_bytes": size.f_bavail * size.f_frsize,
         "servers": _servers(source),
         **attributes,
-        **understood,
+        **known.understood(attributes),
     }
 
 
-def _described() -> dict[str, ModuleType]:
-    """Name -> how it is known, of every file system whose folder says so."""
+def _described() -> dict[str, KnownMount]:
+    """How every file system with an `existing.py` is recognised, by its name."""
     folders = discover.members("filesystems", folders=True)
     files = {name: folder / "existing.py" for name, folder in folders.items()}
-    return {name: discover.load(path) for name, path in files.items() if path.exists()}
+    return {
+        name: discover.declared(path, "EXISTING", KnownMount)
+        for name, path in files.items()
+        if path.exists()
+    }
 
 
 def _asked(uri: str, web_address: str) -> dict[str, Any]:
     scheme = uri.partition(":")[0]
     answering = {
-        one: known for known in _described().values() for one in getattr(known, "SCHEMES", ())
+        one: known.ask for known in _described().values() if known.ask for one in known.schemes
     }
     if scheme not in answering:
         raise InputError("mount", uri, f"must begin with {', '.join(sorted(answering))}")
-    found: dict[str, Any] = answering[scheme].ask(uri, web_address)
-    return found
+    return answering[scheme](uri, web_address)
 
 
-def _known(kind: str, source: str) -> tuple[str, ModuleType | None]:
-    """The described file system behind a mount; ("", None) when none is."""
+def _known(kind: str, source: str) -> tuple[str, KnownMount]:
+    """The described file system behind a mount, and how it is recognised; "" when none is."""
     for name, known in _described().items():
-        by_source = source.startswith(getattr(known, "SOURCES", ("\0",)))
-        if by_source or kind in getattr(known, "MOUNT_TYPES", ()):
+        if known.matches(kind, source):
             return name, known
-    return "", None
+    return "", KnownMount()
 
 
 def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:

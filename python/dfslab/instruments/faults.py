@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from dfslab.beds.base import BaseBed
 from dfslab.beds.errors import BedError
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
@@ -21,7 +22,7 @@ UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"
 class Conductor:
     """Carries out faults beside one load; `done` says when each was, after the common start."""
 
-    def __init__(self, bed: Any, faults: Sequence[Fault], clock: Clock = REAL) -> None:
+    def __init__(self, bed: BaseBed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
         """InputError for a target that the bed does not have."""
         for fault in faults:
             _check(bed, fault)
@@ -99,12 +100,23 @@ class Conductor:
 
     def _act(self, action: str, target: str, value: float = 0.0) -> None:
         for name in self._names(action, target):
-            if action == "slow":
-                self._bed.hosts.slow(name, value)
-            elif action in OF_LINKS:
-                getattr(self._bed.hosts, action)(name)
-            else:
-                getattr(self._bed, action)(name)
+            match action:
+                case "slow":
+                    self._bed.hosts.slow(name, value)
+                case "cut":
+                    self._bed.hosts.cut(name)
+                case "heal":
+                    self._bed.hosts.heal(name)
+                case "kill":
+                    self._bed.kill(name)
+                case "pause":
+                    self._bed.pause(name)
+                case "resume":
+                    self._bed.resume(name)
+                case "restart":
+                    self._bed.restart(name)
+                case _:
+                    raise AssertionError(f"no fault is called {action}")
             key = name if action not in OF_LINKS else f"link {name}"
             if action in UNDONE_BY:
                 self._left[key] = UNDONE_BY[action]
@@ -120,7 +132,7 @@ class Conductor:
                 self._act(action, key.removeprefix("link "))
 
 
-def _check(bed: Any, fault: Fault) -> None:
+def _check(bed: BaseBed, fault: Fault) -> None:
     try:
         if fault.action in OF_LINKS:
             bed.hosts.host(fault.target)

@@ -69,7 +69,7 @@ def _under_faults(point: Point, repetition: int, session: access.Session) -> dic
     if not run.fault:
         return run_load(point, repetition, session)[0]
     session.reach(point.scenario)
-    conductor = Conductor(session.bed, run.fault)
+    conductor = Conductor(session.testbed, run.fault)
     # What fails is what is looked for, and all that was acknowledged is looked at afterwards.
     changes = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
@@ -100,7 +100,7 @@ def run_load(
     scores = session.bed.scores if session.bed is not None and shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
-        with session.bed.whole_processors():
+        with session.whole_processors():
             warm_up(point, target, session)
     plan = {
         "stream": stream_spec(point.scenario, repetition),
@@ -187,7 +187,7 @@ def _keep(recorded: bytes, path: Path) -> None:
 def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
     """What looks after a cold run on a bed."""
     wanted = point.scenario.workload.cache == "cold" and session.bed is not None
-    return cold.Disks(session.bed) if wanted else None
+    return cold.Disks(session.testbed) if wanted else None
 
 
 def _listeners(

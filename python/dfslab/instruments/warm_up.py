@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab import discover
+from dfslab.beds.capabilities import WarmUp
 from dfslab.fleet import run as fleet
 from dfslab.fleet.run import LoadFailed
 from dfslab.instruments import access
@@ -16,11 +17,9 @@ from dfslab.spec.stream import stream_spec
 
 WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
 WARM_UP_OPERATIONS = 400
-WARM_UP_LIMIT_S = 20.0
 # A virtual machine compiles a call for good after some tens of thousands of them.
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
-WARM_UP_FILE_BYTES = 4 << 20
 WARM_UP_SMALL_BYTES = 64 << 10
 
 
@@ -33,8 +32,8 @@ def warm_up(point: Point, target: Mapping[str, Any], session: access.Session) ->
     """
     session.notify("warming up the daemons")
     mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
-    file_bytes = getattr(session.bed, "WARM_UP_FILE_BYTES", WARM_UP_FILE_BYTES)
-    limit_s = getattr(session.bed, "WARM_UP_LIMIT_S", WARM_UP_LIMIT_S)
+    usual = WarmUp() if session.bed is None else session.bed.WARM_UP
+    file_bytes, limit_s = usual.file_bytes, usual.limit_s
     first: dict[str, Any] = {
         "seed": 0,
         "clients": 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,6 +34,20 @@ class Counters:
     service: str
     instance: str
     rows: tuple[Counted, ...]
+
+
+@dataclass(frozen=True)
+class CounterFormat:
+    """What the `counters.py` of a file system's folder declares, as `FORMAT`.
+
+    source: the command or file that shows the counters, as an operator knows it.
+    recognise(head): whether a file that begins so holds them.
+    read(text, name): every process in a text of that name; NotUnderstood where it is malformed.
+    """
+
+    source: str
+    recognise: Callable[[bytes], bool]
+    read: Callable[[str, str], list[Counters]]
 
 
 class NotUnderstood(Exception):

@@ -40,36 +40,46 @@ def no_advice(said: str) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class FileSystem:
-    """One described file system: what `filesystems/NAME/` says, gathered by discovery.
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the `facts.py` of a file system's folder declares, as `FACTS`.
 
-    `check(parameters, instances)` gives (key, what is allowed) for every illegal combination;
-    `target(access, parameters)` gives the load generator's target table. `memory`: what files cost
-    the metadata server, the figure to reckon with first. `address(uri)`: who has to answer at an
-    address, None where nobody is asked; ValueError where it is none. `functions`: what papers call
-    steps of its traces, each by the ends of their paths; `traced`: how its traces name steps of its
-    operations, one or several together, by the end of a path. `advice(said)`: what helps against
-    what its client said, empty where that is not known. `has_servers`: whether anybody but this
-    machine's own kernel serves it.
+    title, source: the file system's name in full, and where the description comes from.
+    roles, parameters: the parts that nodes play, and what can be set or was calibrated (SI units).
+    access_keys: the keys of `file_system.access` that it understands.
+    check(parameters, instances): (key, what is allowed) for every illegal combination.
+    target(access, parameters): the load generator's target table.
+    memory: what a file costs the metadata server in memory; the first is used by default.
+    address(uri): host and port that have to answer at a uri, None where none is asked; ValueError
+        where the uri is malformed.
+    functions: names that papers give to steps of its traces, each by the ends of their paths.
+    traced: how its traces name one or several steps of its operations, by the end of a path.
+    advice(message): what helps against an error message of its client; "" where that is unknown.
+    has_servers: False where this machine's kernel alone serves it.
     """
 
-    name: str
     title: str
     source: str
     roles: tuple[Role, ...]
     parameters: Parameters
-    operations: Mapping[str, Node]
-    target: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
-    check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
     access_keys: tuple[str, ...]
-    folder: Path
+    check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
+    target: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
     memory: tuple[ObjectMemory, ...] = ()
     address: Callable[[str], tuple[str, int] | None] = host_and_port
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     advice: Callable[[str], str] = no_advice
     has_servers: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSystem(Facts):
+    """One described file system: facts and operation trees of the folder `filesystems/NAME/`."""
+
+    name: str
+    operations: Mapping[str, Node]
+    folder: Path
 
     def __post_init__(self) -> None:
         unknown = set(self.operations) - set(OPERATIONS)

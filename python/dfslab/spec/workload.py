@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from dfslab.spec.model import InputError, Model
 from dfslab.spec.units import Bytes, quantity
 
 Size = Annotated[Bytes, Field(ge=1)]
+P = TypeVar("P", bound="FileParameters")
 
 
 class FileParameters(Model):
@@ -57,13 +58,41 @@ def no_stream(name: str) -> Callable[[Any], dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Workload:
-    """One workload as its file describes it.
+class Definition(Generic[P]):
+    """What a workload's file declares in `WORKLOAD`: `Streams` or a `Program`."""
+
+    title: str
+    parameters: type[P]
+
+
+@dataclass(frozen=True)
+class Streams(Definition[P]):
+    """A workload that the load generator performs, as its file declares it in `WORKLOAD`.
 
     `stream(parameters)` gives the part of a StreamSpec (`spec/vocabulary.py`) that is the
     workload's own: mix or phases or given operations, file_size, transfer_size_bytes, and so on.
-    One that is a program of its own has `argv(parameters, told)` instead: `told` are the run's
-    words (where the file system is, the seed), and what comes out is what is started.
+    """
+
+    stream: Callable[[P], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Program(Definition[P]):
+    """A workload that is a program of its own, as its file declares it in `WORKLOAD`.
+
+    `argv(parameters, run)` gives the words that are started: `run` holds the run's own words (the
+    file system's place, the seed).
+    """
+
+    argv: Callable[[P, Mapping[str, Any]], list[str]]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One workload as its file describes it.
+
+    `stream` and `argv` are those of `Streams` and `Program`; the `stream` of a program raises
+    InputError.
     """
 
     name: str

@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
 from dfslab.documents.table import Table
-from dfslab.method import RunFailed
+from dfslab.method import RunFailed, predictions
 from dfslab.models.encoding import layout_key
 from dfslab.result import Result
 from dfslab.spec.design import number
@@ -158,20 +158,13 @@ def _one(measured: Sequence[Result], name: str, folds: Folds) -> list[Row]:
     for fold in folds:
         training = [result for i, result in enumerate(measured) if i not in fold]
         left_out = [measured[i] for i in sorted(fold)]
-        model: Any = discover.method(name)
+        model = discover.model(name)
         model.fit(training)
         points = list({result.point_id: result.point for result in left_out}.values())
         rows += compare([*left_out, *predictions(model, points)]).rows
     if not any(name in row.errors for row in rows):
         raise RunFailed(f"{name}: predicted none of the left-out configurations")
     return rows
-
-
-def predictions(model: Any, points: Sequence[Point]) -> list[Result]:
-    """A model's answers; at once where it can."""
-    if hasattr(model, "run_many"):
-        return model.run_many(points)
-    return [model.run(point) for point in points]
 
 
 def validate(

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dfslab.method import RunFailed
+from dfslab.method import BatchModel, Instrument, Method, Model, RunFailed
 from dfslab.result import Result, provenance
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
@@ -27,7 +27,7 @@ FITTED_ON = "measure"
 
 def sweep(
     scenario: Scenario,
-    methods: Sequence[Any],
+    methods: Sequence[Method],
     store: Store,
     report: Report,
     stages: Stages | None = None,
@@ -37,8 +37,8 @@ def sweep(
     A result with `complete` false and no metrics is a failure; its note says why.
     """
     points, stages = scenario.points(), stages or Stages()
-    instruments = [method for method in methods if not hasattr(method, "fit")]
-    models = [method for method in methods if hasattr(method, "fit")]
+    models = [method for method in methods if isinstance(method, Model)]
+    instruments = [method for method in methods if not isinstance(method, Model)]
     jobs = _jobs(points, instruments, scenario)
     results: list[Result] = []
     if jobs:
@@ -75,7 +75,9 @@ def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Res
     )
 
 
-def _jobs(points: Sequence[Point], instruments: Sequence[Any], scenario: Scenario) -> list[tuple]:
+def _jobs(
+    points: Sequence[Point], instruments: Sequence[Instrument], scenario: Scenario
+) -> list[tuple]:
     """(instrument, point, repetition) in the order of running."""
     jobs: list[tuple] = []
     order = random.Random(scenario.run.seed)
@@ -134,7 +136,7 @@ def _measure(
 def _narrowed(
     scenario: Scenario,
     points: Sequence[Point],
-    instruments: Sequence[Any],
+    instruments: Sequence[Instrument],
     results: Sequence[Result],
     store: Store,
     report: Report,
@@ -164,7 +166,7 @@ def describe(point: Point) -> str:
 
 
 def _predict(
-    model: Any, training: Sequence[Result], points: Sequence[Point], store: Store, report: Report
+    model: Model, training: Sequence[Result], points: Sequence[Point], store: Store, report: Report
 ) -> list[Result]:
     """Fit on configurations that are not held out, predict all."""
     assert not any(result.point.held_out for result in training)
@@ -172,9 +174,9 @@ def _predict(
     try:
         if training:
             model.fit(training)
-            if hasattr(model, "run_many"):
+            if isinstance(model, BatchModel):
                 known = {result.point_id: result for result in model.run_many(points)}
-        run = model.run
+        run: Callable[[Point], Result] = model.run
     except RunFailed as error:
         run = _always(error)
     predicted = []

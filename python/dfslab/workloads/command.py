@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from dfslab.spec.model import InputError, unknown
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Program
 
 TITLE = "A program of its own: any command that works on the file system"
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -64,3 +64,6 @@ def argv(parameters: Parameters, told: Mapping[str, Any]) -> list[str]:
         if key not in used:
             raise InputError(f"workload.{key}", own[key], "is no word of the command")
     return words
+
+
+WORKLOAD = Program(TITLE, Parameters, argv)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters, phase, together_to_the_end
+from dfslab.spec.workload import FileParameters, Streams, phase, together_to_the_end
 
 TITLE = "DFS-Perf Iterate: write, wait for all, read; shuffled or not"
 
@@ -54,3 +54,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": 0,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

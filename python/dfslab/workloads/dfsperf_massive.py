@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters, phase, together_to_the_end
+from dfslab.spec.workload import FileParameters, Streams, phase, together_to_the_end
 
 TITLE = "DFS-Perf Massive: reads and writes in equal parts; shuffled or not"
 
@@ -46,3 +46,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         phases.append(phase(f"write {number}", 5, "write"))
         phases.append(phase(f"read {number}", 5, "read", files="shared", file_choice="uniform"))
     return {"phases": [*phases, together_to_the_end()], **sizes}
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "DFS-Perf Metadata: mkdir, create, exists, rename, delete, rmdir in a loop"
 LOOP = ("mkdir", "create", "exists", "rename", "delete", "rmdir")
@@ -41,3 +41,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "operations_per_client": parameters.operations(),
         "files_per_client": 0,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "DFS-Perf Mixture: whole-file reads and writes at random"
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -42,3 +42,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "operations_per_client": parameters.operations(),
         "files_per_client": parameters.basic_files,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "DFS-Perf SimpleRead: whole files read in turn or at random"
 
@@ -36,3 +36,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "operations_per_client": parameters.files_per_client,
         "files_per_client": parameters.files_per_client,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

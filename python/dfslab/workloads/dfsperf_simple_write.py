@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "DFS-Perf SimpleWrite: new files written whole"
 
@@ -32,3 +32,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "operations_per_client": parameters.files_per_client,
         "files_per_client": 0,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size
+from dfslab.spec.workload import FileParameters, Size, Streams
 
 TITLE = "DFS-Perf SkipRead: parts of files, forwards or at random"
 
@@ -55,3 +55,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "operations_per_client": parameters.files_per_client,
         "files_per_client": parameters.files_per_client,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

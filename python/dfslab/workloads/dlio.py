@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import Seconds, quantity
-from dfslab.spec.workload import FileParameters, phase
+from dfslab.spec.workload import FileParameters, Streams, phase
 
 TITLE = "DLIO: samples read in batches between steps of computing, with checkpoints"
 UNET3D_MEAN_BYTES, UNET3D_DEVIATION_BYTES = 146_600_628.0, 68_341_808.0
@@ -59,3 +59,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": parameters.files_per_client,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dfslab.spec.flow import FlowParameters, cycle
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import Size
+from dfslab.spec.workload import Size, Streams
 
 TITLE = "filebench fileserver: write, append, read, delete, stat"
 
@@ -36,3 +36,6 @@ class Parameters(FlowParameters):
 def stream(parameters: Parameters) -> dict[str, Any]:
     """The flow in a cycle."""
     return cycle(parameters)
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

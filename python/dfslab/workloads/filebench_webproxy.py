@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dfslab.spec.flow import FlowParameters, cycle
+from dfslab.spec.workload import Streams
 
 TITLE = "filebench webproxy: delete, write, five reads, one append to a log"
 
@@ -26,3 +27,6 @@ class Parameters(FlowParameters):
 def stream(parameters: Parameters) -> dict[str, Any]:
     """The flow in a cycle."""
     return cycle(parameters)
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

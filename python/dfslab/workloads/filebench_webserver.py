@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.flow import FlowParameters, cycle
+from dfslab.spec.workload import Streams
 
 TITLE = "filebench webserver: ten reads, one append to a log"
 
@@ -29,3 +30,6 @@ class Parameters(FlowParameters):
 def stream(parameters: Parameters) -> dict[str, Any]:
     """The flow in a cycle."""
     return cycle(parameters)
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

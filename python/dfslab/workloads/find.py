@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters, phase
+from dfslab.spec.workload import FileParameters, Streams, phase
 
 TITLE = "find: directories listed, files looked at"
 
@@ -50,3 +50,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": parameters.items,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

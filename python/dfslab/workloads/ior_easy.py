@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, phase, together_to_the_end
+from dfslab.spec.workload import FileParameters, Size, Streams, phase, together_to_the_end
 
 TITLE = "IOR easy: a file for each client, large transfers"
 
@@ -42,3 +42,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": 0,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, phase, together_to_the_end
+from dfslab.spec.workload import FileParameters, Size, Streams, phase, together_to_the_end
 
 TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
 
@@ -38,3 +38,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "file_size": {"fixed": int(parameters.file_size)},
         "transfer_size_bytes": int(parameters.transfer_size),
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

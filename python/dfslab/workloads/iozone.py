@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, phase
+from dfslab.spec.workload import FileParameters, Size, Streams, phase
 
 TITLE = "Iozone: write, rewrite, read, reread, random, backward, record rewrite, strided"
 Test = Literal[
@@ -102,3 +102,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": 0 if parameters.tests[0] == "write" else 1,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

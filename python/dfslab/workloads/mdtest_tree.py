@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters, phase
+from dfslab.spec.workload import FileParameters, Streams, phase
 
 TITLE = "mdtest tree: files over a tree of directories"
 
@@ -52,3 +52,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": 0,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

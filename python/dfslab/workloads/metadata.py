@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Metadata operations on empty files"
 
@@ -40,3 +40,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "files_per_client": files,
         "file_choice": "sequential",
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Random mixture of whole-file reads and writes"
 
@@ -30,3 +30,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "files_per_client": parameters.operations(),
         "file_choice": "uniform",
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

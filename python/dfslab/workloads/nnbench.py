@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters, phase
+from dfslab.spec.workload import FileParameters, Streams, phase
 
 TITLE = "NNBench: create, read, rename, delete on tiny files, phase by phase"
 
@@ -44,3 +44,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": 0,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

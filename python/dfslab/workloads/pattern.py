@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dfslab.spec.vocabulary import Access, FileChoice, Files, Layout, Share
 from dfslab.spec.vocabulary import Size as Sizes
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Any pattern: operations, orders, sizes and choices in the generator's own words"
 
@@ -86,3 +86,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
             else {"files_per_client": parameters.files_per_client}
         ),
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

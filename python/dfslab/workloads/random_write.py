@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Random write inside files, whole files block by block"
 Parameters = FileParameters
@@ -21,3 +21,6 @@ def stream(parameters: FileParameters) -> dict[str, Any]:
         "files_per_client": parameters.operations(),
         "file_choice": "sequential",
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dfslab.spec.replay import Replay, largest_transfer, load, times_of
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
 # What a workload does where it is shown without a trace.
@@ -71,3 +71,6 @@ def _trace(parameters: Parameters) -> Replay:
 @lru_cache(maxsize=4)
 def _read(trace: str, form: str, under: str, started_in: str, clients: int) -> Replay:
     return load(Path(trace), form, under, started_in, clients)
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dfslab.spec.units import Seconds, quantity
-from dfslab.spec.workload import FileParameters
+from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Sessions of requests that arrive on their own (partly open, periodic)"
 POINTS_PER_PERIOD = 12
@@ -74,3 +74,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "operations_per_client": parameters.operations(),
         "files_per_client": parameters.operations(),
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, phase
+from dfslab.spec.workload import FileParameters, Size, Streams, phase
 
 TITLE = "smallfile: create, append, read, stat, attributes, rename, delete on small files"
 Test = Literal[
@@ -61,3 +61,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "transfer_size_bytes": int(parameters.transfer_size),
         "files_per_client": 0 if parameters.tests[0] == "create" else count,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

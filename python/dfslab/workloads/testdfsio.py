@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size
+from dfslab.spec.workload import FileParameters, Size, Streams
 
 TITLE = "TestDFSIO: large files written, appended to or read"
 
@@ -46,3 +46,6 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "operations_per_client": 1,
         "files_per_client": 0 if operation == "write" else 1,
     }
+
+
+WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -9,12 +9,13 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.error import HTTPError
 
 from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import Notify
 from dfslab.beds.cache import maven_jars, program
+from dfslab.beds.capabilities import Traceable, WarmUp
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
@@ -65,7 +66,7 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-class Bed(MountedBed):
+class Bed(MountedBed, Traceable):
     """A running Alluxio; `with Bed.up({...}) as bed:` takes it down at the end.
 
     The under-store is a folder of the bed on this machine, which every host reaches as if it were
@@ -75,9 +76,8 @@ class Bed(MountedBed):
 
     SYSTEM = "alluxio"
     # What makes every process count its calls, and tell them often enough to be waited for.
-    TRACED: ClassVar = {"trace": True, "trace_interval": "1 s"}
     # Memory tiers are small, and each operation takes a client of Alluxio's milliseconds.
-    WARM_UP_FILE_BYTES = 1 << 17
+    WARM_UP = WarmUp(file_bytes=1 << 17)
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB",
@@ -111,7 +111,7 @@ class Bed(MountedBed):
         except OSError as error:
             why = "not found; install libfuse2 (Debian)"
             raise BedError("missing_program", f"looking for {LIBFUSE}", why) from error
-        _jars(notify)
+        jars(notify)
 
     def start_servers(self) -> None:
         """The master on an empty journal, then the workers; done when the master knows them."""
@@ -195,6 +195,12 @@ class Bed(MountedBed):
         interval_s = self.parameters["trace_interval"]
         return [java_option(agent_jar(), POINTS, self.profiles, service, process, interval_s)]
 
+    @classmethod
+    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+        """Every process counts its calls and writes them every second, or into `folder`."""
+        where = {"trace_directory": str(folder)} if folder else {"trace_interval": "1 s"}
+        return {"trace": True, **where}
+
     def client_environment(self) -> dict[str, str]:
         """For a command in the client's host: where the file system is mounted."""
         return {**os.environ, "DFSLAB_MOUNT": str(self.mount_point)}
@@ -229,7 +235,7 @@ class Bed(MountedBed):
             *(f"-D{key}={value}" for key, value in properties.items()),
             *self.trace_options(process),
             "-cp",
-            os.pathsep.join((str(self.configuration), f"{_jars()}/*")),
+            os.pathsep.join((str(self.configuration), f"{jars()}/*")),
             main,
             *arguments,
         ]
@@ -316,7 +322,8 @@ class Bed(MountedBed):
         return (self.live_workers() or 0) >= running
 
 
-def _jars(notify: Notify = lambda text: None) -> Path:
+def jars(notify: Notify = lambda text: None) -> Path:
+    """The folder of its jars, downloaded when it is not there. BedError when that fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 

@@ -1,3 +1,8 @@
 """How Alluxio is known where it is mounted."""
 
+from dfslab.spec.mounts import KnownMount
+
 MOUNT_TYPES = ("fuse.alluxio-fuse",)
+
+
+EXISTING = KnownMount(mount_types=MOUNT_TYPES)

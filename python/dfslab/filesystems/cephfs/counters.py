@@ -12,9 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.counters import Counted, Counters, Kind, NotUnderstood
+from dfslab.spec.counters import Counted, CounterFormat, Counters, Kind, NotUnderstood
 
-WHAT = "ceph daemon NAME perf dump"
 # Section and counter -> the one above, what kind of time it is, and where its bytes are counted.
 Known = tuple[str, Kind, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
@@ -90,3 +89,6 @@ def _number(step: str, told: Mapping[str, Any], key: str) -> float:
     if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value < most:
         raise NotUnderstood(f"{step}: {key} is {str(value)[:40]}, no sum of calls or seconds")
     return value
+
+
+FORMAT = CounterFormat("ceph daemon NAME perf dump", recognise, read)

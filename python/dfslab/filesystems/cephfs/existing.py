@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dfslab.spec.mounts import KnownMount
+
 MOUNT_TYPES = ("fuse.ceph-fuse", "ceph")
 ATTRIBUTES = ("ceph.dir.layout", "ceph.dir.rentries")
 _PAIR = re.compile(r"(\w+)=(\S+)")
@@ -15,3 +17,6 @@ def understood(attributes: Mapping[str, str]) -> dict[str, Any]:
     """Stripe unit, stripe count, object size and pool, where the directory has a layout."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return {"layout": layout} if layout else {}
+
+
+EXISTING = KnownMount(mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from dfslab.beds.capabilities import WarmUp
 from dfslab.beds.errors import BedError, last_lines
 from dfslab.beds.host import AdoptedDaemon, Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
@@ -34,8 +35,7 @@ class Bed(MountedBed):
     PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
     OPTIONS = {"profile": True}
     # Nothing here is compiled while it runs: connections are all that a first load has to make.
-    WARM_UP_LIMIT_S = 3.0
-    WARM_UP_FILE_BYTES = 1 << 17
+    WARM_UP = WarmUp(file_bytes=1 << 17, limit_s=3.0)
 
     def start_servers(self) -> None:
         """glusterd everywhere, peers, the volume with its options."""

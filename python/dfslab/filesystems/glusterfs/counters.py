@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from dfslab.spec.counters import Counted, Counters, NotUnderstood
+from dfslab.spec.counters import Counted, CounterFormat, Counters, NotUnderstood
 
-WHAT = "gluster volume profile VOLUME info --xml"
 SERVICE = "brick"
 # A brick waits here for another client's lock, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
@@ -76,3 +75,6 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
 
 def _whole(element: ElementTree.Element, key: str) -> int:
     return int(_number(element, key) or 0)
+
+
+FORMAT = CounterFormat("gluster volume profile VOLUME info --xml", recognise, read)

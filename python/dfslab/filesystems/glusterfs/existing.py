@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dfslab.spec.mounts import KnownMount
+
 MOUNT_TYPES = ("fuse.glusterfs",)
 ATTRIBUTES = ("trusted.glusterfs.pathinfo",)
 _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
@@ -23,3 +25,6 @@ def understood(attributes: Mapping[str, str]) -> dict[str, Any]:
         "bricks": [f"{host}:{folder}" for host, folder in bricks],
         "copies": len(bricks) // sets if sets else 1,
     }
+
+
+EXISTING = KnownMount(mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood)

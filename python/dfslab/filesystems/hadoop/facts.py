@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "Any file system that Hadoop's client knows"
@@ -97,3 +97,16 @@ def advice(said: str) -> str:
     if any(sign in said for sign in MISSING):
         return "name the client's jars in file_system.access.class_path or HADOOP_CLASSPATH"
     return ""
+
+
+FACTS = Facts(
+    title=TITLE,
+    source=SOURCE,
+    roles=ROLES,
+    parameters=PARAMETERS,
+    access_keys=ACCESS_KEYS,
+    check=check,
+    target=target,
+    address=address,
+    advice=advice,
+)

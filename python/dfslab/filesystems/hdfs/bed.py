@@ -8,12 +8,13 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from xml.etree import ElementTree
 
 from dfslab.beds.agent import agent_jar, java_option
 from dfslab.beds.base import BaseBed, Notify
 from dfslab.beds.cache import maven_jars, program
+from dfslab.beds.capabilities import JavaReachable, Traceable
 from dfslab.beds.daemon import Daemon, run_to_end
 from dfslab.beds.ports import LOOPBACK
 from dfslab.filesystems.hdfs.node import (
@@ -23,8 +24,13 @@ from dfslab.filesystems.hdfs.node import (
     datanode_serves,
     stored,
 )
-from dfslab.filesystems.hdfs.parameters import MIB, BedParameters, checked, decided_properties
-from dfslab.filesystems.hdfs.parameters import parse_parameters as parse_parameters
+from dfslab.filesystems.hdfs.parameters import (
+    MIB,
+    BedParameters,
+    checked,
+    decided_properties,
+    parse_parameters,
+)
 
 POM = Path(__file__).with_name("pom.xml")
 POINTS = Path(__file__).with_name("points.txt")
@@ -52,13 +58,22 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-class Bed(BaseBed):
+class Bed(BaseBed, Traceable, JavaReachable):
     """A running HDFS; `with Bed.up({...}) as bed:` takes it down at the end."""
 
     SYSTEM = "hdfs"
-    # What makes every process count its calls, and tell them often enough to be waited for.
-    TRACED: ClassVar = {"trace": True, "trace_interval_s": 1.0}
     parameters: BedParameters
+
+    @classmethod
+    def typed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Keys with a dot are Hadoop's properties. InputError for an unknown key or wrong value."""
+        return parse_parameters(values)
+
+    @classmethod
+    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+        """Every process counts its calls and writes them every second, or into `folder`."""
+        where = {"trace_directory": str(folder)} if folder else {"trace_interval_s": 1.0}
+        return {"trace": True, **where}
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Any]) -> BedParameters:

@@ -9,6 +9,7 @@ import urllib.request
 from typing import Any
 
 from dfslab.spec.model import InputError
+from dfslab.spec.mounts import KnownMount
 
 SCHEMES = ("hdfs",)
 WEB_PORT = 9870
@@ -80,3 +81,6 @@ def _read(url: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError("mount", url, f"must be a NameNode's web door: {error}") from error
     return found
+
+
+EXISTING = KnownMount(schemes=SCHEMES, ask=ask)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlparse
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
@@ -310,3 +310,18 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
 
     sync_block = bool(parameters["block_sync"])
     return {**told, **java.client(access), "kind": "hadoop", "sync_block": sync_block}
+
+
+FACTS = Facts(
+    title=TITLE,
+    source=SOURCE,
+    roles=ROLES,
+    parameters=PARAMETERS,
+    access_keys=ACCESS_KEYS,
+    check=check,
+    target=target,
+    memory=MEMORY,
+    address=address,
+    functions=FUNCTIONS,
+    traced=TRACED,
+)

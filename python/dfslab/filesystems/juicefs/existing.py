@@ -1,3 +1,8 @@
 """How JuiceFS is known where it is mounted."""
 
+from dfslab.spec.mounts import KnownMount
+
 MOUNT_TYPES = ("fuse.juicefs",)
+
+
+EXISTING = KnownMount(mount_types=MOUNT_TYPES)

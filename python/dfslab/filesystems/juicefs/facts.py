@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.memory import ObjectMemory
 from dfslab.spec.parameters import Parameter, Parameters
 
@@ -72,3 +72,15 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The load generator's target: POSIX calls under the mount."""
     return {"kind": "posix", "root": access["directory"]}
+
+
+FACTS = Facts(
+    title=TITLE,
+    source=SOURCE,
+    roles=ROLES,
+    parameters=PARAMETERS,
+    access_keys=ACCESS_KEYS,
+    check=check,
+    target=target,
+    memory=MEMORY,
+)

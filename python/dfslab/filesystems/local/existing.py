@@ -1,3 +1,8 @@
 """How local file systems are known where they are mounted."""
 
+from dfslab.spec.mounts import KnownMount
+
 MOUNT_TYPES = ("ext4", "xfs", "btrfs", "tmpfs")
+
+
+EXISTING = KnownMount(mount_types=MOUNT_TYPES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "A directory on this machine"
@@ -40,7 +40,6 @@ PARAMETERS = Parameters(
 )
 
 ACCESS_KEYS = ("directory",)
-HAS_SERVERS = False
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -51,3 +50,15 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The load generator's target: POSIX calls under `access["directory"]`."""
     return {"kind": "posix", "root": access["directory"]}
+
+
+FACTS = Facts(
+    title=TITLE,
+    source=SOURCE,
+    roles=ROLES,
+    parameters=PARAMETERS,
+    access_keys=ACCESS_KEYS,
+    check=check,
+    target=target,
+    has_servers=False,
+)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dfslab.spec.counters import Counted, Counters, NotUnderstood
+from dfslab.spec.counters import Counted, CounterFormat, Counters, NotUnderstood
 
-WHAT = "MOUNT/.stats"
 # "fuse_ops.lookup.master.error: 3"; a value in brackets is a level, not a count.
 LINE = re.compile(r"([a-z_]+)((?:\.[\w#+-]+)*): (\[)?(-?\d+)\]?")
 CALLS = "fuse_ops"
@@ -55,3 +54,6 @@ def read(text: str, name: str) -> list[Counters]:
         if (packets := counts.get(f"master.packets_{way}", 0))
     ]
     return [Counters("client", name, tuple(rows))] if rows else []
+
+
+FORMAT = CounterFormat("MOUNT/.stats", recognise, read)

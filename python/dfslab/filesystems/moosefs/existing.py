@@ -1,4 +1,9 @@
 """How MooseFS is known where it is mounted: by its source, since its type is plain `fuse`."""
 
+from dfslab.spec.mounts import KnownMount
+
 MOUNT_TYPES = ("fuse.mfs",)
 SOURCES = ("mfs#",)
+
+
+EXISTING = KnownMount(mount_types=MOUNT_TYPES, sources=SOURCES)

@@ -1,3 +1,8 @@
 """How NFS is known where it is mounted."""
 
+from dfslab.spec.mounts import KnownMount
+
 MOUNT_TYPES = ("nfs", "nfs4")
+
+
+EXISTING = KnownMount(mount_types=MOUNT_TYPES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "NFS version 3, user-space client"
@@ -45,3 +45,14 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
     if "server" in access:
         return {"kind": "nfs", "server": access["server"], "export": access["export"]}
     return {"kind": "posix", "root": access["directory"]}
+
+
+FACTS = Facts(
+    title=TITLE,
+    source=SOURCE,
+    roles=ROLES,
+    parameters=PARAMETERS,
+    access_keys=ACCESS_KEYS,
+    check=check,
+    target=target,
+)

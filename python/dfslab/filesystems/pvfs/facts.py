@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "PVFS, the Parallel Virtual File System (described and simulated)"
@@ -106,3 +106,14 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The load generator's target: POSIX calls under an existing mount."""
     return {"kind": "posix", "root": access["directory"]}
+
+
+FACTS = Facts(
+    title=TITLE,
+    source=SOURCE,
+    roles=ROLES,
+    parameters=PARAMETERS,
+    access_keys=ACCESS_KEYS,
+    check=check,
+    target=target,
+)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
-from dfslab.spec.filesystem import Role
+from dfslab.spec.filesystem import Facts, Role
 from dfslab.spec.parameters import Parameter, Parameters
 
 TITLE = "An object store that speaks S3"
@@ -81,3 +81,15 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
         "part_size_bytes": int(parameters["part_size"]),
         "shared_client": bool(access.get("shared_client")),
     }
+
+
+FACTS = Facts(
+    title=TITLE,
+    source=SOURCE,
+    roles=ROLES,
+    parameters=PARAMETERS,
+    access_keys=ACCESS_KEYS,
+    check=check,
+    target=target,
+    address=address,
+)

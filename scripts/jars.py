@@ -1,0 +1,10 @@
+"""Downloads the jars of Hadoop and Alluxio, so that no test of their testbeds waits for them."""
+
+from __future__ import annotations
+
+from dfslab.filesystems.alluxio.bed import jars
+from dfslab.filesystems.hdfs.java import client
+
+if __name__ == "__main__":
+    client({})
+    jars(print)
