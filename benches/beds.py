@@ -146,16 +146,16 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
     with access.session(notify) as session:
         session.reach(point.scenario)
         bed = session.bed
-        outcome, _ = run_load(point, 0, session)
+        measured = run_load(point, 0, session)
         began = time.monotonic()
     return Seen(
         start_s=round(bed.start_s - bed.hardware_check_s, 2),
         hardware_check_s=round(bed.hardware_check_s, 2),
         down_s=round(time.monotonic() - began, 2),
         versions=bed.versions,
-        verified_bytes=outcome["verified_bytes"],
-        errors=outcome["errors"],
-        complete=outcome["complete"],
+        verified_bytes=measured.load.verified_bytes,
+        errors=[error.model_dump() for error in measured.load.errors],
+        complete=measured.complete,
         hardware=bed.hardware,
         left_over=settled(before),
     )

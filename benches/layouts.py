@@ -36,9 +36,9 @@ EXPLAINED = {
 }
 
 
-def one(name: str, point: Point) -> dict[str, Any]:
+def one(name: str, point: Point, session: access.Session) -> dict[str, Any]:
     """Measured and predicted rate of one configuration, and the signed error."""
-    measured = Measure().run(point)
+    measured = Measure(session).run(point)
     given = Situation(point.scenario)
     predicted = given.predict(given.constants).rate_per_s
     seen = measured.value("rate_per_s")
@@ -77,11 +77,11 @@ def main(names: list[str]) -> int:
     rows, failures = [], []
     for name in names or SCENARIOS:
         points = read(ROOT / "scenarios" / f"{name}.toml").points()
-        with access.session():
+        with access.session() as session:
             # Points of one layout share its bed.
             for point in sorted(points, key=_bed):
                 try:
-                    rows.append(one(name, point))
+                    rows.append(one(name, point, session))
                 except (RunFailed, BedError) as error:
                     failures.append(f"{name}: {error}")
                     console.print(f"  {failures[-1]}", style="red")

@@ -50,8 +50,8 @@ def response(seed: int) -> dict[str, Any]:
         "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}],
     }
     report, _, _ = run.run_load(plan, (Place("left"), Place("right")))
-    assert report["complete"], report["errors"]
-    return report["operations"]["stat"]["response"]
+    assert report.complete, report.errors
+    return report.operations["stat"].response
 
 
 def off_the_truth(figures: dict[str, Any]) -> float:

@@ -1,6 +1,7 @@
 """Puts tests/support on the path; no property is judged by chance or by the clock."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from hypothesis import HealthCheck, settings
 for library in ("OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
+# What a shell starts in the background ignores Ctrl-C, and a test that interrupts would never end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest_plugins = ["support.state", "support.recorded"]
 
 # A busy machine is no counterexample, and a seed makes a failure come again.

@@ -13,7 +13,6 @@ from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.studies import crossval, learning
 from dfslab.studies.compare import geometric_mean
-from dfslab.studies.crossval import Validation
 from sklearn.model_selection import GroupKFold
 
 from verification import recordings
@@ -22,6 +21,7 @@ from verification.figures import Figure
 STUDY, PROGRAM = "kumar-glusterfs", "kumar-application"
 # The layouts of the study are dealt to as many folds.
 FOLDS = 4
+LAYOUTS = "layouts, nothing calibrated"
 
 
 def subjects() -> list[str]:
@@ -29,25 +29,48 @@ def subjects() -> list[str]:
     return [one for name in (STUDY, PROGRAM) for one in recordings.of_scenario(name)]
 
 
+def parts(subject: str) -> tuple[str, ...]:
+    """The parts of one recording's figures, each of which can be computed without the others."""
+    return ("",) if subject.startswith(PROGRAM) else ("", LAYOUTS, *crossval.SPLITS)
+
+
 def figures(subject: str) -> list[Figure]:
     """All figures of one recording."""
+    return [one for part in parts(subject) for one in of_part(subject, part)]
+
+
+def of_part(subject: str, part: str) -> list[Figure]:
+    """The figures of one part of a recording: of its runs as such, or of one way to leave out."""
     if subject.startswith(PROGRAM):
         return _of_program(subject)
     results = recordings.runs(STUDY, subject)
-    return [*_of_layouts(subject, results), *_of_splits(subject, results)]
+    if not part:
+        return _of_runs(subject, results)
+    return _of_layouts(subject, results) if part == LAYOUTS else _of_split(subject, results, part)
 
 
 def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Figure:
     return Figure("kumar", subject, f"kumar.{bar}", part, float(value), points)
 
 
+def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
+    """How far repeated runs are apart, and what the description says before anything is learnt."""
+    rows = rows_of(results)
+    alone = np.exp(Priors(None).matrix(rows.points)[:, 0]) / rows.rates - 1
+    noise = learning.noise(results)
+    assert noise is not None, "no configuration was run twice"
+    return [
+        _figure(subject, "noise", "", noise.median_abs_error, noise.configurations),
+        _figure(subject, "description-error", "", np.median(np.abs(alone)), len(rows.points)),
+    ]
+
+
 def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """What the description says before anything is learnt, and the grey box, layouts left out."""
+    """The grey box without calibration, layouts left out."""
     rows = rows_of(results)
     count = len(rows.points)
-    alone = np.exp(Priors(None).matrix(rows.points)[:, 0]) / rows.rates - 1
     off, held = np.zeros(count), np.zeros(count)
-    for known, asked in GroupKFold(FOLDS).split(alone, groups=rows.layouts):
+    for known, asked in GroupKFold(FOLDS).split(rows.rates, groups=rows.layouts):
         part = Rows(
             [rows.points[i] for i in known],
             rows.rates[known],
@@ -59,31 +82,24 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
         off[asked] = model.predict(points) / rows.rates[asked] - 1
         bounds = model.intervals(points)
         held[asked] = (bounds[:, 0] <= rows.rates[asked]) & (rows.rates[asked] <= bounds[:, 1])
-    noise = learning.noise(results)
-    assert noise is not None, "no configuration was run twice"
-    layouts = "layouts, nothing calibrated"
     return [
-        _figure(subject, "noise", "", noise.median_abs_error, noise.configurations),
-        _figure(subject, "description-error", "", np.median(np.abs(alone)), count),
-        _figure(subject, "greybox-error", layouts, np.median(np.abs(off)), count),
-        _figure(subject, "greybox-coverage", layouts, held.mean(), count),
+        _figure(subject, "greybox-error", LAYOUTS, np.median(np.abs(off)), count),
+        _figure(subject, "greybox-coverage", LAYOUTS, held.mean(), count),
     ]
 
 
-def _of_splits(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """The grey box as `dfslab learn` judges it: random rows, layouts, rates, larger scales."""
+def _of_split(subject: str, results: Sequence[Result], split: str) -> list[Figure]:
+    """The grey box as `dfslab learn` judges it: random rows, layouts, rates, or larger scales."""
     seed = results[0].point.scenario.run.seed
-    found: Validation = crossval.validate(results, ("greybox", "linear"), seed, _silent)
-    made = []
-    for split, scores in found.scores.items():
-        grey, linear = scores["greybox"], scores["linear"]
-        ratio = grey.median_abs_error / linear.median_abs_error
-        made += [
-            _figure(subject, "greybox-error", split, grey.median_abs_error, grey.n),
-            _figure(subject, "greybox-coverage", split, grey.coverage_90, grey.n),
-            _figure(subject, "greybox-ratio", split, ratio, grey.n),
-        ]
-    return made
+    found = crossval.validate(results, ("greybox", "linear"), seed, _silent, (split,))
+    scores = found.scores[split]
+    grey, linear = scores["greybox"], scores["linear"]
+    ratio = grey.median_abs_error / linear.median_abs_error
+    return [
+        _figure(subject, "greybox-error", split, grey.median_abs_error, grey.n),
+        _figure(subject, "greybox-coverage", split, grey.coverage_90, grey.n),
+        _figure(subject, "greybox-ratio", split, ratio, grey.n),
+    ]
 
 
 def _silent(*_: Any) -> None:

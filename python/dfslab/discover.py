@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from dfslab.spec.workload import Workload
 
 PACKAGE = Path(__file__).parent
-STUDIES = "dfslab.studies"
 Kind = TypeVar("Kind")
+STUDIES = "dfslab.studies"
 
 
 class DiscoveryError(Exception):

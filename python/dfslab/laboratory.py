@@ -142,7 +142,11 @@ class Laboratory:
         """Every method's results at every configuration, also on disk. RunFailed without any."""
         session.trace_directory = opened.folder / "traces"
         session.recording = plan.recording
-        results = sweep(plan.scenario, plan.methods, opened, self.progress, stages)
+        methods = [
+            method.within(session) if isinstance(method, access.InSession) else method
+            for method in plan.methods
+        ]
+        results = sweep(plan.scenario, methods, opened, self.progress, stages)
         if session.recording is not None:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)

@@ -12,6 +12,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from dfslab.documents.answers import (
+    CalibrationFit,
+    NetworkSimulation,
+    OpenLoadAnswer,
+    RegressionFit,
+    StreamSimulation,
+)
+from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
+from dfslab.documents.trace_profile import TraceProfile
 from dfslab.spec import clock
 from dfslab.spec.scenario import Point
 
@@ -55,10 +64,12 @@ class Result(BaseModel):
     """One method, one configuration.
 
     `metrics`: rate_per_s, throughput_bytes_per_s and, for each operation, latency_s_mean.OPERATION
-    (measured results also _p50, _p90, _p99, _p999). `detail` is the method's own, for its section.
+    (measured results also _p50, _p90, _p99, _p999), see `documents.metrics`. The parts from `load`
+    on are there where a method gives them: a measured load, the program that was the workload, the
+    profile of its calls; what a model's answer rests on.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
     method: str
     point_id: str
     point: Point
@@ -69,7 +80,14 @@ class Result(BaseModel):
     utilisation: dict[str, float] = {}
     binding: str = ""
     notes: list[str] = []
-    detail: dict[str, Any] = {}
+    load: MeasuredLoad | None = None
+    program: ProgramRun | None = None
+    profile: TraceProfile | None = None
+    fit: CalibrationFit | None = None
+    regression: RegressionFit | None = None
+    simulation: StreamSimulation | None = None
+    network: NetworkSimulation | None = None
+    open_load: OpenLoadAnswer | None = None
     provenance: Provenance
 
     def value(self, metric: str = "rate_per_s") -> float:

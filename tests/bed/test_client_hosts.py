@@ -43,9 +43,9 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         session.reach(scenario)
         bed = session.bed
         before = [sent_bytes(host) for host in bed.clients]
-        result = Measure().run(point)
+        result = Measure(session).run(point)
         sent = [sent_bytes(host) - was for host, was in zip(bed.clients, before, strict=True)]
-        created, appended = visibility(scenario, trials=3, changes=("create", "append"))
+        created, appended = visibility(scenario, 3, session, changes=("create", "append"))
         mounts = [host.path(bed.mount_point) for host in bed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created["unseen"], appended["unseen"]) == (0, 0)
@@ -55,12 +55,12 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
     assert appended["before"] == 0
     assert result.complete
     assert result.notes == []
-    parts = [(p["name"], p["clients_from"], p["clients_to"]) for p in result.detail["places"]]
+    parts = [(p.name, p.clients_from, p.clients_to) for p in result.load.places]
     assert parts == [("client-1", 0, 2), ("client-2", 2, 3)]
-    assert [client["count"] for client in result.detail["per_client"]] == [4, 4, 4]
+    assert [client.count for client in result.load.per_client] == [4, 4, 4]
     # Every copy leaves by the link of the host whose client wrote it.
     each_bytes = 4 * (4 << 20)
-    assert result.detail["verified_bytes"] == 3 * each_bytes
+    assert result.load.verified_bytes == 3 * each_bytes
     assert sent[0] > 2 * 2 * each_bytes
     assert sent[1] > 1 * 2 * each_bytes
 

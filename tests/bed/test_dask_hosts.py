@@ -84,24 +84,24 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
     with access.session(print) as session:
         for nodes, clients in ((1, 1), (1, 4), (2, 8), (4, 16)):
             point = asked(system, nodes=nodes, clients=clients).points()[0]
-            result = Measure().run(point)
+            result = Measure(session).run(point)
             assert result.complete, result.notes
             assert result.notes == []
-            places = result.detail["places"]
-            assert [place["name"] for place in places] == [
+            places = result.load.places
+            assert [place.name for place in places] == [
                 f"client-{number}" for number in range(1, nodes + 1)
             ]
-            assert result.detail["fleet"]["kind"] == "dask"
-            assert result.detail["verified_bytes"] == clients * OPERATIONS * FILE_BYTES
-            assert [c["count"] for c in result.detail["per_client"]] == [OPERATIONS] * clients
+            assert result.load.fleet.kind == "dask"
+            assert result.load.verified_bytes == clients * OPERATIONS * FILE_BYTES
+            assert [c.count for c in result.load.per_client] == [OPERATIONS] * clients
             # The hosts are one machine: no offset beyond what the probes can tell.
-            assert all(abs(p["clock_offset_s"]) <= p["clock_error_s"] + 1e-5 for p in places)
+            assert all(abs(p.clock_offset_s) <= p.clock_error_s + 1e-5 for p in places)
             rows.append(
                 (
                     nodes,
                     clients,
                     result.value("throughput_bytes_per_s") / 1e6,
-                    max(place["clock_error_s"] for place in places),
+                    max(place.clock_error_s for place in places),
                 )
             )
         print(f"\n{system}\nnodes clients   MB/s  speed-up  clock error")
@@ -136,15 +136,15 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
     }
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_one)
     assert killed
-    assert not report["complete"]
-    assert [p["name"] for p in report["places"] if p["lost"]] == ["client-3"]
-    assert "client-3 was lost" in report["errors"][-1]["first"]
-    assert "clients 8 to 11 are missing" in report["errors"][-1]["first"]
+    assert not report.complete
+    assert [p.name for p in report.places if p.lost] == ["client-3"]
+    assert "client-3 was lost" in report.errors[-1].first
+    assert "clients 8 to 11 are missing" in report.errors[-1].first
     kept = [c for c in range(16) if c not in range(8, 12)]
-    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(c, 10) for c in kept]
-    histogram = report["operations"]["write"]["histogram"]["buckets"]
+    assert [(c.client, c.count) for c in report.per_client] == [(c, 10) for c in kept]
+    histogram = report.operations["write"].histogram.buckets
     assert sum(count for _, count in histogram) == 12 * 10
-    assert report["rate_per_s"] > 0
+    assert report.rate_per_s > 0
 
 
 def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
@@ -170,13 +170,11 @@ def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
     }
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_it)
     assert killed
-    assert report["complete"], report["errors"]
-    assert (
-        "was lost while the load ran; the parts were read from disk" in report["fleet"]["notes"][0]
-    )
+    assert report.complete, report.errors
+    assert "was lost while the load ran; the parts were read from disk" in report.fleet.notes[0]
     assert len(kept) == 4
-    assert [c["count"] for c in report["per_client"]] == [8] * 16
-    histogram = report["operations"]["write"]["histogram"]["buckets"]
+    assert [c.count for c in report.per_client] == [8] * 16
+    histogram = report.operations["write"].histogram.buckets
     assert sum(count for _, count in histogram) == 16 * 8
 
 

@@ -323,7 +323,7 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
         session.traced = True
         session.reach(point.scenario)
         session.cold_daemons = False  # no figure of it is looked at
-        result = tracing.Trace().run(point)
+        result = tracing.Trace(session).run(point)
     (program,) = bottlenecks.bottlenecks([result], tmp_path)
     by_name = {one.name: one for one in program.functions}
     made, asked = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]

@@ -93,8 +93,8 @@ def sent_bytes(host: Host) -> int:
     return int(adapter.partition(":")[2].split()[8])
 
 
-def measured(case: Case, **workload: Any):
-    return Measure().run(scenario(case, **workload).points()[0])
+def measured(session: access.Session, case: Case, **workload: Any):
+    return Measure(session).run(scenario(case, **workload).points()[0])
 
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
@@ -104,12 +104,13 @@ def case(request, nothing_left):
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
         session.cold_daemons = False
-        yield chosen, session.bed
+        yield chosen, session
 
 
 def test_links_and_disks_are_what_was_declared(case):
     """How near a free machine comes to it is for `make beds` to show."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     kinds = {check.quantity for check in bed.hardware}
     assert kinds >= {"link rate", "round trip", "disk write rate", "disk read rate"}, known.name
     for check in bed.hardware:
@@ -135,7 +136,8 @@ SAYS = {
 
 def test_a_mount_says_what_it_is(case):
     """As an existing cluster would be looked at: from a client, by the command."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if known.name not in SAYS:
         pytest.skip("it is not mounted")
     said = json.loads(bed.clients[0].run(DFSLAB, "show", "mount", str(bed.mount_point), "--json"))
@@ -145,7 +147,8 @@ def test_a_mount_says_what_it_is(case):
 
 
 def test_parameters_reach_the_volume_and_its_profile_the_result(case):
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if known.name != "glusterfs":
         pytest.skip("it has no translators")
     options = {
@@ -157,15 +160,18 @@ def test_parameters_reach_the_volume_and_its_profile_the_result(case):
     for option, value in options.items():
         said = bed.servers[0].run("gluster", "volume", "get", "dfslab", f"performance.{option}")
         assert said.split()[-2 if "DEFAULT" in said else -1] == value, said
-    result = measured(known, name="sequential_write", file_size="1 MiB", operations_per_client=2)
-    bricks = result.detail["observed"]
+    result = measured(
+        session, known, name="sequential_write", file_size="1 MiB", operations_per_client=2
+    )
+    bricks = result.load.observed
     assert len(bricks) == 3
-    assert all(brick["written_bytes"] >= 2 * 2**20 for brick in bricks.values())
+    assert all(brick.written_bytes >= 2 * 2**20 for brick in bricks.values())
 
 
 def test_what_is_written_comes_back(case):
-    known, _ = case
+    known, session = case
     result = measured(
+        session,
         known,
         name="mixture",
         read_share=0.5,
@@ -177,29 +183,35 @@ def test_what_is_written_comes_back(case):
     )
     assert result.complete, result.notes
     assert result.notes == []
-    assert result.detail["verified_bytes"] > 0
+    assert result.load.verified_bytes > 0
     # What is stored on hosts' disks came off them.
     if known.name in ON_DISKS:
-        disks = result.detail["cache"]["disks"]
-        assert disks["read_bytes"] >= disks["asked_bytes"] / 2 > 0, disks
+        disks = result.load.cache.disks
+        assert disks.read_bytes >= disks.asked_bytes / 2 > 0, disks
 
 
 def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
-    known, bed = case
+    known, session = case
     if known.name != "glusterfs":
         pytest.skip("it is the hosts' own")
     asked = scenario(known, name="sequential_read", file_size="1 MiB", operations_per_client=2)
     target = {"kind": "posix", "root": "/dev/shm", "drop_caches": "system"}
     plan = {"stream": stream_spec(asked), "target": target, "run_directory": "dfslab-not-cold"}
-    with access.current() as session, pytest.raises(run.WrongPlan, match="cannot be cold"):
+    with pytest.raises(run.WrongPlan, match="cannot be cold"):
         run.run_load(plan, session.places(asked))
 
 
 def test_the_client_sends_as_many_copies_as_the_tree_says(case):
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     before = sent_bytes(bed.clients[0])
     result = measured(
-        known, name="sequential_write", file_size="16 MiB", fsync=True, operations_per_client=2
+        session,
+        known,
+        name="sequential_write",
+        file_size="16 MiB",
+        fsync=True,
+        operations_per_client=2,
     )
     sent = sent_bytes(bed.clients[0]) - before
     assert result.complete, result.notes
@@ -208,9 +220,9 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
     """A busy machine only adds; how near real systems are is for `make beds` to say."""
-    known, _ = case
+    known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
-    result = measured(known, **workload)
+    result = measured(session, known, **workload)
     assert result.complete, result.notes
     seen = result.value("latency_s_p50.create") / ROUND_TRIP_S
     given = Situation(scenario(known, **workload))
@@ -223,12 +235,12 @@ def test_creating_takes_the_round_trips_that_the_tree_says(case):
 
 def test_a_brick_is_asked_as_often_as_the_tree_says(case):
     """What the volume itself has counted of 30 creations on three copies."""
-    known, bed = case
+    known, session = case
     if known.name != "glusterfs":
         pytest.skip("it does not count its calls by name")
-    bricks = measured(known, name="metadata", operation="create", operations_per_client=30)
-    for brick in bricks.detail["observed"].values():
-        calls = {name: one["calls"] for name, one in brick["operations"].items()}
+    bricks = measured(session, known, name="metadata", operation="create", operations_per_client=30)
+    for brick in bricks.load.observed.values():
+        calls = {name: one.calls for name, one in brick.operations.items()}
         # The load's own directory is made and removed too, and files in it are removed.
         assert calls["CREATE"] == calls["FLUSH"] == 30
         assert calls["ENTRYLK"] >= 2 * 30
@@ -238,10 +250,11 @@ def test_a_brick_is_asked_as_often_as_the_tree_says(case):
 
 def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
     """Three copies: each call is made at three bricks; reads come from one."""
-    known, _ = case
+    known, session = case
     if known.name != "glusterfs":
         pytest.skip("its servers count no calls")
     result = measured(
+        session,
         known,
         name="mdtest_easy",
         items=20,
@@ -250,7 +263,7 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
         cache="cold",
         run={"count_calls": True},
     )
-    create, stat, read, remove = (one["server_calls"] for one in result.detail["calls"]["phases"])
+    create, stat, read, remove = (one.server_calls for one in result.load.calls.phases)
     assert {name: round(create[name]) for name in ("CREATE", "WRITE", "FLUSH")} == {
         "CREATE": 3,
         "WRITE": 3,
@@ -265,11 +278,13 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
 
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
     """Killed once a tenth is done; all that was acknowledged is read back while it is dead."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     fault = {"action": "kill", "target": known.victim, "at_share": 0.1}
     result = measured(
+        session,
         known,
         name="mixture",
         read_share=0.5,
@@ -279,23 +294,24 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
         fsync=False,
         run={"fault": [fault]},
     )
-    failed = sum(seen["errors"] for seen in result.detail["operations"].values())
-    done = sum(client["count"] for client in result.detail["per_client"])
-    told = result.detail["faults"]
-    print(f"{known.name}: {done} done, {failed} failed: {told['recoveries']}, {result.notes}")
+    failed = sum(seen.errors for seen in result.load.operations.values())
+    done = sum(client.count for client in result.load.per_client)
+    told = result.load.faults
+    print(f"{known.name}: {done} done, {failed} failed: {told.recoveries}, {result.notes}")
     assert failed <= known.tolerates, result.notes
     assert done + failed == 2 * 30
-    assert [one["action"] for one in told["done"]] == ["kill"]
-    audit = told["audit"]
-    assert audit["whole"] == audit["files"] > 0, (audit, result.notes)
-    assert audit["files"] + audit["doubtful"] >= 2
+    assert [one.action for one in told.done] == ["kill"]
+    audit = told.audit
+    assert audit.whole == audit.files > 0, (audit, result.notes)
+    assert audit.files + audit.doubtful >= 2
     assert bed.daemon(known.victim).state() == "running"
     assert bed.lacking() == ""
 
 
 def test_what_a_crash_takes_is_missed_until_it_is_back(case):
     """A system that says it is whole says otherwise while a server is dead."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     bed.kill(known.victim)
@@ -314,7 +330,8 @@ PASSING = [("pause", "resume", 2.0), ("cut", "heal", 6.5), ("slow", "heal", 11.0
 def test_what_passes_stalls_a_load_until_it_is_over(case):
     """A data server is paused, its link is cut, its link is slow, each for a while. Requests go on
     coming at their times, so that those behind a stall are seen to wait for it."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     host = bed.daemon(known.victim).host.name
@@ -327,6 +344,7 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
             {"action": end, "target": target, "at": f"{at_s + AWAY_S} s"},
         ]
     result = measured(
+        session,
         known,
         name="sequential_write",
         file_size="64 KiB",
@@ -337,31 +355,32 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
         operations_per_client=64,
         run={"fault": faults},
     )
-    told = result.detail["faults"]
-    print(f"{known.name}: {told['recoveries']}, {result.notes}")
+    told = result.load.faults
+    print(f"{known.name}: {told.recoveries}, {result.notes}")
     assert result.complete, result.notes
-    done = [(one["action"], one["failed"]) for one in told["done"]]
+    done = [(one.action, one.failed) for one in told.done]
     assert done == [(fault["action"], None) for fault in faults]
-    audit = told["audit"]
-    assert audit["files"] == audit["whole"] == 4 * 64, audit
-    assert len(told["recoveries"]) == len(PASSING)
+    audit = told.audit
+    assert audit.files == audit.whole == 4 * 64, audit
+    assert len(told.recoveries) == len(PASSING)
     metrics = {name: metric.value for name, metric in result.metrics.items()}
     assert metrics["response_s_p999.write"] > AWAY_S - 0.1
-    for seen in told["recoveries"]:
-        assert seen["failed"] == 0, seen
+    for seen in told.recoveries:
+        assert seen.failed == 0, seen
     if known.copies_sent < 3:
         return  # Which files the server has is for the system to choose: some clients may pass by.
-    for seen in told["recoveries"]:
-        assert seen["lowest_per_s"] < 0.5 * seen["before_per_s"], seen
+    for seen in told.recoveries:
+        assert seen.lowest_per_s < 0.5 * seen.before_per_s, seen
         # On a busy machine the next fault may come before the rate is what it was.
-        back_s = seen["recovered_after_s"]
+        back_s = seen.recovered_after_s
         assert back_s is None or back_s > AWAY_S - 0.5, seen
     assert metrics["response_s_p90.write"] > metrics["latency_s_p90.write"]
 
 
 def test_object_stores_forget_what_they_read(case):
     """Read again, an object comes from memory; once caches are emptied, off the disks."""
-    known, bed = case
+    known, session = case
+    bed = session.testbed
     if known.name != "cephfs":
         pytest.skip("it has no memory of its own beside the page cache")
     host = bed.clients[0]
@@ -387,18 +406,18 @@ def test_object_stores_forget_what_they_read(case):
 
 def test_a_cold_phase_is_read_off_the_disks(case):
     """Each client reads what the other has written; caches are emptied before it does."""
-    known, _ = case
+    known, session = case
     cold = {"name": "ior_easy", "file_size": "8 MiB", "clients": 2, "cache": "cold"}
     if known.name == "cephfs":
         # Both are of one host, whose FUSE client keeps what it wrote, whatever the kernel drops.
         with pytest.raises(RunFailed, match=r"cold phase read .* clients beside the page cache"):
-            measured(known, **cold)
+            measured(session, known, **cold)
         return
     if known.name not in ON_DISKS:
         pytest.skip("what it stores is not on the hosts' disks")
-    result = measured(known, **cold)
+    result = measured(session, known, **cold)
     assert result.complete, result.notes
-    written, read, *_ = (phase["cache"]["disks"] for phase in result.detail["phases"])
-    assert written["asked_bytes"] == 0
-    assert read["asked_bytes"] == 2 * 8 * 2**20
-    assert read["read_bytes"] >= read["asked_bytes"] / 2, read
+    written, read, *_ = (phase.cache.disks for phase in result.load.phases)
+    assert written.asked_bytes == 0
+    assert read.asked_bytes == 2 * 8 * 2**20
+    assert read.read_bytes >= read.asked_bytes / 2, read

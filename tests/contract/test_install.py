@@ -39,12 +39,14 @@ def needed(requirements: list[str]) -> dict[str, metadata.Distribution]:
 def installed_bytes(files: list[Path]) -> int:
     """Bytes of files, and of the bytecode that an installer makes of Python's sources."""
     sources = [path for path in files if path.suffix != ".pyc" and path.is_file()]
-    compiled = [
-        Path(importlib.util.cache_from_source(str(path)))
-        for path in sources
-        if path.suffix == ".py"
-    ]
-    return sum(path.stat().st_size for path in [*sources, *filter(Path.is_file, compiled)])
+    compiled = [bytecode_bytes(path) for path in sources if path.suffix == ".py"]
+    return sum(path.stat().st_size for path in sources) + sum(compiled)
+
+
+def bytecode_bytes(source: Path) -> int:
+    """Bytes of a source's bytecode; where there is none here, it is taken as long as the source."""
+    compiled = Path(importlib.util.cache_from_source(str(source)))
+    return (compiled if compiled.is_file() else source).stat().st_size
 
 
 def locked(name: str) -> dict[str, str]:

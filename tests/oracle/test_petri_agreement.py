@@ -143,7 +143,7 @@ def test_the_net_is_given_the_same_bytes_as_the_real_target(workload):
     spec = stream_spec(given.scenario)
     stream = streams(spec, 25, 3)
     document, watched = job_of(given, given.constants, stream).net("bytes", 3, stream)
-    names = watched.operations
+    names = list(watched.spans)
     log = {"kind": "log", "transition": BEGINS, "fields": list(ENTERING), "limit": 10_000}
     (report,) = fire(document, [log], seed=1, replications=1)
     entered: dict[int, bytes] = {}

@@ -73,7 +73,7 @@ def both(given, operation, units=MOST_UNITS, sized=False):
     assert report["monitors"][0]["count"] == 3
     cost = Reader(given.placement, values, given.client, 1.0).read(tree)
     steps = {}
-    for (_, step), span in zip(watched.steps, report["monitors"][1:], strict=False):
+    for (_, step), span in zip(watched.steps.values(), report["monitors"][1:], strict=False):
         steps[step] = steps.get(step, 0.0) + span["mean_s"] * span["count"] / 3
     return report["monitors"][0]["mean_s"], steps, cost
 

@@ -90,7 +90,7 @@ def test_first_order_indices_are_those_of_the_closed_form(a, b, c):
 def test_a_result_gives_index_and_share():
     """VI_i = S_i / sum S_j hides the interactions, so both are printed."""
     results = synthetic.planted(hold_out=())
-    importance = Regression().fit(results).run(results[0].point).detail["importance"]
+    importance = Regression().fit(results).run(results[0].point).regression.importance
     # Per quantity: the variance of its part of the planted law over the full grid, no interaction.
     parts = {
         "file_size": np.var(0.7 * np.log2([1 / 16, 1 / 4, 1, 4, 16])),
@@ -100,5 +100,5 @@ def test_a_result_gives_index_and_share():
     total = sum(parts.values())
     assert set(importance) == set(parts)
     for name, part in parts.items():
-        assert importance[name]["first_order"] == pytest.approx(part / total)
-        assert importance[name]["share"] == pytest.approx(part / total)
+        assert importance[name].first_order == pytest.approx(part / total)
+        assert importance[name].share == pytest.approx(part / total)

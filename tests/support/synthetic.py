@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 import numpy as np
+from dfslab.documents.measured_load import MeasuredLoad
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.replay import RECORDED
@@ -56,7 +57,7 @@ def measured(point: Point, rate: float, repetition: int = 0, method: str = "meas
         repetition=repetition,
         metrics={"rate_per_s": Metric(value=rate), f"latency_s_mean.{name}": Metric(value=latency)},
         steps=[Step(operation=name, step=name, time_s_mean=latency, count=100)],
-        detail={"histograms": {name: [[int(latency * 1e9), 100]]}},
+        load=MeasuredLoad(wall_s=0.0, histograms={name: [(int(latency * 1e9), 100)]}),
         provenance=provenance(1),
     )
 

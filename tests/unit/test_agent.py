@@ -28,6 +28,8 @@ point Planted mixed mixed service
 """
 
 
+# A host of two seconds spends half of its processor time on compiling well what it runs once.
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 NAMED = "point Planted named named service about=arg0\n"
 
 
@@ -46,14 +48,17 @@ def classes(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def planted(jar, classes, tmp_path):
-    """Runs the program traced; the answer is its run and its profile (None without one)."""
+    """Runs the program traced; the answer is its run and its profile (None without one).
 
-    def run(*words: str, points: str = POINTS, option: str = ""):
+    `java` are the machine's options: none where calls are so many that it compiles them well.
+    """
+
+    def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):
         (tmp_path / "points.txt").write_text(points)
         folder = tmp_path / "profiles"
         told = option or java_option(jar, tmp_path / "points.txt", folder, "planted")
         done = subprocess.run(
-            ["java", told, "-cp", str(classes), "Planted", *words],
+            ["java", *java, told, "-cp", str(classes), "Planted", *words],
             capture_output=True,
             text=True,
             timeout=240,
@@ -143,7 +148,7 @@ def test_a_walk_s_own_count_is_that_of_the_profile(planted, jar, tmp_path, inter
     option = java_option(
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=interval_s
     )
-    done, profile = planted("wander", "4", "100000", points=WANDER, option=option)
+    done, profile = planted("wander", "4", "100000", points=WANDER, option=option, java=())
     told: dict[str, list[int]] = {}
     for line in done.stdout.splitlines()[:-1]:
         path, *counts = line.split()
@@ -213,7 +218,7 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
     )
     # A thread holds what the argument wants to say its name, and comes to its tree every 512 calls.
-    _, profile = planted("locked", "100000", points=points, option=option)
+    _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 
 
@@ -262,13 +267,13 @@ def test_calls_without_room_for_their_path_are_counted_and_moved(planted):
 
 def test_hand_overs_without_room_are_counted(planted):
     over = "capture Planted$Job <init>\npoint Planted submit submit service\n"
-    _, profile = planted("waiting", "70000", points=over)
+    _, profile = planted("waiting", "70000", points=over, java=())
     assert places(profile)["planted:submit"]["count"] == 70_000
     assert profile["losses"]["hand_overs"] == 70_000 - 65_536
 
 
 def test_a_traced_call_allocates_nothing(planted):
-    done, profile = planted("allocated")
+    done, profile = planted("allocated", java=())
     # Only what is kept is made: buckets of durations never seen before, the slowest calls so far.
     assert int(done.stdout.split()[0]) < 400_000, "bytes in a million calls"
     assert places(profile)["planted:middle/leaf"]["count"] == 20 * 100_000 + 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from dfslab.documents.measured_load import ServerCalls, ServerCounts
 from dfslab.instruments import access, calls
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import InputError, build
@@ -23,58 +24,58 @@ def measured(**workload):
             "run": {"repetitions": 1, "count_calls": True},
         },
     )
-    with access.session():
-        return Measure().run(scenario.points()[0])
+    with access.session() as session:
+        return Measure(session).run(scenario.points()[0])
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_read_of_four_transfers_is_an_open_four_reads_and_a_close():
     result = measured(name="sequential_read", file_size="64 KiB", transfer_size="16 KiB")
-    told = result.detail["calls"]
-    seen = {name: round(each, 1) for name, each in told["system_calls"].items() if each > 0.1}
+    told = result.load.calls.whole
+    seen = {name: round(each, 1) for name, each in told.system_calls.items() if each > 0.1}
     assert seen == {"openat": 1, "read": 4, "close": 1}
-    assert told["system_calls_per_operation"] == pytest.approx(6, abs=0.2)
-    assert told["server_calls"] is None
-    assert told["operations"] == calls.LONG - calls.SHORT
+    assert told.system_calls_per_operation == pytest.approx(6, abs=0.2)
+    assert told.server_calls is None
+    assert told.operations == calls.LONG - calls.SHORT
 
 
 def per_operation(told):
     """Whole calls of one operation, without what memory takes now and then."""
-    each = {name: round(calls) for name, calls in told["system_calls"].items()}
+    each = {name: round(calls) for name, calls in told.system_calls.items()}
     return {name: calls for name, calls in each.items() if calls}
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_what_is_removed_when_all_is_over_is_no_part_of_writing_it():
     result = measured(name="sequential_write", file_size="64 KiB", transfer_size="16 KiB")
-    assert per_operation(result.detail["calls"]) == {"openat": 1, "write": 4, "close": 1}
+    assert per_operation(result.load.calls.whole) == {"openat": 1, "write": 4, "close": 1}
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_each_phase_is_counted_by_itself():
     result = measured(name="mdtest_easy", items=60, file_size="4 KiB", read=True)
-    told = result.detail["calls"]["phases"]
+    told = result.load.calls.phases
     assert [per_operation(one) for one in told] == [
         {"openat": 1, "write": 1, "close": 1},
         {"newfstatat": 1},
         {"openat": 1, "read": 1, "close": 1},
         {"unlinkat": 1},
     ]
-    assert [one["operations"] for one in told] == [40] * 4
+    assert [one.operations for one in told] == [40] * 4
     assert not any("are not counted" in note for note in result.notes)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_phases_of_one_operation_are_not_counted_and_say_why():
     result = measured(name="ior_easy", file_size="64 KiB")
-    assert result.detail["calls"]["not_counted"] == "its phases have one operation each"
+    assert result.load.calls.not_counted == "its phases have one operation each"
     assert any("are not counted" in note for note in result.notes)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_emptying_caches_is_no_call_of_an_operation():
     result = measured(name="mdtest_easy", items=60, file_size="4 KiB", cache="cold")
-    told = result.detail["calls"]["phases"]
+    told = result.load.calls.phases
     assert per_operation(told[0]).keys() == {"openat", "write", "close"}
     assert per_operation(told[1]) == {"newfstatat": 1}
 
@@ -84,7 +85,7 @@ def test_phases_of_one_name_are_counted_one_by_one():
     result = measured(
         name="iozone", tests=["write", "pread", "pread"], file_size="1 MiB", transfer_size="16 KiB"
     )
-    assert len(result.detail["phases"]) == len(result.detail["calls"].get("phases", [None] * 3))
+    assert len(result.load.phases) == len(result.load.calls.phases) == 3
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
@@ -92,12 +93,13 @@ def test_a_load_that_broke_off_is_not_counted(monkeypatch):
     whole = calls.fleet.run_load
 
     def broken(plan, *where, **more):
-        outcome, *rest = whole(plan, *where, **more)
-        return {**outcome, "complete": outcome["complete"] and not plan["hold"]}, *rest
+        done = whole(plan, *where, **more)
+        complete = done.report.complete and not plan["hold"]
+        return done._replace(report=done.report.model_copy(update={"complete": complete}))
 
     monkeypatch.setattr(calls.fleet, "run_load", broken)
     result = measured(name="sequential_read", file_size="4 KiB")
-    assert "did not come to its end" in result.detail["calls"]["not_counted"]
+    assert "did not come to its end" in result.load.calls.not_counted
 
 
 def test_a_call_that_another_thread_cuts_in_two_is_one():
@@ -116,6 +118,6 @@ def test_without_strace_there_is_one_clear_line(monkeypatch):
 
 
 def test_servers_calls_are_summed_over_servers():
-    brick = {"operations": {"READ": {"calls": 3, "latency_s_mean": 0.0}}, "read_bytes": 0}
+    brick = ServerCounts(operations={"READ": ServerCalls(calls=3)})
     assert calls.server_calls({"a": brick, "b": brick}) == {"READ": 6.0}
     assert calls.server_calls({}) == {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from dfslab.beds.errors import BedError
+from dfslab.documents.measured_load import DiskReads
 from dfslab.instruments import access, cold
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
@@ -57,7 +58,7 @@ def measured(bed: Bed, at: Point, tmp_path, monkeypatch):
     monkeypatch.setattr(access.Session, "reach", lambda self, scenario: {})
     with access.session() as session:
         session.use(bed)
-        return Measure().run(at)
+        return Measure(session).run(at)
 
 
 def test_a_cold_run_that_no_disk_saw_is_refused(tmp_path, monkeypatch):
@@ -70,8 +71,8 @@ def test_a_cold_run_that_no_disk_saw_is_refused(tmp_path, monkeypatch):
 def test_a_cold_run_that_disks_saw_tells_what_they_gave(tmp_path, monkeypatch):
     result = measured(Bed(10**8), point("sequential_read"), tmp_path, monkeypatch)
     assert result.complete
-    seen = result.detail["operations"]["read"]["bytes"]
-    assert result.detail["cache"]["disks"] == {"asked_bytes": seen, "read_bytes": 10**8}
+    seen = result.load.operations["read"].bytes
+    assert result.load.cache.disks == DiskReads(asked_bytes=seen, read_bytes=10**8)
 
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
@@ -102,13 +103,13 @@ def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
     result = measured(bed, point("ior_easy"), tmp_path, monkeypatch)
     assert result.complete
     assert bed.emptied == list(range(0, bed.asked, 2))
-    assert len(bed.emptied) == len(result.detail["phases"])
-    written, read, *_ = result.detail["phases"]
-    assert written["cache"]["disks"] == {"asked_bytes": 0, "read_bytes": 5000}
-    asked_bytes = read["operations"]["read"]["bytes"]
-    assert read["cache"]["disks"] == {"asked_bytes": asked_bytes, "read_bytes": 10**8}
+    assert len(bed.emptied) == len(result.load.phases)
+    written, read, *_ = result.load.phases
+    assert written.cache.disks == DiskReads(asked_bytes=0, read_bytes=5000)
+    asked_bytes = read.operations["read"].bytes
+    assert read.cache.disks == DiskReads(asked_bytes=asked_bytes, read_bytes=10**8)
     assert asked_bytes > 0
-    assert result.detail["cache"]["disks"]["read_bytes"] == 10**8 + 5000
+    assert result.load.cache.disks.read_bytes == 10**8 + 5000
 
 
 def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypatch):
@@ -210,8 +211,8 @@ def test_a_bed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_path, m
     monkeypatch.setattr(bed, "disks_read_bytes", lambda: None)
     result = measured(bed, point("ior_easy"), tmp_path, monkeypatch)
     assert result.complete
-    assert len(bed.emptied) == len(result.detail["phases"])
-    assert "disks" not in result.detail["cache"]
+    assert len(bed.emptied) == len(result.load.phases)
+    assert result.load.cache.disks is None
 
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
@@ -229,7 +230,7 @@ def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
     root = tmp_path / "root"
     root.mkdir()
     result = measured(Bed(1 << 20), at, root, monkeypatch)
-    assert result.detail["cache"]["disks"]["asked_bytes"] == 240 * 64 * KIB
+    assert result.load.cache.disks.asked_bytes == 240 * 64 * KIB
 
 
 def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch):
@@ -238,8 +239,8 @@ def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch
         file_size="64 KiB", transfer_size="64 KiB", files_per_client=1, operations_per_client=40
     )
     result = measured(Bed(64 * KIB), at, tmp_path, monkeypatch)
-    disks = result.detail["cache"]["disks"]
-    assert disks == {"asked_bytes": 40 * 64 * KIB, "read_bytes": 64 * KIB}
+    disks = result.load.cache.disks
+    assert disks == DiskReads(asked_bytes=40 * 64 * KIB, read_bytes=64 * KIB)
 
 
 @pytest.mark.parametrize(

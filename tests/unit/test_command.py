@@ -14,6 +14,7 @@ import pytest
 import tomlkit
 from dfslab import discover
 from dfslab.cli.root import app
+from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
@@ -70,7 +71,7 @@ def test_a_program_works_where_it_is_told(tmp_path):
     result = run(one, tmp_path)
     assert (tmp_path / "said").read_text() == f"1 {2 << 20} x y"
     assert result.value("latency_s_mean.command") == pytest.approx(1 / result.value())
-    assert result.detail["command"][-1] == "x y"
+    assert result.program.command[-1] == "x y"
 
 
 def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
@@ -96,7 +97,7 @@ def test_what_comes_before_it_is_ready_does_not_count(tmp_path):
     script = 'sleep 1; echo ready; read line; printf "%s" "$line" > "$1/heard"'
     began = time.monotonic()
     result = run(point("sh", "-c", script, "sh", "{directory}", says_ready=True), tmp_path)
-    assert time.monotonic() - began - result.detail["took_s"] >= 1.0
+    assert time.monotonic() - began - result.program.took_s >= 1.0
     assert (tmp_path / "heard").read_text() == "go"
 
 
@@ -193,8 +194,8 @@ def traced(tmp_path: Path) -> list[Result]:
         for name, file in files(SMALL_FILES):
             path = folder / f"{name}.profile.json"
             path.write_text(json.dumps({"format": file.format, **file.model_dump(mode="json")}))
-        detail = {"took_s": 1.5, "profiles": folder.name}
-        results.append(result.model_copy(update={"method": "trace", "detail": detail}))
+        program = ProgramRun(took_s=1.5, profiles=folder.name)
+        results.append(result.model_copy(update={"method": "trace", "program": program}))
     return results
 
 
@@ -284,6 +285,7 @@ def test_an_interrupted_command_may_still_write_its_end(tmp_path):
     written = f"kill $!; sleep 0.5; echo whole > {ended}; exit 3"
     inner = f"sleep 60 & trap '{written}' INT; echo > {began}; wait"
     outer = f"""import os
+from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments.command import to_end
 to_end(["sh", "-c", {inner!r}], os.environ)"""
     waiting = subprocess.Popen([sys.executable, "-c", outer], stderr=subprocess.PIPE, text=True)

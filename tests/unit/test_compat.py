@@ -10,6 +10,7 @@ import re
 import duckdb
 import pytest
 from dfslab.cli import compat, laboratory
+from dfslab.documents.measured_load import PlaceReport
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory
 from dfslab.report import export
@@ -122,12 +123,12 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     assert found.file_system.access.directory == str(tmp_path)
     assert found.title == "each thread works with one client, not clients.per.thread = 20 in turn"
     (result,) = laboratory.measure(Laboratory(), found)
-    assert result.detail["window_s"] == pytest.approx(1, abs=0.3)
+    assert result.load.window_s == pytest.approx(1, abs=0.3)
     heading, told, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
     assert told == found.title
     # It counts removing a directory with a file in it as one operation.
-    loops_per_s = result.detail["operations"]["mkdir"]["count"] / result.detail["window_s"]
+    loops_per_s = result.load.operations["mkdir"].count / result.load.window_s
     assert rate.startswith("Metadata Throughput(ops/s): ")
     assert float(rate.split()[-1]) == pytest.approx(5 * loops_per_s, rel=0.05)
 
@@ -242,12 +243,12 @@ def test_massive_is_over_when_its_time_is(tmp_path):
     words = ["time.seconds=0.5", "file.length.bytes=4096", f"DFS_PERF_WORKSPACE={tmp_path}"]
     chosen, summary = compat.read("dfs-perf", ["Massive", *words])
     (result,) = laboratory.measure(Laboratory(), chosen)
-    assert result.detail["window_s"] >= 0.4
+    assert result.load.window_s >= 0.4
     assert not result.complete
     assert "the load was not over when run.time_limit was" in result.notes
     assert summary([result]).startswith("Massive: 1 threads, SUCCESS\n")
-    places = [{"name": "process 1", "lost": "SIGKILL"}]
-    broken = result.model_copy(update={"detail": {**result.detail, "places": places}})
+    places = [PlaceReport(name="process 1", clients_from=0, clients_to=1, lost="SIGKILL")]
+    broken = result.model_copy(update={"load": result.load.model_copy(update={"places": places})})
     assert summary([broken]).startswith("Massive: 1 threads, PARTLY DONE\n")
 
 
@@ -278,7 +279,7 @@ def test_prometheus_histograms_add_up(finished):
     for line in text.splitlines():
         assert line.startswith("# ") or sample.match(line), line
     for result in finished:
-        for operation, buckets in result.detail["histograms"].items():
+        for operation, buckets in result.load.histograms.items():
             mine = [
                 line
                 for line in text.splitlines()
@@ -297,10 +298,10 @@ def test_fio_json_says_the_same(finished):
     document = json.loads(export.as_fio(finished))
     assert len(document["jobs"]) == len(finished)
     for job, result in zip(document["jobs"], finished, strict=True):
-        (name,) = result.detail["operations"]
-        seen = result.detail["operations"][name]
-        assert job[name]["total_ios"] == seen["count"] == job[name]["clat_ns"]["N"]
-        assert job[name]["io_bytes"] == seen["bytes"]
+        (name,) = result.load.operations
+        seen = result.load.operations[name]
+        assert job[name]["total_ios"] == seen.count == job[name]["clat_ns"]["N"]
+        assert job[name]["io_bytes"] == seen.bytes
         mean_s = result.value(f"latency_s_mean.{name}")
         assert job[name]["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
         for key, percent in (("p50", "50.000000"), ("p99", "99.000000")):
@@ -321,13 +322,13 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
     (point,) = check(scenario(hold_out=()).with_values(changes))
     result = Measure().run(point)
     (job,) = json.loads(export.as_fio([result]))["jobs"]
-    seen = result.detail["operations"]
+    seen = result.load.operations
     for direction, names in (("read", ("read", "pread")), ("write", ("overwrite", "pwrite"))):
         told = job[direction]
-        assert told["total_ios"] == sum(seen[name]["count"] for name in names)
-        assert told["io_bytes"] == sum(seen[name]["bytes"] for name in names)
+        assert told["total_ios"] == sum(seen[name].count for name in names)
+        assert told["io_bytes"] == sum(seen[name].bytes for name in names)
         mean_s = (
-            sum(result.value(f"latency_s_mean.{name}") * seen[name]["count"] for name in names)
+            sum(result.value(f"latency_s_mean.{name}") * seen[name].count for name in names)
             / told["total_ios"]
         )
         assert told["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
@@ -347,7 +348,7 @@ def test_times_since_operations_were_due_leave_too():
     }
     (point,) = check(scenario(sizes=["64 KiB"], clients=(1,), hold_out=()).with_values(changes))
     result = Measure().run(point)
-    due = result.detail["response_histograms"]["write"]
+    due = result.load.response_histograms["write"]
     assert sum(count for _, count in due) == 60
     text = export.as_prometheus([result]).decode()
     for kind in ("latency", "response"):

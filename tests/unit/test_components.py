@@ -53,10 +53,10 @@ def test_the_page_draws_throughput_against_block_size():
     metric = results[0].metrics["throughput_bytes_per_s"]
     assert metric.value == pytest.approx(alone.throughput_bytes_per_s)
     assert metric.low < metric.value < metric.high
-    levels = results[0].detail["levels"]
+    levels = results[0].network.levels
     assert list(levels) == ["packet", "chunk", "flow"]
-    assert levels["packet"]["error"] == 0 != levels["chunk"]["error"]
-    assert levels["flow"]["firings"] < levels["packet"]["firings"] / 4
+    assert levels["packet"].error == 0 != levels["chunk"].error
+    assert levels["flow"].firings < levels["packet"].firings / 4
     assert any("by chunk" in note for note in results[0].notes)
     drawn = str(throughput.render(FinishedRun(point.scenario, results)))
     assert "transfer size" in drawn
@@ -69,8 +69,8 @@ def test_the_level_of_the_network_is_chosen(level):
     asked = point.scenario.with_overrides({"run.network_level": level}).points()[0]
     method = discover.method("components")
     found, every = method.run(asked), method.run(point)
-    assert list(found.detail["levels"]) == [level]
-    rate = every.detail["levels"][level]["throughput_bytes_per_s"]
+    assert list(found.network.levels) == [level]
+    rate = every.network.levels[level].throughput_bytes_per_s
     assert found.metrics["throughput_bytes_per_s"].value == pytest.approx(rate)
 
 

@@ -9,6 +9,8 @@ import time
 import pytest
 from dfslab import _core
 from dfslab.beds.errors import BedError
+from dfslab.documents.load_report import Histogram, LoadReport
+from dfslab.documents.measured_load import FaultDone
 from dfslab.instruments import recovery
 from dfslab.instruments.faults import Conductor
 from dfslab.spec.check import check
@@ -120,7 +122,7 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     assert conductor.late == ["kill two at 60 s"]
     conductor.close()
     assert ("restart", "two") in bed.done
-    times = [one["at_s"] for one in conductor.done]
+    times = [one.at_s for one in conductor.done]
     assert times == [0.125, 0.25, 0.5]
 
 
@@ -140,8 +142,14 @@ def curve_of(rate, until_s):
         if now:
             width = 1 << max(0, low.bit_length() - 8)
             buckets[low - low % width] = buckets.get(low - low % width, 0) + 1
-    outcome = {"ends": {"buckets": sorted(buckets.items())}, "phases": []}
-    return recovery.curve(recovery.ends_of(outcome), until_s)
+    ends = Histogram(buckets=sorted(buckets.items()), sum=0, sum_of_squares=0, minimum=0, maximum=0)
+    report = LoadReport.model_construct(ends=ends, phases=[])
+    return recovery.curve(recovery.ends_of(report), until_s)
+
+
+def done(action, target, at_s):
+    """A fault that was carried out."""
+    return FaultDone(action=action, target=target, value=0.0, at_s=at_s, took_s=0.0, failed=None)
 
 
 def test_the_curve_tells_what_was_planted():
@@ -151,49 +159,45 @@ def test_the_curve_tells_what_was_planted():
         return 0 if 3 <= at_s < 4.5 else 500 if 4.5 <= at_s < 6 else 1000
 
     rates = curve_of(rate, 8.0)
-    kill = {"action": "kill", "target": "one", "at_s": 3.0}
+    kill = done("kill", "one", 3.0)
     (found,) = recovery.recoveries(rates, [(2.0, 1), (3.0, 4), (4.0, 2)], [kill])
-    assert found["before_per_s"] == pytest.approx(1000, rel=0.01)
-    assert found["lowest_per_s"] == pytest.approx(0, abs=20)
-    assert found["silent_s"] == pytest.approx(1.5, abs=0.21)
-    assert found["recovered_after_s"] == pytest.approx(3.0, abs=0.3)
-    assert found["shortfall"] == pytest.approx(1500 + 750, rel=0.1)
-    assert (found["failed"], found["relapsed_s"]) == (6, 0)
+    assert found.before_per_s == pytest.approx(1000, rel=0.01)
+    assert found.lowest_per_s == pytest.approx(0, abs=20)
+    assert found.silent_s == pytest.approx(1.5, abs=0.21)
+    assert found.recovered_after_s == pytest.approx(3.0, abs=0.3)
+    assert found.shortfall == pytest.approx(1500 + 750, rel=0.1)
+    assert (found.failed, found.relapsed_s) == (6, 0)
 
 
 def test_each_fault_has_the_time_until_the_next():
     """The first changes nothing, the second halves the rate for good."""
-    told = [
-        {"action": "kill", "target": "one", "at_s": 2.0},
-        {"action": "restart", "target": "one", "at_s": 3.0},
-        {"action": "slow", "target": "two", "at_s": 4.0},
-    ]
+    told = [done("kill", "one", 2.0), done("restart", "one", 3.0), done("slow", "two", 4.0)]
     rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
     first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], told)
-    assert (first["fault"], first["recovered_after_s"], first["failed"]) == ("kill one", 0.0, 2)
-    assert (second["recovered_after_s"], second["failed"]) == (None, 7)
-    assert second["shortfall"] == pytest.approx(1500, rel=0.1)
+    assert (first.fault, first.recovered_after_s, first.failed) == ("kill one", 0.0, 2)
+    assert (second.recovered_after_s, second.failed) == (None, 7)
+    assert second.shortfall == pytest.approx(1500, rel=0.1)
 
 
 def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
     """An open load that nobody answers for a second: all that was due then comes in 0.3 s."""
     rates = [80.0] * 20 + [0.0] * 10 + [80.0 + 800.0 / 3] * 3 + [80.0] * 20
-    fault = {"action": "pause", "target": "brick", "at_s": 2.0}
+    fault = done("pause", "brick", 2.0)
     (seen,) = recovery.recoveries(rates, [], [fault])
-    assert seen["silent_s"] == pytest.approx(1.0)
-    assert seen["recovered_after_s"] == pytest.approx(1.0)
-    assert seen["shortfall"] == pytest.approx(80.0)
+    assert seen.silent_s == pytest.approx(1.0)
+    assert seen.recovered_after_s == pytest.approx(1.0)
+    assert seen.shortfall == pytest.approx(80.0)
 
 
 def test_what_never_comes_back_and_what_never_went_say_so():
-    kill = [{"action": "kill", "target": "one", "at_s": 2.0}]
+    kill = [done("kill", "one", 2.0)]
     (gone,) = recovery.recoveries(curve_of(lambda at_s: 1000 if at_s < 2 else 100, 5.0), [], kill)
-    assert gone["recovered_after_s"] is None
+    assert gone.recovered_after_s is None
     (same,) = recovery.recoveries(curve_of(lambda at_s: 1000, 5.0), [], kill)
-    assert (same["recovered_after_s"], same["shortfall"]) == (0.0, 0.0)
+    assert (same.recovered_after_s, same.shortfall) == (0.0, 0.0)
     assert recovery.recoveries([1.0], [], []) == []
-    (early,) = recovery.recoveries([1.0] * 30, [], [{**kill[0], "at_s": 0.1}])
-    assert (early["before_per_s"], early["recovered_after_s"]) == (None, None)
+    (early,) = recovery.recoveries([1.0] * 30, [], [done("kill", "one", 0.1)])
+    assert (early.before_per_s, early.recovered_after_s) == (None, None)
 
 
 def test_all_that_was_acknowledged_is_read_back(tmp_path):

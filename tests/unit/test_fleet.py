@@ -52,25 +52,25 @@ def test_two_places_do_what_one_process_does(tmp_path):
     alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
     told: list[tuple[float, str]] = []
     both, spans, recorded = run.run_load(wanted, TWO, lambda *what: told.append(what))
-    assert both["complete"]
-    assert both["errors"] == []
+    assert both.complete
+    assert both.errors == []
     assert without_times(recorded) == without_times(recorded_alone)
     assert without_times(recorded) == b"".join(
         _core.stream_bytes(json.dumps(wanted["stream"]), client) for client in range(5)
     )
-    assert [(c["client"], c["count"], c["bytes"]) for c in both["per_client"]] == [
-        (c["client"], c["count"], c["bytes"]) for c in alone["per_client"]
+    assert [(c.client, c.count, c.bytes) for c in both.per_client] == [
+        (c.client, c.count, c.bytes) for c in alone.per_client
     ]
-    assert both["clients"] == alone["clients"] == 5
-    assert both["verified_bytes"] == alone["verified_bytes"]
-    assert both["rate_per_s"] == pytest.approx(300 / both["window_s"])
-    assert both["window_s"] == max(c["last_end_s"] for c in both["per_client"])
-    assert both["stonewall_s"] == min(c["last_end_s"] for c in both["per_client"])
+    assert both.clients == alone.clients == 5
+    assert both.verified_bytes == alone.verified_bytes
+    assert both.rate_per_s == pytest.approx(300 / both.window_s)
+    assert both.window_s == max(c.last_end_s for c in both.per_client)
+    assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
     # The first client to end has done all of its own; of the others nothing may be done by then.
-    assert 59.999 <= both["stonewall_rate_per_s"] * both["stonewall_s"] <= 300.001
+    assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
     assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
     assert len({span[3] for span in spans}) == len(spans)
-    assert [(p["clients_from"], p["clients_to"]) for p in both["places"]] == [(0, 3), (3, 5)]
+    assert [(p.clients_from, p.clients_to) for p in both.places] == [(0, 3), (3, 5)]
     assert all(0 <= share <= 1 for share, _ in told)
     assert told[0][1] == "preparing"
     assert list(tmp_path.iterdir()) == []
@@ -80,8 +80,8 @@ def test_all_places_start_at_one_instant(tmp_path):
     wanted = plan(tmp_path, 4, spans={"limit": 10_000})
     wanted["stream"]["think_time_s"] = 0.01
     report, spans, _ = run.run_load(wanted, TWO)
-    assert apart_s(spans, ((0, 1), (2, 3))) < report["late_s"]
-    assert min(span[1] for span in spans) >= report["start_unix_ns"] - 1_000_000
+    assert apart_s(spans, ((0, 1), (2, 3))) < report.late_s
+    assert min(span[1] for span in spans) >= report.start_unix_ns - 1_000_000
 
 
 def test_one_agent_gives_the_same_stream_as_this_process(tmp_path):
@@ -92,8 +92,8 @@ def test_one_agent_gives_the_same_stream_as_this_process(tmp_path):
 
 def test_places_without_clients_are_left_alone(tmp_path):
     report, _, _ = run.run_load(plan(tmp_path, clients=1), TWO)
-    assert [place["name"] for place in report["places"]] == ["left"]
-    assert report["complete"]
+    assert [place.name for place in report.places] == ["left"]
+    assert report.complete
 
 
 def report_of(latencies: list[list[int]], client_from: int) -> dict:
@@ -200,12 +200,12 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
 
     report, _, recorded = run.run_load(wanted, TWO, kill_one)
     assert killed
-    assert not report["complete"]
-    lost = [place for place in report["places"] if place["lost"]]
-    assert [place["name"] for place in lost] == ["right"]
-    assert "SIGKILL; clients 2 to 3 are missing" in lost[0]["lost"]
-    assert report["errors"][-1]["first"] == lost[0]["lost"]
-    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(0, 400), (1, 400)]
+    assert not report.complete
+    lost = [place for place in report.places if place.lost]
+    assert [place.name for place in lost] == ["right"]
+    assert "SIGKILL; clients 2 to 3 are missing" in lost[0].lost
+    assert report.errors[-1].first == lost[0].lost
+    assert [(c.client, c.count) for c in report.per_client] == [(0, 400), (1, 400)]
     assert without_times(recorded) == b"".join(
         _core.stream_bytes(json.dumps(wanted["stream"]), client) for client in (0, 1)
     )
@@ -313,7 +313,7 @@ def test_a_start_is_a_reading_of_the_monotonic_clock():
         agent.start_of({"start_at_monotonic_s": "soon"})
 
 
-@pytest.mark.parametrize("method", [Measure(), Trace()])
+@pytest.mark.parametrize("method", [Measure, Trace])
 def test_instruments_use_the_client_hosts_of_a_bed(method):
     point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     with access.session() as session:
@@ -323,12 +323,12 @@ def test_instruments_use_the_client_hosts_of_a_bed(method):
             SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),
         ]
         session.use(SimpleNamespace(clients=hosts, observe=dict, scores={}))
-        result = method.run(point)
+        result = method(session).run(point)
     assert result.complete
-    assert [place["name"] for place in result.detail["places"]] == ["left", "right"]
-    assert [client["client"] for client in result.detail["per_client"]] == [0, 1, 2]
-    counted = sum(count for _, count in result.detail["histograms"]["read"])
-    assert counted == sum(client["count"] for client in result.detail["per_client"]) > 0
+    assert [place.name for place in result.load.places] == ["left", "right"]
+    assert [client.client for client in result.load.per_client] == [0, 1, 2]
+    counted = sum(count for _, count in result.load.histograms["read"])
+    assert counted == sum(client.count for client in result.load.per_client) > 0
 
 
 @pytest.mark.bed
@@ -340,11 +340,11 @@ def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypat
         target = {**bed.access, "replication": 1, "block_size_bytes": 1 << 20}
         wanted = {**plan(Path("/"), 3, 20, record=True, verify="after"), "target": target}
         report, _, recorded = run.run_load(wanted, TWO)
-        assert report["errors"] == []
-        assert report["complete"]
+        assert report.errors == []
+        assert report.complete
         assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
         # The same name again: nothing of either run is there any more.
-        assert run.run_load(wanted, TWO)[0]["complete"]
+        assert run.run_load(wanted, TWO).report.complete
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nsenter"), reason="needs root, nsenter")
@@ -367,7 +367,7 @@ def test_a_place_may_be_a_network_namespace(tmp_path):
                 run.run_load(plan(tmp_path, 4, 100_000), (HERE, Place("inside", enter)), stop)
         finally:
             host.kill()
-    assert report["complete"]
-    assert [client["count"] for client in report["per_client"]] == [60] * 4
+    assert report.complete
+    assert [client.count for client in report.per_client] == [60] * 4
     assert stopped
     assert list(tmp_path.iterdir()) == []

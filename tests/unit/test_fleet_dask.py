@@ -89,24 +89,24 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
     wanted["stream"]["think_time_s"] = 0.01
     alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
     both, spans, recorded = run.run_load(wanted, Nodes(cluster, 2))
-    assert both["complete"]
+    assert both.complete
     assert without_times(recorded) == without_times(recorded_alone)
-    assert [(c["client"], c["count"], c["bytes"]) for c in both["per_client"]] == [
-        (c["client"], c["count"], c["bytes"]) for c in alone["per_client"]
+    assert [(c.client, c.count, c.bytes) for c in both.per_client] == [
+        (c.client, c.count, c.bytes) for c in alone.per_client
     ]
-    assert both["verified_bytes"] == alone["verified_bytes"]
+    assert both.verified_bytes == alone.verified_bytes
     assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
     # Numbers in names count as numbers: node-2 comes before node-10.
-    assert [(p["name"], p["clients_from"], p["clients_to"]) for p in both["places"]] == [
+    assert [(p.name, p.clients_from, p.clients_to) for p in both.places] == [
         ("node-2", 0, 3),
         ("node-10", 3, 5),
     ]
-    assert apart_s(spans, ((0, 1, 2), (3, 4))) < both["late_s"]
-    for place in both["places"]:
+    assert apart_s(spans, ((0, 1, 2), (3, 4))) < both.late_s
+    for place in both.places:
         # One machine: its clock is ours, and the bound holds.
-        assert abs(place["clock_offset_s"]) <= place["clock_error_s"] + 1e-3
-        assert 0 < place["clock_error_s"] < dask.CALL_LIMIT_S
-        assert abs(place["clock_drift_s"]) < 2 * dask.CALL_LIMIT_S
+        assert abs(place.clock_offset_s) <= place.clock_error_s + 1e-3
+        assert 0 < place.clock_error_s < dask.CALL_LIMIT_S
+        assert abs(place.clock_drift_s) < 2 * dask.CALL_LIMIT_S
     assert list(tmp_path.iterdir()) == left(state) == []
 
 
@@ -130,15 +130,15 @@ def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluste
     wanted["stream"] = {**stream, "phases": phases}
     for held in (False, True):
         report, *_ = run.run_load({**wanted, "hold": held}, Nodes(cluster, 2))
-        assert report["complete"], report["errors"]
-        assert [phase["count"] for phase in report["phases"]] == [16, 16]
+        assert report.complete, report.errors
+        assert [phase.count for phase in report.phases] == [16, 16]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_node_may_have_several_processes(tmp_path, cluster):
     wanted = plan(tmp_path, 6, record=True)
     report, _, recorded = run.run_load(wanted, Nodes(cluster, 1, 3, expected=2))
-    assert [place["name"] for place in report["places"]] == [
+    assert [place.name for place in report.places] == [
         f"node-2, process {number}" for number in (1, 2, 3)
     ]
     assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
@@ -156,8 +156,8 @@ def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypa
     wanted = plan(tmp_path, spans={"limit": 1000})
     wanted["stream"]["think_time_s"] = 0.01
     report, spans, _ = run.run_load(wanted, Nodes(cluster, 2))
-    assert report["complete"]
-    assert apart_s(spans, ((0, 1, 2), (3, 4))) < report["late_s"]
+    assert report.complete
+    assert apart_s(spans, ((0, 1, 2), (3, 4))) < report.late_s
 
 
 def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
@@ -165,13 +165,13 @@ def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
     kill = Once(lambda: agents()[-1].kill())
     report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
     assert kill.done
-    assert not report["complete"]
-    lost = [place for place in report["places"] if place["lost"]]
+    assert not report.complete
+    lost = [place for place in report.places if place.lost]
     assert len(lost) == 1
-    assert "SIGKILL" in lost[0]["lost"]
-    assert "are missing" in lost[0]["lost"]
-    kept = [c for c in range(4) if c not in range(lost[0]["clients_from"], lost[0]["clients_to"])]
-    assert [(c["client"], c["count"]) for c in report["per_client"]] == [(c, 300) for c in kept]
+    assert "SIGKILL" in lost[0].lost
+    assert "are missing" in lost[0].lost
+    kept = [c for c in range(4) if c not in range(lost[0].clients_from, lost[0].clients_to)]
+    assert [(c.client, c.count) for c in report.per_client] == [(c, 300) for c in kept]
     stream = json.dumps(wanted["stream"])
     assert without_times(recorded) == b"".join(
         _core.stream_bytes(stream, client) for client in kept
@@ -185,10 +185,10 @@ def test_a_killed_scheduler_or_worker_takes_no_result_with_it(tmp_path, state, c
     wanted = slow(tmp_path, record=True)
     report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
     assert kill.done
-    assert report["complete"], report["errors"]
-    assert [client["count"] for client in report["per_client"]] == [300] * 4
+    assert report.complete, report.errors
+    assert [client.count for client in report.per_client] == [300] * 4
     assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
-    assert bool(report["fleet"]["notes"]) == (victim == "dask_scheduler")
+    assert bool(report.fleet.notes) == (victim == "dask_scheduler")
     assert left(state) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -204,11 +204,11 @@ def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state,
     assert wait_until(lambda: agents() == [])
     parts = sorted(path for path in left(state) if path.suffix == ".json")
     merged, _, _ = run.of_parts([node.left_behind(path) for path in parts])
-    assert merged["complete"]
-    assert [client["count"] for client in merged["per_client"]] == [300] * 4
+    assert merged.complete
+    assert [client.count for client in merged.per_client] == [300] * 4
     alone, _, _ = run.of_parts([node.left_behind(parts[1])])
-    assert not alone["complete"]
-    assert "clients 0 to 1 are missing" in alone["errors"][-1]["first"]
+    assert not alone.complete
+    assert "clients 0 to 1 are missing" in alone.errors[-1].first
     assert list(tmp_path.iterdir()) == []
 
 

@@ -233,14 +233,14 @@ def test_nodes_over_ssh_do_what_one_process_does(tmp_path, host):
         assert (nodes.wanted, nodes.expected) == (0, 2), "all that are listed are waited for"
         both, spans, recorded = run.run_load(wanted, nodes)
         assert len([line for line in host.alive() if "dask_spec" in line]) >= 3
-    assert both["complete"]
+    assert both.complete
     assert without_times(recorded) == without_times(recorded_alone)
-    assert [(c["client"], c["count"], c["bytes"]) for c in both["per_client"]] == [
-        (c["client"], c["count"], c["bytes"]) for c in alone["per_client"]
+    assert [(c.client, c.count, c.bytes) for c in both.per_client] == [
+        (c.client, c.count, c.bytes) for c in alone.per_client
     ]
-    assert both["verified_bytes"] == alone["verified_bytes"]
+    assert both.verified_bytes == alone.verified_bytes
     assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
-    assert [(p["clients_from"], p["clients_to"]) for p in both["places"]] == [(0, 3), (3, 5)]
+    assert [(p.clients_from, p.clients_to) for p in both.places] == [(0, 3), (3, 5)]
     started = [line for line in host.commands if "dask_spec" in line]
     assert sum('"distributed.Scheduler"' in line for line in started) == 1
     assert sum('"distributed.Nanny"' in line for line in started) == 2
@@ -309,9 +309,9 @@ def test_nodes_are_as_many_as_hosts_are_listed(host):
         allowed = "workload.nodes = 3: run.cluster.hosts lists 2 after that of the scheduler"
         with pytest.raises(InputError, match=allowed):
             session.places(of_cluster(host.cluster(), nodes=3).scenario)
-        result = Measure().run(of_cluster(host.cluster(), nodes=1))
+        result = Measure(session).run(of_cluster(host.cluster(), nodes=1))
     assert result.complete
-    assert len(result.detail["places"]) == 1
+    assert len(result.load.places) == 1
     assert ClusterKind("ssh", {**host.cluster(), "worker_options": {"n_workers": 3}}).nodes(0) == 6
 
 

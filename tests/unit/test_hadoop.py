@@ -49,10 +49,10 @@ def test_a_scenario_does_everything_on_files_and_leaves_nothing(tmp_path, shared
     (point,) = check(scenario(f"file://{tmp_path}", shared_client=shared_client))
     result = Measure().run(point)
     assert result.complete
-    done = result.detail["operations"]
+    done = result.load.operations
     assert set(done) == set(MIX)
     assert sum(one["count"] for one in done.values()) == 60
-    assert result.detail["verified_bytes"] > 0
+    assert result.load.verified_bytes > 0
     assert list(tmp_path.iterdir()) == []
 
 

@@ -49,8 +49,8 @@ def points(**more):
 @pytest.fixture(scope="module")
 def measured():
     """All five, once."""
-    with access.session():
-        return [Measure().run(point) for point in points()]
+    with access.session() as session:
+        return [Measure(session).run(point) for point in points()]
 
 
 def test_all_twelve_parts_are_measured_and_scored(measured):
@@ -65,9 +65,9 @@ def test_all_twelve_parts_are_measured_and_scored(measured):
     assert score.rate_kiops == pytest.approx(math.prod(eight) ** (1 / 8))
     assert score.score == pytest.approx(math.sqrt(score.bandwidth_gib_per_s * score.rate_kiops))
     find = next(one for one in measured if one.point.scenario.workload.name == "find")
-    counts = {phase["name"]: phase["count"] for phase in find.detail["phases"]}
+    counts = {phase.name: phase.count for phase in find.load.phases}
     assert counts == {"list": 2 * 4, "stat": 2 * 30}
-    took_s = sum(phase["window_s"] for phase in find.detail["phases"])
+    took_s = sum(phase.window_s for phase in find.load.phases)
     assert score.parts["find"] == pytest.approx(60 / took_s / 1000)
 
 
@@ -84,15 +84,17 @@ def test_repetitions_count_by_their_geometric_mean(measured):
     faster = []
     for result in measured:
         phases = [
-            {
-                **phase,
-                "rate_per_s": 4 * phase["rate_per_s"],
-                "window_s": phase["window_s"] / 4,
-                "throughput_bytes_per_s": 4 * phase["throughput_bytes_per_s"],
-            }
-            for phase in result.detail["phases"]
+            phase.model_copy(
+                update={
+                    "rate_per_s": 4 * phase.rate_per_s,
+                    "window_s": phase.window_s / 4,
+                    "throughput_bytes_per_s": 4 * phase.throughput_bytes_per_s,
+                }
+            )
+            for phase in result.load.phases
         ]
-        faster.append(result.model_copy(update={"detail": {**result.detail, "phases": phases}}))
+        load = result.load.model_copy(update={"phases": phases})
+        faster.append(result.model_copy(update={"load": load}))
     (once,), (both,) = io500.scores(measured), io500.scores([*measured, *faster])
     assert once.score is not None
     assert both.score == pytest.approx(2 * once.score)

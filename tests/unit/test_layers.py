@@ -75,11 +75,11 @@ def test_calls_are_throttled_and_delayed():
 
 def test_planted_errors_are_counted_and_end_nothing():
     some = measured({"kind": "fault", "share": 0.3})
-    failed = some.detail["operations"]["stat"]["errors"]
+    failed = some.load.operations["stat"].errors
     assert some.complete
     assert 0.1 * OPERATIONS < failed < 0.6 * OPERATIONS
-    assert some.detail["layers"] == {"failed": failed}
-    assert some.detail["operations"]["stat"]["count"] == OPERATIONS - failed
+    assert some.load.layers == {"failed": failed}
+    assert some.load.operations["stat"].count == OPERATIONS - failed
     assert not measured({"kind": "fault", "share": 0.3}, max_errors=1).complete
     with pytest.raises(RunFailed, match="no operation succeeded"):
         measured({"kind": "timeout", "time": "1 ms"}, {"kind": "delay", "time": "3 ms"})

@@ -6,8 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from dfslab.documents.measured_load import MeasuredLoad
 from dfslab.method import RunFailed
-from dfslab.models import baseline
+from dfslab.models import baseline, learnt
 from dfslab.models.encoding import Encoding, factors_of, line_rate
 from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
 from dfslab.models.learnt import FEWEST, NAMES, Learnt, rows_of
@@ -79,7 +80,7 @@ def measured():
             method="measure",
             point_id=point.id,
             point=point,
-            detail={"wall_s": 2.0},
+            load=MeasuredLoad(wall_s=2.0),
             metrics={
                 "rate_per_s": Metric(value=truth(point) * float(np.exp(0.05 * random.normal())))
             },
@@ -292,6 +293,9 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(learning, "CURVES", ("linear",))
     monkeypatch.setattr(learning, "BASE_ROWS", 16)
     monkeypatch.setattr(learning, "REFITS", 2)
+    # Each fold of each split fits every model again, and each fit its constants: few will do.
+    monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
+    monkeypatch.setattr(learnt, "MOST_CALIBRATED", 8)
     found = learning.learn(scenario(), measured, SILENT)
     assert found.configurations == found.runs == len(measured)
     assert set(found.validation.scores["layout"]) == {"greybox", "linear", "mean"}

@@ -75,7 +75,7 @@ def told_of(places, count) -> tuple[LoadView, list[Seen], dict]:
 def test_a_load_is_seen_while_it_runs_here_and_in_agents():
     for places in ([HERE], [Place("left"), Place("right")]):
         view, told, report = told_of(places, 300)
-        assert report["complete"]
+        assert report.complete
         assert view.rows
         counts = [seen.done for seen in told]
         assert counts == sorted(counts)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core
+from dfslab.documents.load_report import LoadReport
+from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run
 from dfslab.fleet.places import Place
 from dfslab.instruments import access
@@ -149,14 +151,14 @@ def stalled(seed: int) -> dict:
     }
 
 
-def dues_and_ends(report: dict, spans: list) -> list[tuple[float, float]]:
+def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
     """When each request was due and when it ended, seconds after the common start; every agent
     counts from its own reading of that, which its clients' first operations tell."""
     times = []
-    for client in report["per_client"]:
-        number = client["client"]
+    for client in report.per_client:
+        number = client.client
         its = [span[1:3] for span in spans if span[5] == number and span[4] == 0]
-        zero_ns = its[0][0] - client["first_start_s"] * 1e9
+        zero_ns = its[0][0] - client.first_start_s * 1e9
         times += [
             ((8 * turn + number) * 1e-3, (end_ns - zero_ns) * 1e-9)
             for turn, (_, end_ns) in enumerate(its)
@@ -170,13 +172,13 @@ def released(due_s: float) -> float:
     return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
 
-def assert_more_only_by_lateness(report: dict, spans: list) -> None:
+def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
     """No request can take less than the truth; how much more one took, because the machine was
     busy with others, its end says. So this holds on a machine of any speed."""
-    response = report["operations"]["stat"]["response"]
-    assert report["complete"]
-    assert response["count"] == 4000
-    assert len(report["places"]) == 2
+    response = report.operations["stat"].response
+    assert report.complete
+    assert response.count == 4000
+    assert len(report.places) == 2
     times = dues_and_ends(report, spans)
     assert len(times) == 4000
     added = [end - released(due) for due, end in times]
@@ -184,7 +186,7 @@ def assert_more_only_by_lateness(report: dict, spans: list) -> None:
     assert min(added) > -5e-6
     more_s = sum(added) / len(added)
     print(f"the machine added {more_s} s, at most {max(added)} s")
-    assert response["mean_s"] == pytest.approx(TRUTHS["mean_s"] + more_s, rel=0.01)
+    assert response.mean_s == pytest.approx(TRUTHS["mean_s"] + more_s, rel=0.01)
     exact = sorted(end - due for due, end in times)
     for name, q in QUANTILES.items():
         truth = TRUTHS[name]
@@ -216,12 +218,9 @@ def test_phases_begin_together_in_two_places(tmp_path):
         "verify": "inline",
     }
     report, _, recorded = run.run_load(wanted, TWO)
-    assert report["complete"], report["errors"]
-    assert [(phase["name"], phase["count"]) for phase in report["phases"]] == [
-        ("write", 32),
-        ("read", 32),
-    ]
-    assert report["verified_bytes"] == report["phases"][1]["bytes"] == 32 * 20_000
+    assert report.complete, report.errors
+    assert [(phase.name, phase.count) for phase in report.phases] == [("write", 32), ("read", 32)]
+    assert report.verified_bytes == report.phases[1].bytes == 32 * 20_000
     assert len(without_times(recorded)) == 64 * 56
     assert list(tmp_path.iterdir()) == []
 
@@ -240,8 +239,8 @@ def test_an_open_scenario_is_measured_with_response_times():
     operation = next(name for name in result.metrics if name.startswith("response_s_p99."))
     service = operation.replace("response", "latency")
     assert result.value(operation) >= 0.9 * result.value(service)
-    assert result.detail["generator"]["own_ns_per_op"] > 0
-    assert result.detail["seconds"][0]["count"] > 0
+    assert result.load.generator.own_ns_per_op > 0
+    assert result.load.seconds[0].count > 0
 
 
 WAYS = {"workload.fsync": "write", "workload.sync_io": "all", "workload.mmap": True}

@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from dfslab.documents.load_report import ErrorCount, Second, Steady
+from dfslab.documents.measured_load import (
+    CallCounts,
+    CountedCalls,
+    DiskReads,
+    MeasuredLoad,
+    MeasuredPhase,
+    RateInterval,
+)
 from dfslab.instruments import measure
 from dfslab.instruments.measure import Measure
 from dfslab.report.sections import latency, load
@@ -39,10 +48,10 @@ def test_each_phase_has_its_own_rate(phased):
     body = load.render(study(phased))
     assert body is not None
     found = {row[1]: row for row in rows(body) if len(row) == 8}
-    for phase in phased.detail["phases"]:
-        told = found[phase["name"]]
+    for phase in phased.load.phases:
+        told = found[phase.name]
         assert told[3] == "100"
-        assert told[5] == f"{number(phase['rate_per_s'])}/s"
+        assert told[5] == f"{number(phase.rate_per_s)}/s"
 
 
 def test_the_generators_own_part_is_told(phased):
@@ -50,8 +59,9 @@ def test_the_generators_own_part_is_told(phased):
     assert body is not None
     head, told, *_ = rows(body)
     shown = dict(zip(head, told, strict=True))
-    generator = phased.detail["generator"]
-    own, floor = (load.seconds(generator[key] * 1e-9) for key in ("own_ns_per_op", "call_floor_ns"))
+    generator = phased.load.generator
+    times_ns = (generator.own_ns_per_op, generator.call_floor_ns)
+    own, floor = (load.seconds(time_ns * 1e-9) for time_ns in times_ns)
     assert shown["own time"] == f"{own} ({floor})"
     assert shown["page cache"] == "warm"
     # Nothing failed, no call was counted, no operation was due at a time.
@@ -72,17 +82,22 @@ def test_response_times_of_open_loads_stand_beside_latencies():
 
 def test_a_run_of_many_seconds_shows_its_course(phased):
     assert "each second" not in (load.render(study(phased)) or "")
-    course = [{"count": number} for number in (5, 7, 0, 9, 8, 6, 1)]
-    longer = phased.model_copy(update={"detail": {**phased.detail, "seconds": course}})
+    course = [
+        Second(count=number, errors=0, bytes=0, latency_ns_sum=0, latency_ns_max=0)
+        for number in (5, 7, 0, 9, 8, 6, 1)
+    ]
+    longer = phased.model_copy(update={"load": phased.load.model_copy(update={"seconds": course})})
     body = load.render(study(longer))
     assert body is not None
     # The last second is no whole one.
     assert '"y": [5, 7, 0, 9, 8, 6]' in body
 
 
-def planted(like: Result, **detail) -> Result:
+def planted(like: Result, **changes) -> Result:
     """A run of which something else is told; of one phase unless it is said."""
-    return like.model_copy(update={"detail": {**like.detail, "phases": [], **detail}})
+    assert like.load is not None
+    load = like.load.model_copy(update={"phases": [], **changes})
+    return like.model_copy(update={"load": load})
 
 
 def first_row(*results: Result) -> dict[str, str]:
@@ -92,7 +107,8 @@ def first_row(*results: Result) -> dict[str, str]:
 
 def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
     """Of more files than the generator would make for it, it says 0."""
-    none = {**phased.detail["generator"], "own_ns_per_op": 0.0, "share_of_latency": 0.0}
+    nothing = {"own_ns_per_op": 0.0, "share_of_latency": 0.0}
+    none = phased.load.generator.model_copy(update=nothing)
     unknown = planted(phased, generator=none)
     assert not {"own time", "of the mean latency"} & set(first_row(unknown))
     other = phased.model_copy(update={"point_id": "another"})
@@ -101,15 +117,11 @@ def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
     assert sorted(row[place] == load.DASH for row in table[1:3]) == [False, True]
 
 
-SETTLED = {
-    "reached": True,
-    "from_s": 5.0,
-    "seconds": 30,
-    "rate_per_s": 812.4,
-    "rate_per_s_half_width": 14.04,
-}
-RESTLESS = {**SETTLED, "reached": False}
-INTERVAL = {"mean_per_s": 812.4, "low_per_s": 798.2, "high_per_s": 826.0, "block_s": 4.0}
+SETTLED = Steady(
+    reached=True, from_s=5.0, seconds=30, rate_per_s=812.4, rate_per_s_half_width=14.04
+)
+RESTLESS = SETTLED.model_copy(update={"reached": False})
+INTERVAL = RateInterval(mean_per_s=812.4, low_per_s=798.2, high_per_s=826.0, block_s=4.0)
 UNSETTLED = "did not settle in its first half"
 
 
@@ -133,8 +145,10 @@ def test_of_repetitions_those_that_did_not_settle_are_counted(phased):
 
 def test_phases_are_judged_one_by_one(phased):
     """All of them together differ by what they do."""
-    judged = zip(phased.detail["phases"], (SETTLED, RESTLESS), strict=False)
-    told = [{**phase, "steady": one, "rate_interval": None} for phase, one in judged]
+    judged = zip(phased.load.phases, (SETTLED, RESTLESS), strict=False)
+    told = [
+        phase.model_copy(update={"steady": one, "rate_interval": None}) for phase, one in judged
+    ]
     body = load.render(study(planted(phased, steady=RESTLESS, phases=told))) or ""
     assert "steady" not in rows(body)[0]
     found = [row[8] for row in rows(body) if len(row) == 9]
@@ -142,54 +156,59 @@ def test_phases_are_judged_one_by_one(phased):
 
 
 def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
-    first, *_ = phased.detail["phases"]
-    disks = {"disks": {"asked_bytes": 4096, "read_bytes": 2048}}
-    told = [{**first, "cache": disks}, *phased.detail["phases"][1:]]
-    counted = {"system_calls_per_operation": 6.0, "server_calls_per_operation": 4.0}
-    given = planted(phased, phases=told, calls={"phases": [counted]})
-    (row,) = [row for row in rows(load.render(study(given)) or "") if first["name"] in row]
+    first, *others = phased.load.phases
+    disks = DiskReads(asked_bytes=4096, read_bytes=2048)
+    cache = first.cache.model_copy(update={"disks": disks})
+    told = [first.model_copy(update={"cache": cache}), *others]
+    counted = CountedCalls(
+        operations=40,
+        system_calls={},
+        system_calls_per_operation=6.0,
+        server_calls={},
+        server_calls_per_operation=4.0,
+    )
+    given = planted(phased, phases=told, calls=CallCounts(phases=[counted]))
+    (row,) = [row for row in rows(load.render(study(given)) or "") if first.name in row]
     assert row[-3:] == ["2 KiB of 4 KiB", "6", "4"]
 
 
+def phases(**judged: Steady | None) -> list[MeasuredPhase]:
+    """Phases of which only that is known: their names, and whether they settled."""
+    return [MeasuredPhase.model_construct(name=name, steady=one) for name, one in judged.items()]
+
+
 @pytest.mark.parametrize(
-    ("outcome", "notes"),
+    ("changes", "notes"),
     [
         ({"steady": SETTLED}, []),
         ({"steady": None}, []),
         ({"steady": RESTLESS}, [f"the load {UNSETTLED}: its rate is no steady one"]),
-        ({"steady": RESTLESS, "phases": [{"name": "a", "steady": SETTLED}]}, []),
+        ({"steady": RESTLESS, "phases": phases(a=SETTLED)}, []),
         (
-            {
-                "steady": None,
-                "phases": [
-                    {"name": "a", "steady": RESTLESS},
-                    {"name": "b", "steady": None},
-                    {"name": "c", "steady": RESTLESS},
-                ],
-            },
+            {"steady": None, "phases": phases(a=RESTLESS, b=None, c=RESTLESS)},
             ["phases that did not settle in their first half: a, c"],
         ),
     ],
 )
-def test_a_run_that_never_settled_has_one_note(outcome, notes):
-    given = synthetic.scenario()
-    assert measure.notes_of({"complete": True, "errors": [], **outcome}, given) == notes
+def test_a_run_that_never_settled_has_one_note(changes, notes):
+    judged = MeasuredLoad(wall_s=1.0).model_copy(update=changes)
+    assert measure.notes_of(judged, True, synthetic.scenario()) == notes
 
 
 def test_a_note_of_what_failed_says_what_may_help():
     """Where the file system knows; HDFS, of which nothing is known, only tells."""
-    error = {
-        "operation": "read/read",
-        "kind": "other",
-        "count": 2,
-        "first": 'read "c0/f1": Input/output error (os error 5)',
-    }
-    outcome = {"complete": False, "errors": [error], "steady": None}
+    error = ErrorCount(
+        operation="read/read",
+        kind="other",
+        count=2,
+        first='read "c0/f1": Input/output error (os error 5)',
+    )
+    failed = MeasuredLoad(wall_s=1.0, errors=[error])
     notes = {}
     for name in ("alluxio", "hdfs"):
         given = synthetic.scenario()
         choice = given.file_system.model_copy(update={"name": name})
         given = given.model_copy(update={"file_system": choice})
-        (notes[name],) = measure.notes_of(outcome, given)
+        (notes[name],) = measure.notes_of(failed, False, given)
     assert notes["hdfs"].endswith("(os error 5)")
     assert "driven out what has no other copy" in notes["alluxio"]

@@ -54,14 +54,14 @@ def test_dask_is_joined_or_refused():
 def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     started: list[str] = []
-    with access.session(notify=started.append):
-        result = Measure().run(asked({"fleet": "dask"}, nodes=2))
-        again = Measure().run(asked({"fleet": "dask"}, nodes=1))
+    with access.session(notify=started.append) as session:
+        result = Measure(session).run(asked({"fleet": "dask"}, nodes=2))
+        again = Measure(session).run(asked({"fleet": "dask"}, nodes=1))
         assert started == ["starting a Dask cluster of 2 nodes"], "one cluster serves both"
     assert result.complete
-    assert [place["name"] for place in result.detail["places"]] == ["node-1", "node-2"]
-    assert [place["name"] for place in again.detail["places"]] == ["node-1"]
-    assert result.detail["fleet"]["kind"] == "dask"
+    assert [place.name for place in result.load.places] == ["node-1", "node-2"]
+    assert [place.name for place in again.load.places] == ["node-1"]
+    assert result.load.fleet.kind == "dask"
 
 
 def test_the_page_shows_speed_up():

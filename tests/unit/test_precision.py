@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from dfslab.documents.load_report import Second, Steady
 from dfslab.instruments.series import FEWEST_SECONDS, rate_interval, resampled_means
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import check
@@ -15,6 +16,11 @@ from dfslab.studies.precision import half_width
 from dfslab.studies.store import open_run
 from dfslab.studies.sweep import sweep
 from support.synthetic import scenario
+
+
+def second(count: float) -> Second:
+    """A second in which so many operations ended, rounded."""
+    return Second(count=round(count), errors=0, bytes=0, latency_ns_sum=0, latency_ns_max=0)
 
 
 def autocorrelated(rng: np.random.Generator, count: int, phi: float = 0.7) -> np.ndarray:
@@ -30,9 +36,9 @@ def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says()
     rng, held, held_by_singles = np.random.default_rng(11), 0, 0
     for turn in range(200):
         series = autocorrelated(rng, 300)
-        found = rate_interval([{"count": one} for one in [*series, 0]], None, turn)
+        found = rate_interval([second(one) for one in [*series, 0]], None, turn)
         assert found is not None
-        held += found["low_per_s"] <= 1000 <= found["high_per_s"]
+        held += found.low_per_s <= 1000 <= found.high_per_s
         # Seconds drawn one by one, as if they knew nothing of each other.
         low, high = np.quantile(resampled_means(series, 1, turn), [0.025, 0.975])
         held_by_singles += low <= 1000 <= high
@@ -41,11 +47,13 @@ def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says()
 
 
 def test_seconds_before_a_load_settled_and_too_few_of_them_are_left_out():
-    seconds = [{"count": 1}] * 10 + [{"count": 500}] * 31
-    steady = {"reached": True, "from_s": 10.0}
+    seconds = [second(1)] * 10 + [second(500)] * 31
+    steady = Steady(
+        reached=True, from_s=10.0, seconds=31, rate_per_s=500.0, rate_per_s_half_width=0.0
+    )
     found = rate_interval(seconds, steady, 1)
     assert found is not None
-    assert (found["mean_per_s"], found["low_per_s"], found["high_per_s"]) == (500, 500, 500)
+    assert (found.mean_per_s, found.low_per_s, found.high_per_s) == (500, 500, 500)
     assert rate_interval(seconds[:FEWEST_SECONDS], None, 1) is None
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from dfslab.cli.root import app
+from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.instruments import access
 from dfslab.models.step_functions import fit, waited_s
 from dfslab.result import Metric, Result, Step, provenance
@@ -55,7 +56,7 @@ def run_of(point, repetition):
         metrics=metrics,
         steps=steps,
         provenance=provenance(1),
-        detail={"wall_s": 1.0, "operations": {"write": {"count": 9}}},
+        load=MeasuredLoad(wall_s=1.0, operations={"write": OperationCounts(count=9)}),
     )
 
 
@@ -153,7 +154,7 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
     )
     assert said.exit_code == 0, said.output
     (found,) = json.loads(said.stdout)
-    told, response = found["detail"]["open"], found["metrics"]["response_s_mean.stat"]
+    told, response = found["open_load"], found["metrics"]["response_s_mean.stat"]
     assert 0 < response["low"] < response["value"] < response["high"]
     assert told["call_queue"] == 10
     if not full:

@@ -93,9 +93,9 @@ def test_what_is_left_out_is_named():
         synthetic.planted(0.1, sizes=["64 KiB", "1 MiB"], clients=(1,), hold_out=())
     )
     answer = narrow.run(synthetic.scenario().points()[0])
-    assert answer.detail["dropped"]["too few configurations"]
+    assert answer.regression.dropped["too few configurations"]
     assert any("too few configurations for" in note for note in answer.notes)
-    assert len(answer.detail["coefficients"]) == 2
+    assert len(answer.regression.coefficients) == 2
 
 
 def test_equal_rates_explain_nothing_and_break_nothing():

@@ -92,16 +92,16 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
         "spans": {"limit": 4 * count},
     }
     report, spans, _ = run.run_load(plan, [HERE])
-    response, schedule = report["operations"]["stat"]["response"], report["schedule"]
+    response, schedule = report.operations["stat"].response, report.schedule
     seen = Seen(
-        report["rate_per_s"],
-        response["mean_s"],
-        response["mean_s"],
-        schedule["offered_per_s"],
-        schedule["span_s"],
-        schedule["behind_s"],
+        report.rate_per_s,
+        response.mean_s,
+        response.mean_s,
+        schedule.offered_per_s,
+        schedule.span_s,
+        schedule.behind_s,
     )
-    zero = report["start_unix_ns"]
+    zero = report.start_unix_ns
     starts_s, ends_s = (
         [(span[at] - zero) * 1e-9 for span in spans if span[0] == "stat"] for at in (1, 2)
     )

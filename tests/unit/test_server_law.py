@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.models import burst
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
@@ -64,10 +65,11 @@ def result(point, repetition, noise=1.0):
         point=point,
         repetition=repetition,
         metrics=metrics,
-        detail={
-            "operations": {"stat": {"count": clients * OPERATIONS}},
-            "processor_scores": {"namenode": 50 * share},
-        },
+        load=MeasuredLoad(
+            wall_s=0.0,
+            operations={"stat": OperationCounts(count=clients * OPERATIONS)},
+            processor_scores={"namenode": 50 * share},
+        ),
         provenance=provenance(1),
     )
 
@@ -110,7 +112,9 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 def test_a_score_that_is_wrong_shows_as_a_wrong_capacity():
     wrong = [
-        one.model_copy(update={"detail": {**one.detail, "processor_scores": {"namenode": 50.0}}})
+        one.model_copy(
+            update={"load": one.load.model_copy(update={"processor_scores": {"namenode": 50.0}})}
+        )
         for one in runs()
     ]
     large = server_law(wrong).ratios[1]
@@ -120,7 +124,7 @@ def test_a_score_that_is_wrong_shows_as_a_wrong_capacity():
 
 def test_without_scores_there_are_curves_and_no_ratios():
     bare = [
-        one.model_copy(update={"detail": {"operations": one.detail["operations"]}})
+        one.model_copy(update={"load": one.load.model_copy(update={"processor_scores": None})})
         for one in runs()
     ]
     found = server_law(bare)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from dfslab.fleet import observer
 from dfslab.fleet.places import HERE
+from dfslab.instruments import access
 from dfslab.instruments.visibility import Observer, summary, visibility
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
@@ -32,7 +33,8 @@ def with_access(name: str, **how: str) -> Scenario:
 
 def test_on_one_machine_everything_is_visible_at_once(tmp_path):
     asked = with_access("local", directory=str(tmp_path))
-    found = visibility(asked, trials=8)
+    with access.session() as session:
+        found = visibility(asked, 8, session)
     assert [row["change"] for row in found] == list(observer.CHANGES)
     for row in found:
         assert (row["trials"], row["unseen"]) == (8, 0), row
@@ -138,5 +140,5 @@ def test_what_is_not_mounted_is_refused():
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         port = somebody.getsockname()[1]
         asked = with_access("hdfs", uri=f"hdfs://127.0.0.1:{port}")
-        with pytest.raises(InputError, match="two clients mount"):
-            visibility(asked, trials=1)
+        with access.session() as session, pytest.raises(InputError, match="two clients mount"):
+            visibility(asked, 1, session)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from dfslab import _core, discover
+from dfslab.documents.load_report import LoadReport
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Place
 from dfslab.spec.check import check
@@ -421,22 +422,22 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
         "run_directory": "dfslab-workload",
         "time_limit_s": 120.0,
     }
-    report = json.loads(_core.run_load(json.dumps(plan))[0])
-    assert report["errors"] == []
-    assert report["complete"]
+    report = LoadReport.model_validate_json(_core.run_load(json.dumps(plan))[0])
+    assert report.errors == []
+    assert report.complete
     wanted: Counter[str] = Counter()
     moved: Counter[str] = Counter()
     for client in range(CLIENTS):
         for one in _core.stream_operations(json.dumps(spec), client):
             wanted[one[2]] += 1
             moved[one[2]] += one[4] if one[2] in MOVING else 0
-    seen = report["operations"]
-    assert {kind: one["count"] for kind, one in seen.items()} == dict(wanted)
-    assert {kind: one["bytes"] for kind, one in seen.items() if one["bytes"]} == {
+    seen = report.operations
+    assert {kind: one.count for kind, one in seen.items()} == dict(wanted)
+    assert {kind: one.bytes for kind, one in seen.items() if one.bytes} == {
         kind: count for kind, count in moved.items() if count
     }
     phases_asked = [part["name"] for part in spec.get("phases", ())]
-    assert [part["name"] for part in report.get("phases", ())] == phases_asked
+    assert [part.name for part in report.phases] == phases_asked
     assert list(tmp_path.iterdir()) == []
 
 
@@ -450,7 +451,7 @@ def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
         "run_directory": "dfslab-apart",
     }
     report, _, _ = fleet.run_load(plan, [Place("left"), Place("right"), Place("third")])
-    assert report["errors"] == []
-    assert report["complete"]
-    assert report["phases"][-1]["name"] == "end"
+    assert report.errors == []
+    assert report.complete
+    assert report.phases[-1].name == "end"
     assert list(tmp_path.iterdir()) == []

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use dfslab_stats::{Histogram, Summary};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::ScheduleReport;
 use crate::series::{Second, Steady};
 
 /// One logical operation kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationReport {
     /// Operations that succeeded.
     pub count: u64,
@@ -30,7 +31,7 @@ pub struct OperationReport {
 }
 
 /// One primitive inside a logical operation, such as `write/close`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepReport {
     /// Calls that succeeded.
     pub count: u64,
@@ -43,7 +44,7 @@ pub struct StepReport {
 }
 
 /// One client's part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientReport {
     /// Its number.
     pub client: u32,
@@ -58,7 +59,7 @@ pub struct ClientReport {
 }
 
 /// Errors of one operation and kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// The step that failed.
     pub operation: String,
@@ -71,7 +72,7 @@ pub struct ErrorCount {
 }
 
 /// What became of the files whose making and last change were acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
     /// Files that had to be there.
     pub files: u64,
@@ -100,7 +101,7 @@ impl AuditReport {
 }
 
 /// What was emptied before a phase, or before each of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheReport {
     /// "none", "files" or "system".
     pub dropped: String,
@@ -125,7 +126,7 @@ impl CacheReport {
 }
 
 /// What of the clients' files, up to 64 of a process, was in the page cache before they began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resident {
     /// Bytes of the files that were looked at.
     pub prepared_bytes: u64,
@@ -134,7 +135,7 @@ pub struct Resident {
 }
 
 /// Processor time of this process over the timed part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuReport {
     /// In user mode, seconds.
     pub user: f64,
@@ -143,7 +144,7 @@ pub struct CpuReport {
 }
 
 /// What the generator itself adds, so that nobody takes it for the target.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorReport {
     /// Processor time of one operation of this very stream on a target that does nothing, ns.
     pub own_ns_per_op: f64,
@@ -161,7 +162,7 @@ pub struct GeneratorReport {
 }
 
 /// One phase of a run that has several.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
     /// Its name.
     pub name: String,
@@ -198,7 +199,8 @@ pub struct PhaseReport {
 }
 
 /// The report of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LoadReport")]
 pub struct Report {
     /// False when it was interrupted, ran out of time, or stopped for errors.
     pub complete: bool,

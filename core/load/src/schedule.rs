@@ -1,5 +1,6 @@
 //! What the schedule of an open load really asked for, and how far behind it the load was at last.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one client began of its schedule in one phase; times are readings of the monotonic clock.
@@ -20,7 +21,7 @@ pub struct Begun {
 /// What a schedule asked for, in one phase or in all of them. A random schedule of a few hundred
 /// operations is some per cent longer or shorter than its rate says: a load is to be judged by
 /// what it was really asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleReport {
     /// Arrivals that were begun: operations, or sessions of them.
     pub arrivals: u64,

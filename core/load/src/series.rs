@@ -1,5 +1,6 @@
 //! What happened in each second of a load, counted as it ends; and when it had settled.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -7,7 +8,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MOST_SECONDS: u64 = 86_400;
 
 /// Operations that ended within one second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
     /// Operations that succeeded.
     pub count: u64,
@@ -111,7 +112,7 @@ pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
 }
 
 /// From when on a load was steady, and what it then did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steady {
     /// Whether it settled in its first half: else nothing here is to be trusted.
     pub reached: bool,

@@ -1,5 +1,8 @@
 //! A log-linear histogram of nanoseconds: bounded error, constant-time recording, exact merging.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 /// Each power of two is cut into this many equal buckets (as a power of two itself), so a value
@@ -24,12 +27,17 @@ pub struct Histogram {
 }
 
 /// The sparse form that crosses borders.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Sparse {
+    /// Lower ends of the buckets that hold any values, ns, and how many they hold.
     buckets: Vec<(u64, u64)>,
+    /// Sum of all values, ns.
     sum: u128,
+    /// Sum of their squares, ns².
     sum_of_squares: u128,
+    /// The least value, ns; the largest number of all where there is none.
     minimum: u64,
+    /// The largest value, ns.
     maximum: u64,
 }
 
@@ -200,6 +208,16 @@ impl Serialize for Histogram {
             maximum: self.maximum,
         }
         .serialize(serializer)
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Sparse::json_schema(generator)
     }
 }
 

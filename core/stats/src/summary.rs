@@ -1,11 +1,12 @@
 //! The numbers of a histogram that people read, in seconds.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
 /// Count, moments, extremes and quantiles of durations, in seconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Values counted.
     pub count: u64,

@@ -8,13 +8,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::span::TextId;
 use crate::tree::{Forest, NONE};
 
 /// One host's clock beside the clock of the host that it is measured from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Clock {
     /// The host, as the spans name it.
     pub host: String,

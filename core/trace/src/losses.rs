@@ -1,9 +1,10 @@
 //! What had to be repaired or dropped, counted by kind, so that nothing is lost silently.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Spans repaired or dropped, one counter for each kind of damage; two of them add up.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Losses {
     /// Dropped: the same span again, equal in every field.
     pub duplicates: u64,

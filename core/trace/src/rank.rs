@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ingest::InputFormat;
@@ -101,7 +102,7 @@ impl Default for Options {
 }
 
 /// The time spent in one path, or under one name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Entry {
     /// What was called.
     pub name: String,
@@ -134,7 +135,7 @@ pub struct Entry {
 }
 
 /// The rankings of one profile, each by falling self time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rankings {
     /// Work, by path.
     pub ranking: Vec<Entry>,

@@ -1,5 +1,6 @@
 //! How often a step is repeated: the counts that a loop's rule in the grammar stands for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Numbers;
@@ -15,7 +16,7 @@ pub struct Repeats {
 }
 
 /// How often a step came in one call of the step above it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Times {
     /// Calls above in which it came at all.
     pub callers: u64,

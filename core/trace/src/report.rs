@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clocks::Clock;
@@ -19,7 +20,8 @@ use crate::timeline::Timeline;
 use crate::tree::NONE;
 
 /// Everything a profile says.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "TraceProfile")]
 pub struct Report {
     /// Spans recorded.
     pub spans: u64,
@@ -49,7 +51,7 @@ pub struct Report {
 }
 
 /// What is known of a recorder that kept only some calls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sampling {
     /// Spans that stand for more than themselves.
     pub spans_weighted: u64,
@@ -75,7 +77,7 @@ impl Sampling {
 }
 
 /// Spans and trees before and after compression.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Reduction {
     /// Spans recorded.
     pub spans_before: u64,
@@ -92,7 +94,7 @@ pub struct Reduction {
 }
 
 /// One node of a compressed tree.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TreeNode {
     /// What was called.
     pub name: String,
@@ -141,7 +143,7 @@ pub struct TreeNode {
 pub type OfHost = (u64, u128, u128, u128, f64);
 
 /// A call to look up in the trace; its ids are hexadecimal, as in OTLP JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExemplarNote {
     /// Why it was kept: "slowest" or "sampled".
     pub kind: &'static str,

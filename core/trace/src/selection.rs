@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::matches;
@@ -77,7 +78,7 @@ pub struct Choice {
 }
 
 /// What one rule left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Calls recorded.
     pub calls: u64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::rank::{seconds, Options};
@@ -15,7 +16,7 @@ const KINDS_MAX: usize = 3;
 const CALLS_MAX: usize = 100;
 
 /// One call tree.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timeline {
     /// 32 hexadecimal digits.
     pub trace_id: String,
@@ -30,7 +31,7 @@ pub struct Timeline {
 }
 
 /// One call of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimelineCall {
     /// What was called.
     pub name: String,

@@ -26,6 +26,7 @@ from dfslab.beds.machine import not_made
 from dfslab.beds.process import MARK, Process
 from dfslab.beds.score import score
 from dfslab.beds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
+from dfslab.documents.measured_load import ServerCounts
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.standard import standard
 
@@ -360,7 +361,7 @@ class BaseBed:
         self._stages[daemon.name] = stage
         self._record_daemons()
 
-    def observe(self) -> dict[str, Any]:
+    def observe(self) -> dict[str, ServerCounts]:
         """What the file system counted since it was last asked; nothing if it counts nothing."""
         return {}
 

@@ -344,11 +344,12 @@ def merge(
     """One report from the files that a load's agents left on their nodes (state folder, parts)."""
     found = laboratory.merge_parts(files)
     rows = [
-        f"{name}: {seen['count']} operations, mean {seen['latency']['mean_s']:.6f} s"
-        for name, seen in found["operations"].items()
+        f"{name}: {counted.count} operations, mean {counted.latency.mean_s:.6f} s"
+        for name, counted in found.operations.items()
     ]
-    lost = [place["lost"] for place in found["places"] if place["lost"]]
-    tell(as_json, found, f"{found['rate_per_s']:.1f} operations a second", *rows, *lost)
+    lost = [place.lost for place in found.places or () if place.lost]
+    document = found.model_dump(mode="json", exclude_unset=True)
+    tell(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
 
 
 @app.command()

@@ -15,11 +15,13 @@ import shlex
 import statistics
 import xml.etree.ElementTree as xml
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlparse
 
 from dfslab import discover
+from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
@@ -313,19 +315,19 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
     for result in results:
         rates = rates_of(result)
         for name in ("read", "write"):
-            bytes_per_s = sum(one["bytes_per_s"] for one in rates if one["operation"] == name)
+            bytes_per_s = sum(one.bytes_per_s for one in rates if one.operation == name)
             if bytes_per_s:
                 lines.append(f"{name.title()} Throughput(MB/s): {bytes_per_s / MEBI:.2f}")
         if not result.metrics.get("throughput_bytes_per_s"):
-            counted = sum(one["rate_per_s"] for one in rates if one["operation"] != NOT_COUNTED)
+            counted = sum(one.rate_per_s for one in rates if one.operation != NOT_COUNTED)
             lines.append(f"Metadata Throughput(ops/s): {counted:.2f}")
     return "\n".join(lines)
 
 
 def _only_time_was_over(result: Result) -> bool:
     """Nothing failed, and no process was lost."""
-    lost = any(place.get("lost") for place in result.detail.get("places") or ())
-    return not result.detail["errors"] and not lost
+    load = result.load
+    return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 
 
 # Phase of ours -> line of mdtest's summary.
@@ -348,7 +350,7 @@ def say_mdtest(results: Sequence[Result]) -> str:
     rows: dict[str, list[float]] = {}
     for result in results:
         for one in rates_of(result):
-            rows.setdefault(LINES[one["phase"]], []).append(one["rate_per_s"])
+            rows.setdefault(LINES[one.phase], []).append(one.rate_per_s)
     columns = "".join(f"{name:>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
     rules = "".join(f"{'-' * len(name):>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
     lines = [
@@ -362,24 +364,30 @@ def say_mdtest(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def rates_of(result: Result) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Rate:
+    """Operations of one name in a phase ("" where a load has none): how fast they were."""
+
+    phase: str
+    operation: str
+    rate_per_s: float
+    bytes_per_s: float
+
+
+def rates_of(result: Result) -> list[Rate]:
     """Rate and throughput of every phase's operations, in the stream's order.
 
     A result without phases has one, of all its operations; each then ran beside the others, so
     they share its window.
     """
-    detail = result.detail
-    parts = detail.get("phases") or [{**detail, "name": ""}]
+    if result.load is None:
+        return []
     found = []
-    for part in parts:
-        window_s = part["window_s"] or math.inf
-        for operation, seen in part["operations"].items():
-            found.append(
-                {
-                    "phase": part["name"],
-                    "operation": operation,
-                    "rate_per_s": seen["count"] / window_s,
-                    "bytes_per_s": seen["bytes"] / window_s,
-                }
-            )
+    for part in result.load.parts():
+        window_s = part.window_s or math.inf
+        phase = part.name if isinstance(part, MeasuredPhase) else ""
+        found += [
+            Rate(phase, operation, counts.count / window_s, counts.bytes / window_s)
+            for operation, counts in part.operations.items()
+        ]
     return found

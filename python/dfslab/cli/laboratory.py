@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dfslab import discover
+from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run as fleet
 from dfslab.instruments import visibility
+from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory, Notify, measured_before
 from dfslab.method import RunFailed
 from dfslab.report import document as documents
@@ -82,33 +83,33 @@ def export(folder: Path, form: str, output: Path | None, notify: Notify = silent
 def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
     """Measure the first configuration, without a run folder."""
     point = check(scenario)[0]
-    method: Any = discover.method("measure")
     with laboratory.session() as session:
         session.progress = lambda share, phase: laboratory.progress(share, 1, phase)
+        method = Measure(session)
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[dict[str, Any]]:
     """When changes of one client are visible to another, by kind of change."""
     point = check(scenario)[0]
-    with laboratory.session():
-        return visibility.visibility(point.scenario, trials)
+    with laboratory.session() as session:
+        return visibility.visibility(point.scenario, trials, session)
 
 
 def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.Found:
     """The highest rate of the first configuration that keeps to `run.search`'s objective."""
-    probe = RateProbe(scenario)
     with laboratory.session() as session:
+        probe = RateProbe(scenario, session)
         session.progress = lambda share, phase: laboratory.progress(
             share, 1, f"{probe.text} {phase}"
         )
         return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
 
 
-def merge_parts(files: Sequence[Path]) -> dict[str, Any]:
+def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
     """The report of a load from the files that its agents left on their nodes."""
     try:
-        return fleet.of_parts([_part(path) for path in files])[0]
+        return fleet.of_parts([_part(path) for path in files]).report
     except fleet.WrongPlan as error:
         raise InputError("FILE", str(files[0]), str(error)) from error
     except fleet.LoadFailed as error:

@@ -25,6 +25,7 @@ from typing import Any
 from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 
+from dfslab.documents.measured_load import FleetLoadReport, FleetReport
 from dfslab.fleet import node, run
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
@@ -114,7 +115,7 @@ def run_load(
     nodes: Nodes,
     progress: run.Progress | None = None,
     watch: Watch | None = None,
-) -> tuple[dict[str, Any], run.Spans, bytes]:
+) -> run.LoadRun:
     """As run.run_load, by the nodes of a Dask cluster.
 
     The report also has `fleet`: the scheduler and what became of it. Every place has the offset of
@@ -124,7 +125,7 @@ def run_load(
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stopping, over = threading.Event(), threading.Event()
 
-    def work() -> tuple[dict[str, Any], run.Spans, bytes]:
+    def work() -> run.LoadRun:
         try:
             return asyncio.run(Controller(plan, nodes, progress, watch or Watch(), stopping).work())
         finally:
@@ -157,7 +158,7 @@ class Controller:
         self._client: Client
         self._scheduler_lost = False
 
-    async def work(self) -> tuple[dict[str, Any], run.Spans, bytes]:
+    async def work(self) -> run.LoadRun:
         address = self._nodes.scheduler
         client = Client(address, asynchronous=True, timeout=CONNECT_LIMIT_S, set_as_default=False)
         try:
@@ -202,7 +203,7 @@ class Controller:
             ],
         )
 
-    async def _load(self) -> tuple[dict[str, Any], run.Spans, bytes]:
+    async def _load(self) -> run.LoadRun:
         plan = {**self._plan, "shared": len(self._parts) > 1}
         try:
             await self._all(self.measure_clock)
@@ -217,9 +218,8 @@ class Controller:
             await self._stop(patience_s(interrupted and self._nodes.passing))
             raise
         report, spans, recorded = run.together(plan, self._parts)
-        self._note(report)
         await self._all(self._forget)
-        return report, [self._here(span) for span in spans], recorded
+        return run.LoadRun(self._noted(report), [self._here(span) for span in spans], recorded)
 
     async def _all(self, work: Callable[[Part], Any]) -> None:
         await asyncio.gather(*(work(part) for part in self._parts))
@@ -374,23 +374,26 @@ class Controller:
             with contextlib.suppress(*UNREACHABLE):
                 await self._call(part, node.forget, part.kept)
 
-    def _note(self, report: dict[str, Any]) -> None:
-        """Add what only this kind of fleet knows."""
-        for place, part in zip(report["places"], self._parts, strict=True):
+    def _noted(self, report: FleetLoadReport) -> FleetLoadReport:
+        """With what only this kind of fleet knows."""
+        places = []
+        for place, part in zip(report.places or (), self._parts, strict=True):
             assert part.clock is not None
-            place |= {
+            clock = {
                 "host": part.clock.host,
                 "clock_offset_s": part.clock.offset_s,
                 "clock_error_s": part.clock.error_s,
                 "clock_drift_s": part.drift_s,
             }
+            places.append(place.model_copy(update=clock))
         notes = []
         if self._scheduler_lost:
             notes.append(
                 f"the Dask scheduler at {self._nodes.scheduler} was lost while the load "
                 "ran; the parts were read from disk"
             )
-        report["fleet"] = {"kind": "dask", "scheduler": self._nodes.scheduler, "notes": notes}
+        fleet = FleetReport(kind="dask", scheduler=self._nodes.scheduler, notes=notes)
+        return report.model_copy(update={"places": places, "fleet": fleet})
 
     def _here(self, span: Sequence[Any]) -> tuple:
         """A span in this machine's time."""

@@ -8,9 +8,10 @@ import select
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dfslab import _core
+from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
@@ -20,6 +21,15 @@ Progress = Callable[[float, str], object]
 Spans = list[tuple[str, int, int, int, int, int, int]]
 WrongPlan = _core.InputError
 LoadFailed = _core.RunError
+
+
+class LoadRun(NamedTuple):
+    """A load that was run: its report, its spans and its executed operations, encoded."""
+
+    report: FleetLoadReport
+    spans: Spans
+    recorded: bytes
+
 
 PHASES = ("preparing", "running", "verifying", "cleaning up")
 # From the agreement on a start to the start: enough for a message to every agent.
@@ -32,8 +42,8 @@ def run_load(
     places: Sequence[Place] | Nodes,
     progress: Progress | None = None,
     watch: Watch | None = None,
-) -> tuple[dict[str, Any], Spans, bytes]:
-    """(report, spans, executed operations) of a plan whose clients are spread over the places.
+) -> LoadRun:
+    """Run a plan whose clients are spread over the places.
 
     WrongPlan and LoadFailed as in one process. A place that is lost while the load runs makes the
     report incomplete; what the other places saw stays.
@@ -90,13 +100,11 @@ def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[tupl
         yield from _core.stream_operations(spec, client, limit)
 
 
-def _here(
-    plan: Mapping[str, Any], progress: Progress | None, watch: Watch | None
-) -> tuple[dict[str, Any], Spans, bytes]:
+def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | None) -> LoadRun:
     """The whole load in this process."""
     if watch is None:
         report, spans, recorded = _core.run_load(json.dumps(plan), progress)
-        return json.loads(report), spans, recorded
+        return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
     begun: list[float] = []
 
     def gate() -> float:
@@ -111,7 +119,7 @@ def _here(
         watch.seen(Seen(*counts))
 
     report, spans, recorded = _core.run_load(json.dumps(plan), progress, gate, seen)
-    return json.loads(report), spans, recorded
+    return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
 
 
 def _linked(place: Place, part: range, plan: Mapping[str, Any]) -> Link:
@@ -196,7 +204,7 @@ def _close(links: Sequence[Link], limit_s: float) -> list[str]:
     return [f"{link.place.name}: {note}" for link, note in left]
 
 
-def together(plan: Mapping[str, Any], links: Sequence[Any]) -> tuple[dict[str, Any], Spans, bytes]:
+def together(plan: Mapping[str, Any], links: Sequence[Any]) -> LoadRun:
     """What all places saw, as one. LoadFailed when nothing came from any."""
     answers = [link.answer for link in links if link.answer and "report" in link.answer]
     lost = {
@@ -204,13 +212,13 @@ def together(plan: Mapping[str, Any], links: Sequence[Any]) -> tuple[dict[str, A
     }
     if not answers:
         raise LoadFailed("; ".join(lost.values()))
-    report = json.loads(_core.merge_reports([json.dumps(a["report"]) for a in answers]))
-    report["errors"] += [
+    merged = json.loads(_core.merge_reports([json.dumps(a["report"]) for a in answers]))
+    merged["errors"] += [
         {"operation": "place", "kind": "lost", "count": 1, "first": how} for how in lost.values()
     ]
-    failed = sum(error["count"] for error in report["errors"])
-    report["complete"] &= not lost and failed <= plan.get("max_errors", 0)
-    report["places"] = [
+    failed = sum(error["count"] for error in merged["errors"])
+    merged["complete"] &= not lost and failed <= plan.get("max_errors", 0)
+    merged["places"] = [
         {
             "name": link.place.name,
             "clients_from": link.clients.start,
@@ -221,7 +229,7 @@ def together(plan: Mapping[str, Any], links: Sequence[Any]) -> tuple[dict[str, A
     ]
     spans = [tuple(span) for answer in answers for span in answer["spans"]]
     recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
-    return report, spans, recorded
+    return LoadRun(FleetLoadReport.model_validate(merged), spans, recorded)
 
 
 @dataclass(frozen=True)
@@ -234,7 +242,7 @@ class _Part:
     ended: str = "its answer is not among those given"
 
 
-def of_parts(documents: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], Spans, bytes]:
+def of_parts(documents: Sequence[Mapping[str, Any]]) -> LoadRun:
     """One report from the files that the agents of one load left; what is missing is lost.
 
     WrongPlan when they are not of one load.

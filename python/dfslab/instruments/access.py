@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dfslab import discover
 from dfslab.beds.base import BaseBed
@@ -275,9 +275,6 @@ def _answers(uri: str, address: tuple[str, int] | None) -> None:
         raise InputError("file_system.access.uri", uri, f"nobody answers there: {error}") from error
 
 
-_active: list[Session] = []
-
-
 @contextmanager
 def session(
     notify: Notify = lambda text: None,
@@ -286,19 +283,25 @@ def session(
 ) -> Iterator[Session]:
     """Everything reached inside the `with` is shared, and taken down at its end."""
     opened = Session(notify, trace_directory, progress=progress)
-    _active.append(opened)
     try:
         yield opened
     finally:
-        _active.remove(opened)
         opened.close()
 
 
-@contextmanager
-def current() -> Iterator[Session]:
-    """The session in force, or one of its own for a single run."""
-    if _active:
-        yield _active[-1]
-    else:
-        with session() as own:
-            yield own
+class InSession:
+    """An instrument that works in a session; without one, each run opens and closes a session.
+
+    A class that derives from it opens `self.opened()` around what it does.
+    """
+
+    def __init__(self, session: Session | None = None) -> None:
+        self.session = session
+
+    def within(self, session: Session) -> Self:
+        """The same instrument in that session."""
+        return type(self)(session)
+
+    def opened(self) -> AbstractContextManager[Session]:
+        """The session to work in."""
+        return session() if self.session is None else nullcontext(self.session)

@@ -43,7 +43,7 @@ def measure(
     if not scenario.file_system.access.bed:
         allowed = "only the hosts of a bed are measured: file_system.access.bed = true"
         raise InputError("file_system.access.bed", False, allowed)
-    with access.current() as session:
+    with access.session() as session:
         session.reach(scenario)
         cluster = session.bed.cluster if session.bed is not None else None
         if cluster is None:

@@ -11,10 +11,11 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dfslab.documents.measured_load import CallCounts, CountedCalls, ServerCounts
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Place
 from dfslab.fleet.watch import Watch
@@ -29,6 +30,9 @@ LEAST_SHARE, LEAST_CALLS = 0.01, 3
 # Threads that wait, for each other or for a pause to be over: as often as it takes.
 WAITS = frozenset({"futex", "clock_nanosleep", "nanosleep", "sched_yield", "restart_syscall"})
 Counts = dict[str, float]
+# Operations, system calls, servers' calls of one phase.
+Marked = tuple[int, Counts, Counts]
+Observe = Callable[[], Mapping[str, ServerCounts]]
 
 
 def refused(plan: Mapping[str, Any]) -> str:
@@ -38,9 +42,9 @@ def refused(plan: Mapping[str, Any]) -> str:
     return ""
 
 
-def count(plan: Mapping[str, Any], place: Place, observe: Callable[[], Any]) -> dict[str, Any]:
-    """System calls by name, and servers' calls by name where they count any, of one operation; of a
-    load of several phases a list in their order, where phases of one operation have 0 `operations`.
+def count(plan: Mapping[str, Any], place: Place, observe: Observe) -> CallCounts:
+    """System calls by name, and servers' calls by name where they count any, of one operation, for
+    each phase; a phase of one operation has 0 `operations`.
 
     `observe` tells what the servers counted since it was last asked. InputError without strace,
     LoadFailed when a load fails.
@@ -51,9 +55,9 @@ def count(plan: Mapping[str, Any], place: Place, observe: Callable[[], Any]) -> 
         _counted(plan, place, observe, _shortened(plan["stream"], most)) for most in (SHORT, LONG)
     )
     found = [_between(*pair) for pair in zip(short, long, strict=True)]
-    if not any(one["operations"] for one in found):
-        return {"not_counted": "its phases have one operation each"}
-    return {"phases": found} if len(found) > 1 else found[0]
+    if not any(one.operations for one in found):
+        return CallCounts(not_counted="its phases have one operation each")
+    return CallCounts(phases=found)
 
 
 def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
 class _Marks:
     """What had been called when the load stood between its phases."""
 
-    def __init__(self, log: Path, observe: Callable[[], Any]) -> None:
+    def __init__(self, log: Path, observe: Observe) -> None:
         self._log, self._observe = log, observe
         self._places: list[tuple[int, int]] = []
         self._servers: list[Counts] = []
@@ -97,8 +101,8 @@ class _Marks:
 
 
 def _counted(
-    plan: Mapping[str, Any], place: Place, observe: Callable[[], Any], stream: Mapping[str, Any]
-) -> list[tuple[int, Counts, Counts]]:
+    plan: Mapping[str, Any], place: Place, observe: Observe, stream: Mapping[str, Any]
+) -> list[Marked]:
     """(operations, system calls, servers' calls) of each phase, or of the only one."""
     each = [phase["operations_per_client"] for phase in stream.get("phases") or [stream]]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
@@ -115,8 +119,8 @@ def _counted(
         }
         marks = _Marks(told, observe)
         watch = Watch(prepared=marks.mark)
-        outcome, *_ = fleet.run_load({**plan, **changes}, [counting], watch=watch)
-        if not outcome["complete"]:
+        report = fleet.run_load({**plan, **changes}, [counting], watch=watch).report
+        if not report.complete:
             raise fleet.LoadFailed("the load that was to be counted did not come to its end")
         return [(done, *one) for done, one in zip(each, marks.phases(), strict=True)]
 
@@ -128,26 +132,26 @@ def system_calls(text: bytes, main: bytes) -> Counts:
     return {name: float(calls) for name, calls in names.items() if name not in WAITS}
 
 
-def server_calls(observed: Mapping[str, Any]) -> Counts:
+def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
     """Calls by name over all servers, as a bed's `observe` tells them."""
     found: Counts = {}
     for server in observed.values():
-        for name, seen in server.get("operations", {}).items():
-            found[name] = found.get(name, 0.0) + seen["calls"]
+        for name, counted in server.operations.items():
+            found[name] = found.get(name, 0.0) + counted.calls
     return found
 
 
-def _between(short: Sequence[Any], long: Sequence[Any]) -> dict[str, Any]:
+def _between(short: Marked, long: Marked) -> CountedCalls:
     """What each of the operations takes that only the long load has done."""
     done = long[0] - short[0]
-    ours, theirs = (_slope(a, b, done) for a, b in zip(short[1:], long[1:], strict=True))
-    return {
-        "operations": done,
-        "system_calls": ours,
-        "system_calls_per_operation": sum(ours.values()),
-        "server_calls": theirs or None,
-        "server_calls_per_operation": sum(theirs.values()) if theirs else None,
-    }
+    ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
+    return CountedCalls(
+        operations=done,
+        system_calls=ours,
+        system_calls_per_operation=sum(ours.values()),
+        server_calls=theirs or None,
+        server_calls_per_operation=sum(theirs.values()) if theirs else None,
+    )
 
 
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:

@@ -4,11 +4,14 @@ elsewhere nobody can tell of the servers."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dfslab import discover
 from dfslab.beds.base import BaseBed
 from dfslab.beds.errors import BedError
+from dfslab.documents.load_report import LoadReport, OperationReport, PhaseReport
+from dfslab.documents.measured_load import DiskReads
 from dfslab.fleet import run as fleet
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
@@ -35,6 +38,14 @@ def unproven(scenario: Scenario) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class DisksRead:
+    """What disks gave for a whole load, and for each of its phases; None where nothing is known."""
+
+    whole: DiskReads | None = None
+    phases: tuple[DiskReads | None, ...] = ()
+
+
 class Disks:
     """The servers of a bed while a cold run is on, whose plan holds after each phase."""
 
@@ -51,62 +62,64 @@ class Disks:
                 raise RunFailed(f"emptying the servers' caches: {error}") from error
         self._read_bytes.append(self._bed.disks_read_bytes())
 
-    def tell(self, stream: Mapping[str, Any], outcome: dict[str, Any]) -> None:
-        """Note in `cache` of the outcome and of each phase what disks gave; RunFailed when that was
-        next to nothing. Of a bed that has no disks of its own nothing is known.
+    def read(self, stream: Mapping[str, Any], report: LoadReport) -> DisksRead:
+        """What disks gave for the load and for each phase; RunFailed when that was next to nothing.
+        Of a bed that has no disks of its own nothing is known.
 
         Only what does nothing but read what was there before can be refused.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
-            return
+            return DisksRead()
         came_bytes = [
             after - before for before, after in zip(marks[::2], marks[1::2], strict=False)
         ]
-        phases = outcome.get("phases") or ()
-        _note(outcome, sum(came_bytes))
-        for phase, read_bytes in zip(phases, came_bytes, strict=False):
-            _note(phase, read_bytes)
-        parts = phases or [outcome]
-        if any(_only_reads(part) for part in parts):
-            planned = _planned(stream, outcome)
-            for number, part in enumerate(parts):
-                what = f"phase {part['name']}" if phases else "run"
-                _refuse_warm(part, planned.get(number, 0), what)
+        whole = _reads(report.operations, sum(came_bytes))
+        each = [
+            _reads(phase.operations, read_bytes)
+            for phase, read_bytes in zip(report.phases, came_bytes, strict=False)
+        ]
+        parts: list[tuple[str, LoadReport | PhaseReport, DiskReads]] = [
+            (f"phase {phase.name}", phase, reads)
+            for phase, reads in zip(report.phases, each, strict=False)
+        ]
+        parts = parts if report.phases else [("run", report, whole)]
+        if any(_only_reads(part) for _, part, _ in parts):
+            planned = _planned(stream, report)
+            for number, (what, part, reads) in enumerate(parts):
+                if _only_reads(part):
+                    _refuse_warm(reads, planned.get(number, 0), what)
+        unknown = [None] * (len(report.phases) - len(each))
+        return DisksRead(whole, (*each, *unknown))
 
 
-def _note(part: dict[str, Any], came_bytes: int) -> None:
-    operations = part["operations"]
-    asked_bytes = sum(operations[name]["bytes"] for name in READS & operations.keys())
-    part["cache"]["disks"] = {"asked_bytes": asked_bytes, "read_bytes": came_bytes}
+def _reads(operations: Mapping[str, OperationReport], came_bytes: int) -> DiskReads:
+    asked_bytes = sum(operations[name].bytes for name in READS & operations.keys())
+    return DiskReads(asked_bytes=asked_bytes, read_bytes=came_bytes)
 
 
-def _only_reads(part: Mapping[str, Any]) -> bool:
-    known = part["cache"].get("disks") is not None
-    return known and part["operations"].keys() <= READS | CHANGES_NO_BYTES
+def _only_reads(part: LoadReport | PhaseReport) -> bool:
+    return part.operations.keys() <= READS | CHANGES_NO_BYTES
 
 
-def _refuse_warm(part: Mapping[str, Any], planned_bytes: int, what: str) -> None:
-    if not _only_reads(part):
-        return
-    disks = part["cache"]["disks"]
+def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
     # The second reading of a place may be answered from memory.
-    first_bytes = min(disks["asked_bytes"], planned_bytes)
-    if disks["read_bytes"] < LEAST_SHARE * first_bytes:
+    first_bytes = min(disks.asked_bytes, planned_bytes)
+    if disks.read_bytes < LEAST_SHARE * first_bytes:
         raise RunFailed(
             f"a cold {what} was asked for, but of {first_bytes} bytes read for the first time "
-            f"only {disks['read_bytes']} came off a disk: servers had them in memory, or clients "
+            f"only {disks.read_bytes} came off a disk: servers had them in memory, or clients "
             "beside the page cache"
         )
 
 
-def _planned(stream: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[int, int]:
+def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
     """Bytes that each phase reads for the first time, by its number: of each file no more than it
     has or is read of it. Of long loads the first operations say enough, since fewer bytes refuse
     less."""
     one_place = _in_one_place(stream)
-    clients = outcome["per_client"]
-    most = {one["client"]: min(one["count"], LOOKED_AT // len(clients)) for one in clients}
+    clients = report.per_client
+    most = {one.client: min(one.count, LOOKED_AT // len(clients)) for one in clients}
     moved: dict[tuple[int, int, int], dict[Any, int]] = {}
     ends: dict[tuple[int, int, int], int] = {}
     for one in fleet.planned(stream, most):

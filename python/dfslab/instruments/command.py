@@ -18,6 +18,8 @@ from dfslab.beds.base import BaseBed
 from dfslab.beds.capabilities import Traceable
 from dfslab.beds.daemon import tied_to_owner
 from dfslab.beds.errors import last_lines
+from dfslab.documents import metrics as metric
+from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access, callprofile
 from dfslab.instruments.warm_up import warm_up, where
 from dfslab.instruments.whole_calls import EXEMPLARS, later_than
@@ -60,14 +62,14 @@ def measured(point: Point, repetition: int, session: access.Session) -> Result:
     """The program once, timed. InputError when it is not there, RunFailed when it fails."""
     with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
         took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
-    return _result("measure", point, repetition, session, took_s, {"command": words})
+    return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
 
 
 def traced(point: Point, repetition: int, session: access.Session, clock: Clock = REAL) -> Result:
     """The program once on a bed whose processes, and its own JVMs, count every call.
 
     What each process did meanwhile is a profile in a folder of the session's trace directory that
-    `detail["profiles"]` names.
+    `program.profiles` of the result names.
     """
     folder = session.trace_directory
     if folder is None:
@@ -96,8 +98,8 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
         # Daemons write theirs seldom; a program's own processes, at their end.
         if file.last and kept.is_file():
             (folder / kept.name).write_text(later_than(kept, began_unix_ns), encoding="utf-8")
-    detail = {"command": words, "profiles": folder.name}
-    return _result("trace", point, repetition, session, took_s, detail)
+    ran = ProgramRun(took_s=took_s, command=words, profiles=folder.name)
+    return _result("trace", point, repetition, session, ran)
 
 
 def _run(
@@ -238,16 +240,11 @@ class _Program:
 
 
 def _result(
-    method: str,
-    point: Point,
-    repetition: int,
-    session: access.Session,
-    took_s: float,
-    detail: dict[str, Any],
+    method: str, point: Point, repetition: int, session: access.Session, ran: ProgramRun
 ) -> Result:
     metrics = {
-        "rate_per_s": Metric(value=1 / took_s),
-        f"latency_s_mean.{OPERATION}": Metric(value=took_s),
+        metric.RATE: Metric(value=1 / ran.took_s),
+        metric.key(metric.LATENCY, metric.MEAN, OPERATION): Metric(value=ran.took_s),
     }
     return Result(
         method=method,
@@ -255,6 +252,6 @@ def _result(
         point=point,
         repetition=repetition,
         metrics=metrics,
-        detail={"took_s": took_s, **detail},
+        program=ran,
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )

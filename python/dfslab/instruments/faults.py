@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from dfslab.beds.base import BaseBed
 from dfslab.beds.errors import BedError
+from dfslab.documents.measured_load import FaultDone
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.fault import OF_LINKS, Fault
@@ -26,12 +26,13 @@ class Conductor:
         """InputError for a target that the bed does not have."""
         for fault in faults:
             _check(bed, fault)
-        self.done: list[dict[str, Any]] = []
+        self.done: list[FaultDone] = []
         self.late: list[str] = []
         self._bed, self._clock = bed, clock
         self._waiting = sorted(faults, key=lambda fault: (fault.at_share, fault.at))
         self._over = threading.Event()
         self._share = 0.0
+        self._closed = False
         self._start_s = 0.0
         self._thread: threading.Thread | None = None
         self._left: dict[str, str] = {}
@@ -53,6 +54,9 @@ class Conductor:
 
     def close(self) -> None:
         """Undo what is left, so that the bed is whole again. RunFailed when it cannot be."""
+        if self._closed:
+            return
+        self._closed = True
         self._end()
         try:
             self._undo("resume", "heal", "restart")
@@ -88,14 +92,14 @@ class Conductor:
         except BedError as error:
             failed = str(error)
         self.done.append(
-            {
-                "action": fault.action,
-                "target": fault.target,
-                "value": fault.value,
-                "at_s": began_s - self._start_s,
-                "took_s": self._clock.monotonic_s() - began_s,
-                "failed": failed,
-            }
+            FaultDone(
+                action=fault.action,
+                target=fault.target,
+                value=fault.value,
+                at_s=began_s - self._start_s,
+                took_s=self._clock.monotonic_s() - began_s,
+                failed=failed,
+            )
         )
 
     def _act(self, action: str, target: str, value: float = 0.0) -> None:

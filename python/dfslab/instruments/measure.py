@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dfslab import discover
+from dfslab.documents import metrics as metric
+from dfslab.documents.load_report import LoadReport, Summary
+from dfslab.documents.measured_load import CallCounts, FaultReport, MeasuredLoad
 from dfslab.fleet import run as fleet
-from dfslab.fleet.places import Nodes
+from dfslab.fleet.places import Nodes, Place
 from dfslab.fleet.run import LoadFailed, WrongPlan
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, calls, cold, command, recovery
 from dfslab.instruments.faults import Conductor, quietly
-from dfslab.instruments.series import rate_interval
+from dfslab.instruments.kept import measured_load
 from dfslab.instruments.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
@@ -26,21 +29,18 @@ from dfslab.spec.stream import stream_spec
 
 NAMES = ("measure",)
 ANY_NUMBER = 2**62
-PHASE_KEYS = (
-    "name",
-    "start_s",
-    "window_s",
-    "stonewall_s",
-    "count",
-    "bytes",
-    "rate_per_s",
-    "throughput_bytes_per_s",
-    "stonewall_rate_per_s",
-    "seconds",
-    "steady",
-    "cache",
-)
-QUANTILES = ("p50", "p90", "p99", "p999")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run: the generator's report, what a result keeps of it with all that was counted
+    meanwhile, its spans, and whether it is whole.
+    """
+
+    report: LoadReport
+    load: MeasuredLoad
+    spans: fleet.Spans
+    complete: bool
 
 
 def make(name: str) -> Measure:
@@ -48,40 +48,35 @@ def make(name: str) -> Measure:
     return Measure()
 
 
-class Measure:
+class Measure(access.InSession):
     """Runs a configuration's stream once and measures it."""
 
     name = "measure"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
         """Measure once. InputError when the target cannot do it, RunFailed when the run failed."""
-        with access.current() as session:
+        with self.opened() as session:
             session.traced = False
             if command.is_command(point):
                 return command.measured(point, repetition, session)
-            outcome = _under_faults(point, repetition, session)
-            return to_result(self.name, point, repetition, outcome, session)
+            measured = _under_faults(point, repetition, session)
+            return to_result(self.name, point, repetition, measured, session)
 
 
-def _under_faults(point: Point, repetition: int, session: access.Session) -> dict[str, Any]:
-    """The report of one run with what its scenario does to the bed meanwhile."""
+def _under_faults(point: Point, repetition: int, session: access.Session) -> Measured:
+    """One run with what its scenario does to the bed meanwhile."""
     run = point.scenario.run
     if not run.fault:
-        return run_load(point, repetition, session)[0]
+        return run_load(point, repetition, session)
     session.reach(point.scenario)
     conductor = Conductor(session.testbed, run.fault)
     # What fails is what is looked for, and all that was acknowledged is looked at afterwards.
     changes = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
-        outcome, _ = run_load(point, repetition, session, changes, conductor)
+        return run_load(point, repetition, session, changes, conductor)
     except BaseException:
         quietly(conductor)
         raise
-    conductor.close()
-    outcome["faults"] = recovery.told(outcome, conductor.done, conductor.late)
-    audit = outcome["audit"] or {}
-    outcome["complete"] &= not (audit.get("missing") or audit.get("wrong"))
-    return outcome
 
 
 def run_load(
@@ -90,9 +85,11 @@ def run_load(
     session: access.Session,
     changes: Mapping[str, Any] | None = None,
     conductor: Conductor | None = None,
-) -> tuple[dict[str, Any], list[tuple]]:
-    """The load generator's report on one run, and its spans; `changes` go over the plan, and a
-    conductor of faults acts beside it."""
+) -> Measured:
+    """One run of the load, and what was counted meanwhile; `changes` go over the plan.
+
+    A conductor of faults acts during the run; it is closed, so that its testbed is whole again.
+    """
     run = point.scenario.run
     target = session.target(point.scenario)
     # A score takes seconds, and says something only beside that of another share. It is taken
@@ -102,7 +99,43 @@ def run_load(
         session.cold_daemons = False
         with session.whole_processors():
             warm_up(point, target, session)
-    plan = {
+    plan = _plan(point, repetition, session, target) | {**(changes or {})}
+    disks = _cold_disks(point, session)
+    # What comes after a phase, such as looking at caches or removing files, reads disks, too.
+    plan["hold"] = disks is not None
+    # A design has hundreds of runs, judged by their rates: asking daemons takes as long as a run.
+    observed = None if point.scenario.design.factor else session.bed
+    if observed is not None:
+        observed.observe()  # what was counted before this run is not its own
+    places = session.places(point.scenario)
+    done = _run(plan, places, point, session, _listeners(session, conductor, disks))
+    report = done.report
+    reads = disks.read(plan["stream"], report) if disks is not None else cold.DisksRead()
+    counted = observed.observe() if observed is not None else None
+    count_calls = run.count_calls and repetition == 0
+    called = _calls(plan, places, session) if count_calls else None
+    if session.recording is not None:
+        _keep(done.recorded, session.recording)
+        session.recording = None
+    load = measured_load(
+        report,
+        run.seed + repetition,
+        disks=reads,
+        observed=counted,
+        calls=called,
+        processor_scores=scores,
+        faults=_faults(report, conductor),
+    )
+    lost = conductor is not None and recovery.lost_data(report.audit)
+    return Measured(report, load, done.spans, report.complete and not lost)
+
+
+def _plan(
+    point: Point, repetition: int, session: access.Session, target: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the load generator is asked for."""
+    run = point.scenario.run
+    return {
         "stream": stream_spec(point.scenario, repetition),
         "target": target,
         "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}",
@@ -111,19 +144,19 @@ def run_load(
         "max_errors": run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
         "layers": [layer.plan() for layer in run.layer],
         "record": session.recording is not None,
-        **(changes or {}),
     }
-    disks = _cold_disks(point, session)
-    # What comes after a phase, such as looking at caches or removing files, reads disks, too.
-    plan["hold"] = disks is not None
-    # A design has hundreds of runs, judged by their rates: asking daemons takes as long as a run.
-    observed = None if point.scenario.design.factor else session.bed
-    if observed is not None:
-        observed.observe()  # what was counted before this run is not its own
+
+
+def _run(
+    plan: Mapping[str, Any],
+    places: Sequence[Place] | Nodes,
+    point: Point,
+    session: access.Session,
+    listeners: tuple[fleet.Progress | None, Watch | None],
+) -> fleet.LoadRun:
+    """Run the load; InputError where the target cannot do it, RunFailed where nothing succeeded."""
     try:
-        places = session.places(point.scenario)
-        told = _listeners(session, conductor, disks)
-        outcome, spans, recorded = fleet.run_load(plan, places, *told)
+        done = fleet.run_load(plan, places, *listeners)
     except WrongPlan as error:
         # A bed that broke since it was reached is not the scenario's fault, and says so itself.
         session.reach(point.scenario)
@@ -134,21 +167,18 @@ def run_load(
         raise InputError("scenario", point.labels or None, said) from error
     except LoadFailed as error:
         raise RunFailed(f"{where(point)}: {_advised(point.scenario, error)}") from error
-    if outcome["errors"] and not any(o["count"] for o in outcome["operations"].values()):
-        first = outcome["errors"][0]
-        raise RunFailed(f"{where(point)}: no operation succeeded: {first['first']}")
-    if disks is not None:
-        disks.tell(plan["stream"], outcome)
-    if observed is not None:
-        outcome["observed"] = observed.observe()
-    if run.count_calls and repetition == 0:
-        outcome["calls"] = _calls(plan, places, session)
-    if session.recording is not None:
-        _keep(recorded, session.recording)
-        session.recording = None
-    if scores is not None:
-        outcome["processor_scores"] = scores
-    return outcome, spans
+    report = done.report
+    if report.errors and not any(one.count for one in report.operations.values()):
+        raise RunFailed(f"{where(point)}: no operation succeeded: {report.errors[0].first}")
+    return done
+
+
+def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | None:
+    """What the faults did to the load. RunFailed when the testbed is not whole again."""
+    if conductor is None:
+        return None
+    conductor.close()
+    return recovery.fault_report(report, conductor.done, conductor.late)
 
 
 def _advised(scenario: Scenario, error: Exception | str) -> str:
@@ -157,18 +187,20 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
     return f"{error}; {advice}" if advice else str(error)
 
 
-def _calls(plan: Mapping[str, Any], places: Any, session: access.Session) -> dict[str, Any]:
+def _calls(
+    plan: Mapping[str, Any], places: Sequence[Place] | Nodes, session: access.Session
+) -> CallCounts:
     """What one operation asks of kernel and servers, or why that is not counted."""
     if isinstance(places, Nodes):
-        return {"not_counted": "its clients run at the nodes of a Dask cluster"}
+        return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")
     if reason := calls.refused(plan):
-        return {"not_counted": reason}
+        return CallCounts(not_counted=reason)
     session.notify("counting the calls of an operation")
     observe = session.bed.observe if session.bed is not None else dict
     try:
         return calls.count(plan, places[0], observe)
     except LoadFailed as error:
-        return {"not_counted": str(error)}
+        return CallCounts(not_counted=str(error))
 
 
 def _keep(recorded: bytes, path: Path) -> None:
@@ -216,164 +248,110 @@ def _listeners(
 
 
 def to_result(
-    method: str, point: Point, repetition: int, outcome: Mapping[str, Any], session: access.Session
+    method: str, point: Point, repetition: int, measured: Measured, session: access.Session
 ) -> Result:
-    """The load generator's report as a Result."""
-    metrics = {"rate_per_s": Metric(value=outcome["rate_per_s"])}
-    if outcome["throughput_bytes_per_s"]:
-        metrics["throughput_bytes_per_s"] = Metric(value=outcome["throughput_bytes_per_s"])
-    for operation, seen in outcome["operations"].items():
-        latency = seen["latency"]
-        metrics[f"latency_s_mean.{operation}"] = Metric(value=latency["mean_s"])
-        for quantile in QUANTILES:
-            metrics[f"latency_s_{quantile}.{operation}"] = Metric(value=latency[f"{quantile}_s"])
-        if response := seen.get("response"):
-            for name in ("mean", *QUANTILES):
-                key = f"response_s_{name}.{operation}"
-                metrics[key] = Metric(value=response[f"{name}_s"])
+    """A measured load as a Result."""
+    report = measured.report
+    metrics = {metric.RATE: Metric(value=report.rate_per_s)}
+    if report.throughput_bytes_per_s:
+        metrics[metric.THROUGHPUT] = Metric(value=report.throughput_bytes_per_s)
+    for operation, counted in report.operations.items():
+        metrics |= _times(metric.LATENCY, operation, counted.latency)
+        if counted.response is not None:
+            metrics |= _times(metric.RESPONSE, operation, counted.response)
     return Result(
         method=method,
         point_id=point.id,
         point=point,
         repetition=repetition,
-        complete=outcome["complete"],
+        complete=measured.complete,
         metrics=metrics,
-        steps=_steps(outcome),
-        utilisation={},
-        notes=[*notes_of(outcome, point.scenario), *cold.unproven(point.scenario)],
-        detail=_detail(outcome, point.scenario.run.seed + repetition),
+        steps=_steps(report),
+        notes=[
+            *notes_of(measured.load, measured.complete, point.scenario),
+            *cold.unproven(point.scenario),
+        ],
+        load=measured.load,
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),
     )
 
 
-def notes_of(outcome: Mapping[str, Any], scenario: Scenario) -> list[str]:
-    said = [
-        f"{e['count']} {e['operation']} failed ({e['kind']}): {e['first']}"
-        for e in outcome["errors"]
+def _times(kind: str, operation: str, summary: Summary) -> dict[str, Metric]:
+    values = (summary.mean_s, summary.p50_s, summary.p90_s, summary.p99_s, summary.p999_s)
+    return {
+        metric.key(kind, statistic, operation): Metric(value=value)
+        for statistic, value in zip(metric.STATISTICS, values, strict=True)
+    }
+
+
+def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str]:
+    """What a reader must know of a load beside its figures."""
+    failed = [
+        _advised(scenario, f"{e.count} {e.operation} failed ({e.kind}): {e.first}")
+        for e in load.errors
     ]
-    failed = [_advised(scenario, one) for one in said]
-    faults = recovery.notes(outcome["faults"]) if "faults" in outcome else []
     return [
         *failed,
-        *_cut_short(outcome),
-        *faults,
-        *_layers(outcome),
-        *_lateness(outcome),
-        *_unsettled(outcome),
-        *_not_counted(outcome),
-        *outcome.get("fleet", {}).get("notes", []),
+        *_cut_short(load, complete),
+        *(recovery.notes(load.faults) if load.faults else []),
+        *_layers(load),
+        *_lateness(load),
+        *_unsettled(load),
+        *_not_counted(load),
+        *(load.fleet.notes if load.fleet else []),
     ]
 
 
-def _cut_short(outcome: Mapping[str, Any]) -> list[str]:
+def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
     """What ends a load in which nothing failed and nobody was lost is its time."""
-    over = not outcome["complete"] and not outcome["errors"]
+    over = not complete and not load.errors
     return ["the load was not over when run.time_limit was"] if over else []
 
 
-def _layers(outcome: Mapping[str, Any]) -> list[str]:
-    done = [
-        f"{count} {what.replace('_', ' ')}" for what, count in (outcome.get("layers") or {}).items()
-    ]
+def _layers(load: MeasuredLoad) -> list[str]:
+    done = [f"{count} {what.replace('_', ' ')}" for what, count in load.layers.items()]
     return [f"calls that layers changed: {', '.join(done)}"] if done else []
 
 
-def _not_counted(outcome: Mapping[str, Any]) -> list[str]:
-    reason = outcome.get("calls", {}).get("not_counted")
+def _not_counted(load: MeasuredLoad) -> list[str]:
+    reason = load.calls.not_counted if load.calls else ""
     return [f"calls of an operation are not counted: {reason}"] if reason else []
 
 
-def _lateness(outcome: Mapping[str, Any]) -> list[str]:
-    generator = outcome.get("generator") or {"on_time": True}
-    if generator["on_time"]:
+def _lateness(load: MeasuredLoad) -> list[str]:
+    if load.generator is None or load.generator.on_time:
         return []
-    late_s = generator["late"]["p99_s"]
     return [
-        f"the generator itself was late by up to {late_s:.3g} s for 99 % of operations: "
-        "response times hold some of that"
+        f"the generator itself was late by up to {load.generator.late.p99_s:.3g} s for 99 % of "
+        "operations: response times hold some of that"
     ]
 
 
-def _unsettled(outcome: Mapping[str, Any]) -> list[str]:
+def _unsettled(load: MeasuredLoad) -> list[str]:
     """Phases differ, so several of them are judged one by one; what is too short, not at all."""
-    phases = outcome.get("phases") or ()
-    restless = [
-        part
-        for part in phases or (outcome,)
-        if part.get("steady") and not part["steady"]["reached"]
-    ]
-    if not restless:
+    if load.phases:
+        restless = [p.name for p in load.phases if p.steady and not p.steady.reached]
+        names = ", ".join(restless)
+        return [f"phases that did not settle in their first half: {names}"] if restless else []
+    if load.steady is None or load.steady.reached:
         return []
-    if phases:
-        names = ", ".join(phase["name"] for phase in restless)
-        return [f"phases that did not settle in their first half: {names}"]
     return ["the load did not settle in its first half: its rate is no steady one"]
 
 
-def _steps(outcome: Mapping[str, Any]) -> list[Step]:
+def _steps(report: LoadReport) -> list[Step]:
     """Time per operation that each primitive took, all its calls of one operation together."""
     steps = []
-    for name, seen in outcome["steps"].items():
+    for name, counted in report.steps.items():
         operation, _, step = name.partition("/")
-        operations = outcome["operations"].get(operation, {}).get("count", 0)
-        if operations:
-            total = seen["latency"]["mean_s"] * seen["count"]
+        whole = report.operations.get(operation)
+        if whole is not None and whole.count:
+            total_s = counted.latency.mean_s * counted.count
             steps.append(
                 Step(
                     operation=operation,
                     step=step,
-                    time_s_mean=total / operations,
-                    count=seen["count"],
+                    time_s_mean=total_s / whole.count,
+                    count=counted.count,
                 )
             )
     return steps
-
-
-def _detail(outcome: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    kept = [
-        "wall_s",
-        "window_s",
-        "stonewall_s",
-        "stonewall_rate_per_s",
-        "cache",
-        "cpu_s",
-        "verified_bytes",
-        "per_client",
-        "errors",
-        "observed",
-        "seconds",
-        "steady",
-        "generator",
-        "schedule",
-        "layers",
-        "audit",
-        "processor_scores",
-    ]
-    kept += [key for key in ("faults", "calls") if key in outcome]
-    if "places" in outcome:
-        kept += ["places", "late_s", "fleet"]
-    operations = outcome["operations"].items()
-    phases = [
-        {key: phase[key] for key in PHASE_KEYS}
-        | {"rate_interval": rate_interval(phase["seconds"], phase["steady"], seed)}
-        | {"latency": {name: seen["latency"] for name, seen in phase["operations"].items()}}
-        | {"operations": _counts(phase["operations"])}
-        for phase in outcome.get("phases", ())
-    ]
-    return {
-        **{key: outcome.get(key) for key in kept},
-        "operations": _counts(outcome["operations"]),
-        "phases": phases,
-        "rate_interval": rate_interval(outcome["seconds"], outcome["steady"], seed),
-        "histograms": {name: seen["histogram"]["buckets"] for name, seen in operations},
-        "response_histograms": {
-            name: seen["response_histogram"]["buckets"]
-            for name, seen in operations
-            if seen.get("response_histogram")
-        },
-    }
-
-
-def _counts(operations: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    keys = ("count", "bytes", "errors")
-    return {name: {key: seen[key] for key in keys} for name, seen in operations.items()}

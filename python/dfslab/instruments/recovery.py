@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
+
+from dfslab.documents.load_report import AuditReport, LoadReport
+from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
 # The curve's intervals; where the histogram of ends is coarser, neighbours share its buckets.
 STEP_S = 0.1
@@ -16,26 +19,26 @@ SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
-def ends_of(outcome: Mapping[str, Any]) -> list[tuple[float, float, int]]:
+def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
     """(from, to, operations that ended in it) of a load, seconds after its start."""
-    parts = outcome.get("phases") or [{"start_s": 0.0, "ends": outcome["ends"]}]
+    parts = [(phase.start_s, phase.ends) for phase in report.phases] or [(0.0, report.ends)]
     found = []
-    for part in parts:
-        for low_ns, count in part["ends"]["buckets"]:
+    for start_s, ends in parts:
+        for low_ns, count in ends.buckets:
             # 128 buckets to each power of two, see core/stats.
             width_ns = 1 << max(0, low_ns.bit_length() - 8)
-            low_s = part["start_s"] + low_ns * 1e-9
+            low_s = start_s + low_ns * 1e-9
             found.append((low_s, low_s + width_ns * 1e-9, count))
     return found
 
 
-def errors_of(outcome: Mapping[str, Any]) -> list[tuple[float, int]]:
+def errors_of(report: LoadReport) -> list[tuple[float, int]]:
     """(second it was in, operations that failed) of a load."""
-    parts = outcome.get("phases") or [{"start_s": 0.0, "seconds": outcome["seconds"]}]
+    parts = [(phase.start_s, phase.seconds) for phase in report.phases] or [(0.0, report.seconds)]
     return [
-        (part["start_s"] + number, second["errors"])
-        for part in parts
-        for number, second in enumerate(part["seconds"])
+        (start_s + number, second.errors)
+        for start_s, seconds in parts
+        for number, second in enumerate(seconds)
     ]
 
 
@@ -51,48 +54,47 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 
 
 def recoveries(
-    rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[Mapping]
-) -> list[dict[str, Any]]:
-    """The load after each disruptive fault until the next one, from the rates of `curve`.
-
-    fault: its action and target; at_s; before_per_s: the mean rate between warming up and the
-    first fault (None: there was no such time); lowest_per_s: the least over WINDOW intervals;
-    silent_s: the longest time without an operation; recovered_after_s: from the fault until WINDOW
-    intervals, the first of them too, have RECOVERED_SHARE of the rate before again (0: it never
-    fell below; None: not before the next fault, nor while all clients ran); relapsed_s: how long it
-    was below after that;
-    shortfall: operations fewer than at the rate before, from the fault until it was as before;
-    failed: operations that failed from the second of the fault on.
-    """
-    hits = sorted((one for one in faults if one["action"] in DISRUPTIVE), key=lambda f: f["at_s"])
+    rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
+) -> list[Recovery]:
+    """The load after each disruptive fault until the next one, from the rates of `curve`."""
+    hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
         return []
-    first = min(len(rates), int(hits[0]["at_s"] / STEP_S))
+    first = min(len(rates), int(hits[0].at_s / STEP_S))
     before = rates[int(first * SETTLED_SHARE) : first]
     usual = sum(before) / len(before) if len(before) >= WINDOW else None
-    ends_s = [*(one["at_s"] for one in hits[1:]), math.inf]
+    ends_s = [*(one.at_s for one in hits[1:]), math.inf]
     found = []
     for fault, end_s in zip(hits, ends_s, strict=True):
-        at_s = fault["at_s"]
+        at_s = fault.at_s
         last = len(rates) if math.isinf(end_s) else int(end_s / STEP_S)
         after = rates[int(at_s / STEP_S) : last]
         found.append(
-            {
-                "fault": f"{fault['action']} {fault['target']}",
-                "at_s": at_s,
-                "before_per_s": usual,
-                "silent_s": _silent_s(after),
+            Recovery(
+                fault=fault.text(),
+                at_s=at_s,
+                before_per_s=usual,
+                silent_s=_silent_s(after),
+                failed=sum(n for second_s, n in errors if at_s - 1 < second_s < end_s),
                 **_as_before(after, usual),
-                "failed": sum(n for second_s, n in errors if at_s - 1 < second_s < end_s),
-            }
+            )
         )
     return found
 
 
-def _as_before(after: Sequence[float], usual: float | None) -> dict[str, float | None]:
+class _Return(TypedDict):
+    """The fields of a recovery that say when the rate was as before."""
+
+    lowest_per_s: float | None
+    shortfall: float | None
+    recovered_after_s: float | None
+    relapsed_s: float
+
+
+def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     """When the rates after a fault are what was usual, and what was missing until then."""
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
-    found: dict[str, float | None] = {
+    found: _Return = {
         "lowest_per_s": min(means, default=None),
         "shortfall": None,
         "recovered_after_s": None,
@@ -102,7 +104,7 @@ def _as_before(after: Sequence[float], usual: float | None) -> dict[str, float |
         return found
     below = [mean < RECOVERED_SHARE * usual for mean in means]
     if not any(below):
-        return found | {"recovered_after_s": 0.0, "shortfall": 0.0}
+        return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
     # What waited comes at once when it is over: a window must not hold silence and the rush.
     back = next(
@@ -116,7 +118,8 @@ def _as_before(after: Sequence[float], usual: float | None) -> dict[str, float |
     missing = sum(usual - rate for rate in after[:back])
     found["shortfall"] = max(0.0, missing * STEP_S)
     if back is not None:
-        found |= {"recovered_after_s": back * STEP_S, "relapsed_s": sum(below[back:]) * STEP_S}
+        found["recovered_after_s"] = back * STEP_S
+        found["relapsed_s"] = sum(below[back:]) * STEP_S
     return found
 
 
@@ -128,39 +131,45 @@ def _silent_s(rates: Sequence[float]) -> float:
     return longest * STEP_S
 
 
-def told(
-    outcome: Mapping[str, Any], faults: Sequence[Mapping[str, Any]], late: Sequence[str]
-) -> dict[str, Any]:
+def fault_report(
+    report: LoadReport, faults: Sequence[FaultDone], late: Sequence[str]
+) -> FaultReport:
     """All that a result says of faults: what was done when, the curve, the recovery, the losses."""
-    rates = curve(ends_of(outcome), _together_s(outcome))
-    return {
-        "done": list(faults),
-        "not_done": list(late),
-        "step_s": STEP_S,
-        "rates_per_s": rates,
-        "recoveries": recoveries(rates, errors_of(outcome), faults),
-        "audit": outcome.get("audit"),
-    }
+    rates = curve(ends_of(report), _together_s(report))
+    return FaultReport(
+        done=list(faults),
+        not_done=list(late),
+        step_s=STEP_S,
+        rates_per_s=rates,
+        recoveries=recoveries(rates, errors_of(report), faults),
+        audit=report.audit,
+    )
 
 
-def _together_s(outcome: Mapping[str, Any]) -> float:
+def _together_s(report: LoadReport) -> float:
     """Until when all clients were at work: later, a lower rate is no fault's doing."""
-    if not outcome.get("phases"):
-        return float(outcome["stonewall_s"] or outcome["window_s"])
-    last = outcome["phases"][-1]
-    return float(last["start_s"] + (last["stonewall_s"] or last["window_s"]))
+    if not report.phases:
+        return report.stonewall_s or report.window_s
+    last = report.phases[-1]
+    return last.start_s + (last.stonewall_s or last.window_s)
 
 
-def notes(told: Mapping[str, Any]) -> list[str]:
+def lost_data(audit: AuditReport | None) -> bool:
+    """Whether files are not as they were acknowledged."""
+    return audit is not None and bool(audit.missing or audit.wrong)
+
+
+def notes(faults: FaultReport) -> list[str]:
     """What a reader must know: faults that did not happen, data that is not as acknowledged."""
-    found = [f"the load ended before: {text}" for text in told["not_done"]]
+    found = [f"the load ended before: {text}" for text in faults.not_done]
+    found += [f"{one.text()} failed: {one.failed}" for one in faults.done if one.failed]
+    audit = faults.audit
+    if audit is None:
+        return found
+    kinds = {"missing": audit.missing, "wrong": audit.wrong, "unreadable": audit.unreadable}
     found += [
-        f"{one['action']} {one['target']} failed: {one['failed']}"
-        for one in told["done"]
-        if one["failed"]
+        f"of {audit.files} acknowledged files {files} are {kind}"
+        for kind, files in kinds.items()
+        if files
     ]
-    audit = told["audit"] or {}
-    for key in ("missing", "wrong", "unreadable"):
-        if audit.get(key):
-            found.append(f"of {audit['files']} acknowledged files {audit[key]} are {key}")
     return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+
+from dfslab.documents.load_report import Second, Steady
+from dfslab.documents.measured_load import RateInterval
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -14,25 +16,25 @@ FEWEST_SECONDS = 20
 
 
 def rate_interval(
-    seconds: Sequence[Mapping[str, Any]], steady: Mapping[str, Any] | None, seed: int
-) -> dict[str, float] | None:
+    seconds: Sequence[Second], steady: Steady | None, seed: int
+) -> RateInterval | None:
     """The mean rate over whole seconds, once it had settled, and where it lies: by the circular
     block bootstrap (Politis and Romano 1992), which keeps neighbouring seconds together. None for
     too few of them."""
-    counts = np.array([second["count"] for second in seconds[:-1]], float)
-    if steady and steady["reached"]:
-        counts = counts[int(steady["from_s"]) :]
+    counts = np.array([second.count for second in seconds[:-1]], float)
+    if steady and steady.reached:
+        counts = counts[int(steady.from_s) :]
     if len(counts) < FEWEST_SECONDS:
         return None
     block = block_length(counts)
     means = resampled_means(counts, block, seed)
     low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return {
-        "mean_per_s": float(counts.mean()),
-        "low_per_s": float(low),
-        "high_per_s": float(high),
-        "block_s": float(block),
-    }
+    return RateInterval(
+        mean_per_s=float(counts.mean()),
+        low_per_s=float(low),
+        high_per_s=float(high),
+        block_s=float(block),
+    )
 
 
 def block_length(series: np.ndarray) -> int:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from dfslab import _core
+from dfslab.documents.trace_profile import TraceProfile
 from dfslab.instruments import access, command
-from dfslab.instruments.measure import run_load, to_result
+from dfslab.instruments.measure import Measured, run_load, to_result
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError
@@ -31,42 +32,42 @@ def make(name: str) -> Trace:
     return Trace()
 
 
-class Trace:
+class Trace(access.InSession):
     """Runs a configuration briefly with a span for every operation and step."""
 
     name = "trace"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Trace once; the compressed profile is in `detail["profile"]`.
+        """Trace once; the compressed profile is the `profile` of the result.
 
-        A program's processes write profiles of their own: `detail["profiles"]` is their folder.
+        A program's processes write profiles of their own: `program.profiles` is their folder.
         """
-        with access.current() as session:
+        with self.opened() as session:
             session.traced = command.is_command(point)
             if session.traced:
                 return command.traced(point, repetition, session)
             with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as spare:
                 folder = session.trace_directory or Path(spare)
                 path = folder / f"{point.id}.otlp"
-                outcome = record(point, repetition, session, path)
+                measured = record(point, repetition, session, path)
                 traced = profile([path])
-            result = to_result(self.name, point, repetition, outcome, session)
-            return result.model_copy(update={"detail": {**result.detail, "profile": traced}})
+            result = to_result(self.name, point, repetition, measured, session)
+            return result.model_copy(update={"profile": TraceProfile.model_validate(traced)})
 
 
-def record(point: Point, repetition: int, session: access.Session, path: Path) -> dict[str, Any]:
+def record(point: Point, repetition: int, session: access.Session, path: Path) -> Measured:
     """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
     stream = stream_spec(point.scenario, repetition)
     if "operations_per_client" in stream:
         stream["operations_per_client"] = min(stream["operations_per_client"], MOST_OPERATIONS)
-    outcome, spans = run_load(
+    measured = run_load(
         point, repetition, session, {"stream": stream, "spans": {"limit": MOST_SPANS}}
     )
-    if not spans:
+    if not measured.spans:
         raise RunFailed("the traced run gave no span")
     form = "json" if path.suffix == ".json" else "protobuf"
-    _core.trace_write(spans, SERVICE, str(path), form)
-    return outcome
+    _core.trace_write(measured.spans, SERVICE, str(path), form)
+    return measured
 
 
 def profile(paths: Sequence[Path], options: dict[str, Any] | None = None) -> dict[str, Any]:

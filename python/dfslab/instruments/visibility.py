@@ -99,7 +99,7 @@ class Observer:
 
 
 def visibility(
-    scenario: Scenario, trials: int, changes: Sequence[str] = CHANGES
+    scenario: Scenario, trials: int, session: access.Session, changes: Sequence[str] = CHANGES
 ) -> list[dict[str, Any]]:
     """For every kind of change: the time from its acknowledgement at one client until another,
     which looks every POLL_S, sees it.
@@ -109,7 +109,7 @@ def visibility(
     stale, and the share of trials with any; torn: looks that saw neither old nor new; unseen:
     trials in which it never came. InputError where there are no two clients with a directory.
     """
-    with access.current() as session, ExitStack() as stack:
+    with ExitStack() as stack:
         reached = session.reach(scenario)
         if not reached.get("directory"):
             raise InputError(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dfslab.documents import metrics as metric_names
+from dfslab.documents.answers import CalibrationFit, FittedConstant, OpenLoadAnswer
+from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE
 from dfslab.models.demand import Calibration
 from dfslab.models.prediction import OpenPrediction, Prediction
 from dfslab.result import Metric, Result, Step, provenance
@@ -29,13 +32,13 @@ def to_result(
         reach = own.get(name, factor)
         return Metric(value=value, low=value / reach, high=value * reach)
 
-    values = {"rate_per_s": prediction.rate_per_s}
+    values = {metric_names.RATE: prediction.rate_per_s}
     if prediction.mean_size_bytes:
-        values["throughput_bytes_per_s"] = prediction.rate_per_s * prediction.mean_size_bytes
+        values[metric_names.THROUGHPUT] = prediction.rate_per_s * prediction.mean_size_bytes
     for operation, latency in prediction.latency_s.items():
-        values[f"latency_s_mean.{operation}"] = latency
+        values[metric_names.key(LATENCY, MEAN, operation)] = latency
     for (operation, label), latency in prediction.quantiles_s.items():
-        values[f"latency_s_{label}.{operation}"] = latency
+        values[metric_names.key(LATENCY, label, operation)] = latency
     low, high = prediction.bounds_per_s
     return Result(
         method=method,
@@ -49,21 +52,21 @@ def to_result(
         utilisation={str(station): value for station, value in prediction.utilisation.items()},
         binding=prediction.binding,
         notes=list(notes),
-        detail={
-            "bounds_per_s": [low, high],
-            "unloaded_s": dict(prediction.unloaded_s),
-            "constants": [
-                {
-                    "key": c.key,
-                    "meaning": c.meaning,
-                    "unit": c.unit,
-                    "value": c.value,
-                    "log_standard_error": c.log_standard_error,
-                    "learnt": c.learnt,
-                }
+        fit=CalibrationFit(
+            bounds_per_s=(low, high),
+            unloaded_s=dict(prediction.unloaded_s),
+            constants=[
+                FittedConstant(
+                    key=c.key,
+                    meaning=c.meaning,
+                    unit=c.unit,
+                    value=c.value,
+                    log_standard_error=c.log_standard_error,
+                    learnt=c.learnt,
+                )
                 for c in calibration.constants
             ],
-        },
+        ),
         provenance=provenance(point.scenario.run.seed),
     )
 
@@ -80,13 +83,13 @@ def to_open_result(
     Below what can be done the rate is the declared one, and no interval is wider than nothing.
     """
     rate_reach = reach[0] if found.rate_per_s < found.offered_per_s else 1.0
-    metrics = {"rate_per_s": _around(found.rate_per_s, rate_reach)}
+    metrics = {metric_names.RATE: _around(found.rate_per_s, rate_reach)}
     for operation, time in found.operations_s.items():
-        metrics[f"response_s_mean.{operation}"] = _around(time, reach[1])
+        metrics[metric_names.key(RESPONSE, MEAN, operation)] = _around(time, reach[1])
     if len(found.operations_s) == 1:
         (operation,) = found.operations_s
         for label, time in found.quantiles_s.items():
-            metrics[f"response_s_{label}.{operation}"] = _around(time, reach[1])
+            metrics[metric_names.key(RESPONSE, label, operation)] = _around(time, reach[1])
     said = list(notes)
     if found.offered_per_s > found.largest_rate_per_s:
         said.append(
@@ -104,14 +107,12 @@ def to_open_result(
         binding=found.binding,
         notes=said,
         provenance=provenance(point.scenario.run.seed),
-        detail={
-            "open": {
-                "offered_per_s": found.offered_per_s,
-                "largest_rate_per_s": found.largest_rate_per_s,
-                "call_queue": found.places,
-                "refused": found.refused,
-            }
-        },
+        open_load=OpenLoadAnswer(
+            offered_per_s=found.offered_per_s,
+            largest_rate_per_s=found.largest_rate_per_s,
+            call_queue=found.places,
+            refused=found.refused,
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dfslab import discover, quantiles
+from dfslab.documents.answers import NetworkLevel, NetworkSimulation
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.demand import observations
 from dfslab.models.prediction import Situation
@@ -85,10 +86,9 @@ class Components:
                 "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
             },
             notes=[*([] if self.fitted else [note]), costs(levels)],
-            detail={
-                "simulated": {"firings": found.firings, "time_s": found.time_s},
-                "levels": compared(levels),
-            },
+            network=NetworkSimulation(
+                firings=found.firings, time_s=found.time_s, levels=compared(levels)
+            ),
             provenance=provenance(point.scenario.run.seed),
         )
 
@@ -122,18 +122,18 @@ def _fired(net: Any, setup: Any, situation: Situation) -> Any:
         raise RunFailed(f"components: {error}") from error
 
 
-def compared(levels: Levels) -> dict[str, dict[str, float]]:
+def compared(levels: Levels) -> dict[str, NetworkLevel]:
     """Every level's rate, its relative error against the finest, firings and CPU seconds."""
     finest, _ = next(iter(levels.values()))
     return {
-        grain: {
-            "throughput_bytes_per_s": one.throughput_bytes_per_s,
-            "error": one.throughput_bytes_per_s / finest.throughput_bytes_per_s - 1
+        grain: NetworkLevel(
+            throughput_bytes_per_s=one.throughput_bytes_per_s,
+            error=one.throughput_bytes_per_s / finest.throughput_bytes_per_s - 1
             if finest.throughput_bytes_per_s
             else 0.0,
-            "firings": one.firings,
-            "cpu_s": cpu_s,
-        }
+            firings=one.firings,
+            cpu_s=cpu_s,
+        )
         for grain, (one, cpu_s) in levels.items()
     }
 
@@ -141,7 +141,7 @@ def compared(levels: Levels) -> dict[str, dict[str, float]]:
 def costs(levels: Levels) -> str:
     """The same in a line."""
     words = [
-        f"by {grain} {one['error']:+.1%} in {one['cpu_s']:.2g} s"
+        f"by {grain} {one.error:+.1%} in {one.cpu_s:.2g} s"
         for grain, one in compared(levels).items()
     ]
     return f"network level, error against the finest and seconds of CPU: {', '.join(words)}"

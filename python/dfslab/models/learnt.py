@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,32 @@ def bed_key(point: Point) -> str:
     return point.bed
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A configuration, the same as every other one of its digest."""
+
+    id: str
+    point: Point = field(compare=False, repr=False)
+
+
+@lru_cache(maxsize=4096)
+def _described(asked: _Asked) -> tuple[float, float]:
+    """Logarithms of the description's own rate and of the line rate, bytes/s.
+
+    Nothing is fitted in them, so that all folds and models of a study share them.
+    """
+    situation = Situation(asked.point.scenario)
+    return (
+        _log_rate(situation, uncalibrated(situation)),
+        float(np.log(line_rate(situation) * size_bytes(situation))),
+    )
+
+
+def _log_rate(situation: Situation, chosen: Calibration) -> float:
+    rate = situation.predict({**situation.constants, **chosen.values}).rate_per_s
+    return float(np.log(rate * size_bytes(situation)))
+
+
 class Priors:
     """The sequence model's rate and the line rate of configurations, as logarithms of bytes/s."""
 
@@ -96,14 +123,10 @@ class Priors:
 
     def _of(self, point: Point) -> tuple[float, float]:
         if point.id not in self._known:
-            situation = Situation(point.scenario)
-            chosen = self._calibration or uncalibrated(situation)
-            rate = situation.predict({**situation.constants, **chosen.values}).rate_per_s
-            size = size_bytes(situation)
-            self._known[point.id] = (
-                float(np.log(rate * size)),
-                float(np.log(line_rate(situation) * size)),
-            )
+            rate, limit = _described(_Asked(point.id, point))
+            if self._calibration is not None:
+                rate = _log_rate(Situation(point.scenario), self._calibration)
+            self._known[point.id] = rate, limit
         return self._known[point.id]
 
 

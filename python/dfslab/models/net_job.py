@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dfslab.documents.net_report import NetReport, net_report
 from dfslab.models.cost import Reader
 from dfslab.models.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
 from dfslab.models.net_build import Arc, Entry, Net, plus
@@ -36,16 +37,28 @@ Operation = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Watched:
-    """What the monitors of a net mean, in the order of `monitors`.
+    """What is watched in a net: its monitors by name, and the names of those that tell something.
 
-    `laws`: the stations at which the engine asserts the utilisation law.
+    `spans`: of each operation, by its name; `steps`: of each step's place in a tree, (operation,
+    step); `idle`: of each station's idle servers; `ends`: of the logs of ended operations. `laws`:
+    the stations at which the engine asserts the utilisation law.
     """
 
-    monitors: list[dict[str, Any]]
-    operations: list[str]
-    steps: list[tuple[str, str]]
-    stations: list[Station]
+    named: dict[str, dict[str, Any]]
+    spans: dict[str, str]
+    steps: dict[str, tuple[str, str]]
+    idle: dict[Station, str]
+    ends: list[str]
     laws: list[dict[str, str]]
+
+    @property
+    def monitors(self) -> list[dict[str, Any]]:
+        """What the engine is asked for."""
+        return list(self.named.values())
+
+    def report(self, document: Mapping[str, Any]) -> NetReport:
+        """The engine's answer to these monitors."""
+        return net_report(document, list(self.named))
 
 
 @dataclass(frozen=True)
@@ -163,16 +176,21 @@ class Job:
 
 
 def _watched(trees: Trees, names: Sequence[str]) -> Watched:
-    spans = [(f"{name} starts", f"{name} ends") for name in names]
-    spans += [(first, last) for _, _, first, last in trees.steps]
+    def sojourn(first: str, last: str) -> dict[str, Any]:
+        return {"kind": "sojourn", "from": first, "to": last, "key": "a.k0"}
+
+    def ends(name: str) -> dict[str, Any]:
+        fields = ["a.client"]
+        return {"kind": "log", "transition": f"{name} ends", "fields": fields, "limit": MOST_LOGGED}
+
+    spans = {name: f"time of {name}" for name in names}
+    # A step may be at several places of a tree, each between transitions of its own.
+    places = {f"time of step {n}: {one[1]}": one for n, one in enumerate(trees.steps)}
+    steps = {name: (operation, step) for name, (operation, step, *_) in places.items()}
+    named = {spans[name]: sojourn(f"{name} starts", f"{name} ends") for name in names}
+    named |= {name: sojourn(first, last) for name, (_, _, first, last) in places.items()}
     stations = trees.stations.made
-    monitors: list[dict[str, Any]] = [
-        {"kind": "sojourn", "from": first, "to": last, "key": "a.k0"} for first, last in spans
-    ]
-    monitors += [{"kind": "marking", "place": idle} for idle in stations.values()]
-    monitors += [
-        {"kind": "log", "transition": f"{name} ends", "fields": ["a.client"], "limit": MOST_LOGGED}
-        for name in names
-    ]
-    steps = [(operation, step) for operation, step, _, _ in trees.steps]
-    return Watched(monitors, list(names), steps, list(stations), trees.stations.serving)
+    idle = {station: f"tokens of {place}" for station, place in stations.items()}
+    named |= {idle[one]: {"kind": "marking", "place": place} for one, place in stations.items()}
+    logs = {f"log of {name}": ends(name) for name in names}
+    return Watched(named | logs, spans, steps, idle, list(logs), trees.stations.serving)

@@ -19,6 +19,9 @@ from typing import Any
 import numpy as np
 
 from dfslab import _core, quantiles
+from dfslab.documents import metrics as metric
+from dfslab.documents.answers import StreamSimulation
+from dfslab.documents.net_report import NetReport
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.demand import (
@@ -121,24 +124,25 @@ class PetriModel:
             name: float(np.exp(np.hypot(np.log(factor), sure * error)))
             for name, error in found.errors.items()
         }
-        factors = {f"latency_s_mean.{name}": reach[name] for name in found.latency_s}
-        factors |= dict.fromkeys(("rate_per_s", "throughput_bytes_per_s"), reach["rate"])
+        factors = {
+            metric.key(metric.LATENCY, metric.MEAN, name): reach[name] for name in found.latency_s
+        }
+        factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), reach["rate"])
         answer = _as_prediction(found, situation.predict(constants))
         result = to_result(self.name, point, answer, factor, notes, calibration, factors)
-        detail = {**result.detail, "simulated": _simulated(found, situation)}
-        return result.model_copy(update={"detail": detail})
+        return result.model_copy(update={"simulation": _simulated(found, situation)})
 
 
-def _simulated(found: Simulation, situation: Situation) -> dict[str, int]:
+def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
     """How much of the stream was simulated, and at what grain."""
-    return {
-        "operations_per_client": found.operations,
-        "operations_per_client_offered": found.offered,
-        "clients": situation.scenario.workload.clients,
-        "replications": found.replications,
-        "firings": found.firings,
-        "most_units_of_a_pipeline": found.units,
-    }
+    return StreamSimulation(
+        operations_per_client=found.operations,
+        operations_per_client_offered=found.offered,
+        clients=situation.scenario.workload.clients,
+        replications=found.replications,
+        firings=found.firings,
+        most_units_of_a_pipeline=found.units,
+    )
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
@@ -250,7 +254,9 @@ def simulate(
     rated = "whole" if operations == offered else "steady"
     if situation.trace is not None:
         rated = "trace"
-    seen = [_Seen(report, watched, clients, job.think_time_s, rated) for report in reports]
+    seen = [
+        _Seen(watched.report(one), watched, clients, job.think_time_s, rated) for one in reports
+    ]
     return _pooled(seen, operations, offered, units)
 
 
@@ -270,7 +276,9 @@ def steady_rates_per_s(
     reports: Sequence[Mapping[str, Any]], watched: Watched, clients: int
 ) -> list[float]:
     """The rate of each replication of a net while all its clients are at work."""
-    return [_Seen(report, watched, clients, 0.0, "steady").rate_per_s for report in reports]
+    return [
+        _Seen(watched.report(one), watched, clients, 0.0, "steady").rate_per_s for one in reports
+    ]
 
 
 class _Seen:
@@ -282,16 +290,14 @@ class _Seen:
     """
 
     def __init__(
-        self, report: Mapping[str, Any], watched: Watched, clients: int, think_s: float, rated: str
+        self, report: NetReport, watched: Watched, clients: int, think_s: float, rated: str
     ) -> None:
-        found = report["monitors"]
-        count = len(watched.operations)
-        spans = found[: count + len(watched.steps)]
-        idle = found[len(spans) : len(spans) + len(watched.stations)]
-        ends = sorted(tuple(row) for log in found[len(spans) + len(idle) :] for row in log["rows"])
-        self.firings = report["firings"]
-        self.counts = {n: span["count"] for n, span in zip(watched.operations, spans, strict=False)}
-        last_s, net_s = ends[-1][0] / 1e9, report["end_time_ns"] / 1e9
+        spans = {name: report.sojourns[monitor] for name, monitor in watched.spans.items()}
+        logs = [report.logs[monitor] for monitor in watched.ends]
+        ends = sorted((time_ns, client) for log in logs for time_ns, client in log.rows)
+        self.firings = report.firings
+        self.counts = {name: span.count for name, span in spans.items()}
+        last_s, net_s = ends[-1][0] / 1e9, report.end_time_ns / 1e9
         # What was left for later must be done, too, before a rate can be kept up.
         left = rated != "trace" and net_s > last_s + think_s + 1e-9
         end_s = net_s if left else last_s
@@ -301,21 +307,18 @@ class _Seen:
         stretch = 1.0
         if left:
             stretch = (clients / self.rate_per_s - think_s) / (clients / rate - think_s)
-        self.latency_s = {
-            name: span["mean_s"] * stretch
-            for name, span in zip(watched.operations, spans, strict=False)
-            if span["count"]
-        }
+        self.latency_s = {name: span.mean_s * stretch for name, span in spans.items() if span.count}
         self.steps: dict[tuple[str, str], float] = {}
-        for key, span in zip(watched.steps, spans[count:], strict=True):
-            if span["count"]:
-                time = span["mean_s"] * span["count"] / self.counts[key[0]] * stretch
+        for monitor, key in watched.steps.items():
+            span = report.sojourns[monitor]
+            if span.count:
+                time = span.mean_s * span.count / self.counts[key[0]] * stretch
                 self.steps[key] = self.steps.get(key, 0.0) + time
         self.utilisation = {
-            station: (station.copies * station.servers - place["mean"])
+            station: (station.copies * station.servers - (report.markings[idle].mean or 0.0))
             * net_s
             / (station.copies * station.servers * end_s)
-            for station, place in zip(watched.stations, idle, strict=True)
+            for station, idle in watched.idle.items()
         }
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dfslab.documents import metrics as metric
+from dfslab.documents.answers import Coefficient, Importance, RegressionFit
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.features import Columns, columns_for, describe
 from dfslab.models.prediction import situation_of
@@ -52,24 +54,24 @@ class Fit:
     coefficients: dict[str, tuple[float, float]]
     first_order: dict[str, float]
 
-    def detail(self) -> dict[str, Any]:
+    def document(self) -> RegressionFit:
         """What a result carries of the fit."""
         total = sum(self.first_order.values())
-        return {
-            "value_is": "median" if self.columns.scale == "log" else "mean",
-            "r_squared": self.r_squared,
-            "adjusted_r_squared": self.adjusted_r_squared,
-            "coefficients": {
-                name: {"value": value, "standard_error": error}
+        return RegressionFit(
+            value_is="median" if self.columns.scale == "log" else "mean",
+            r_squared=self.r_squared,
+            adjusted_r_squared=self.adjusted_r_squared,
+            coefficients={
+                name: Coefficient(value=value, standard_error=error)
                 for name, (value, error) in self.coefficients.items()
             },
             # Shares alone would hide how much is interaction: both are given.
-            "importance": {
-                name: {"first_order": index, "share": index / total if total else 0.0}
+            importance={
+                name: Importance(first_order=index, share=index / total if total else 0.0)
                 for name, index in self.first_order.items()
             },
-            "dropped": {reason: list(names) for reason, names in self.columns.dropped.items()},
-        }
+            dropped={reason: list(names) for reason, names in self.columns.dropped.items()},
+        )
 
     def notes(self) -> list[str]:
         """What the data did not suffice for."""
@@ -122,7 +124,7 @@ class Regression:
             point=point,
             metrics=metrics_of(point, Metric(value=middle, low=low, high=high)),
             notes=notes,
-            detail=self.fitted.detail(),
+            regression=self.fitted.document(),
             provenance=provenance(point.scenario.run.seed),
         )
 
@@ -194,7 +196,8 @@ def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
             low=max(0.0, workload.clients / rate.high - workload.think_time),
             high=max(0.0, workload.clients / rate.low - workload.think_time),
         )
-        metrics[f"latency_s_mean.{next(iter(situation.mix))}"] = latency
+        key = metric.key(metric.LATENCY, metric.MEAN, next(iter(situation.mix)))
+        metrics[key] = latency
     return metrics
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
+from dfslab.documents import metrics
 from dfslab.documents.table import Cell, Table, absent, estimate, heads, labels_text, words
 from dfslab.result import Metric, Result
 from dfslab.spec import units
@@ -89,12 +90,12 @@ def _metric(metric: Metric | None) -> Cell:
 
 
 def _mean_latencies(result: Result) -> Sequence[str]:
-    """Of each operation, named where there are several; where it was due at a time, since then."""
-    names = [key.partition(".")[2] for key in result.metrics if key.startswith("latency_s_mean.")]
+    """Of each operation, named where there are several; since the scheduled start, where known."""
+    names = metrics.operations_with(result.metrics, metrics.LATENCY)
     found = []
     for name in names:
-        shown = units.text(result.value(f"latency_s_mean.{name}"), "s")
-        if since_due := result.metrics.get(f"response_s_mean.{name}"):
+        shown = units.text(result.value(metrics.key(metrics.LATENCY, metrics.MEAN, name)), "s")
+        if since_due := result.metrics.get(metrics.key(metrics.RESPONSE, metrics.MEAN, name)):
             shown += f" ({units.text(since_due.value, 's')} since due)"
         found.append(f"{name} {shown}" if len(names) > 1 else shown)
     return found

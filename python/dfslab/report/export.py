@@ -10,6 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dfslab.documents import metrics as metric
+from dfslab.documents.load_report import CpuReport
+from dfslab.documents.measured_load import Buckets, MeasuredLoad
 from dfslab.documents.table import Table
 from dfslab.result import Result
 from dfslab.spec.lazily import lazily
@@ -32,12 +35,14 @@ FIO_DIRECTIONS = {
     "write": ("write", "append", "overwrite", "pwrite"),
     "trim": (),
 }
-# Each operation's times: where a result holds their histogram, and what they are.
-TIMES = {
-    "latency": ("histograms", "Time of an operation"),
-    "response": ("response_histograms", "Time of an operation since it was due"),
+# Each operation's times: the histograms of a load that hold them, and what they are.
+TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
+    metric.LATENCY: (lambda load: load.histograms, "Time of an operation"),
+    metric.RESPONSE: (
+        lambda load: load.response_histograms,
+        "Time of an operation since it was due",
+    ),
 }
-Buckets = Sequence[tuple[int, int]]
 
 
 def rows(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -55,10 +60,10 @@ def rows(results: Sequence[Result]) -> list[dict[str, Any]]:
             "software": result.provenance.software,
             "commit": result.provenance.commit,
         }
-        for key, metric in result.metrics.items():
-            name, _, operation = key.partition(".")
-            numbers = {"value": metric.value, "low": metric.low, "high": metric.high}
-            found.append({**same, "metric": name, "operation": operation, **numbers})
+        for key, value in result.metrics.items():
+            named = metric.parsed(key)
+            numbers = {"value": value.value, "low": value.low, "high": value.high}
+            found.append({**same, "metric": named.name, "operation": named.operation, **numbers})
     return found
 
 
@@ -123,7 +128,8 @@ def as_prometheus(results: Sequence[Result]) -> bytes:
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
     """Cumulative counts at every power of two nanoseconds: there buckets end, so none is split."""
-    for operation, buckets in result.detail.get(TIMES[kind][0], {}).items():
+    histograms = TIMES[kind][0](result.load) if result.load else {}
+    for operation, buckets in histograms.items():
         row = {
             "method": result.method,
             "point_id": result.point_id,
@@ -141,7 +147,7 @@ def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
             labels = _labels(row, result.labels, le=bound)
             yield f"dfslab_{kind}_seconds_bucket{labels} {total}"
         yield f"dfslab_{kind}_seconds_bucket{_labels(row, result.labels, le='+Inf')} {total}"
-        mean_s = result.value(f"{kind}_s_mean.{operation}")
+        mean_s = result.value(metric.key(kind, metric.MEAN, operation))
         yield f"dfslab_{kind}_seconds_sum{_labels(row, result.labels)} {_number(mean_s * total)}"
         yield f"dfslab_{kind}_seconds_count{_labels(row, result.labels)} {total}"
 
@@ -167,40 +173,39 @@ def as_fio(results: Sequence[Result]) -> bytes:
     Reads and writes are whole operations here, so `iops` counts operations, not system calls;
     where operations were due at times, `lat_ns` counts from then.
     """
-    measured = [result for result in results if "histograms" in result.detail]
-    started = measured[0].provenance.started if measured else ""
+    measured = [(result, load) for result in results if (load := result.load) and load.generator]
+    first = measured[0][0].provenance if measured else None
     document = {
-        "fio version": measured[0].provenance.software.replace(" ", "-") if measured else "dfslab",
-        "time": started,
-        "jobs": [_fio_job(number, result) for number, result in enumerate(measured)],
+        "fio version": first.software.replace(" ", "-") if first else "dfslab",
+        "time": first.started if first else "",
+        "jobs": [_fio_job(number, *one) for number, one in enumerate(measured)],
     }
     return (json.dumps(document, indent=2) + "\n").encode()
 
 
-def _fio_job(number: int, result: Result) -> dict[str, Any]:
-    detail = result.detail
-    window_ms = round(detail["window_s"] * 1e3)
+def _fio_job(number: int, result: Result, load: MeasuredLoad) -> dict[str, Any]:
+    window_ms = round(load.window_s * 1e3)
     labels = ", ".join(f"{key}={value}" for key, value in result.labels.items())
-    cpu, window_s = detail["cpu_s"] or {}, detail["window_s"] or math.inf
+    cpu, window_s = load.cpu_s or CpuReport(user=0.0, system=0.0), load.window_s or math.inf
     return {
         "jobname": labels or result.point.scenario.name,
         "groupid": number,
         "error": 0 if result.complete else 1,
         "job_runtime": window_ms,
         "job options": {key: str(value) for key, value in result.labels.items()},
-        **{direction: _fio_direction(detail, names) for direction, names in FIO_DIRECTIONS.items()},
-        "usr_cpu": 100 * cpu.get("user", 0.0) / window_s,
-        "sys_cpu": 100 * cpu.get("system", 0.0) / window_s,
+        **{direction: _fio_direction(load, names) for direction, names in FIO_DIRECTIONS.items()},
+        "usr_cpu": 100 * cpu.user / window_s,
+        "sys_cpu": 100 * cpu.system / window_s,
     }
 
 
-def _fio_direction(detail: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    seen = [one for name, one in (detail.get("operations") or {}).items() if name in names]
-    size, count = (sum(one[key] for one in seen) for key in ("bytes", "count"))
-    window_s = detail["window_s"] or math.inf
+def _fio_direction(load: MeasuredLoad, names: Sequence[str]) -> dict[str, Any]:
+    done = [one for name, one in load.operations.items() if name in names]
+    size, count = sum(one.bytes for one in done), sum(one.count for one in done)
+    window_s = load.window_s or math.inf
     rate = size / window_s
-    latency = _fio_latency(_together(detail["histograms"], names))
-    due = _together(detail.get("response_histograms") or {}, names)
+    latency = _fio_latency(_together(load.histograms, names))
+    due = _together(load.response_histograms, names)
     whole = _fio_latency(due) if due else latency
     return {
         "io_bytes": size,
@@ -208,7 +213,7 @@ def _fio_direction(detail: Mapping[str, Any], names: Sequence[str]) -> dict[str,
         "bw_bytes": round(rate),
         "bw": round(rate / 1024),
         "iops": count / window_s,
-        "runtime": round(detail["window_s"] * 1e3) if count else 0,
+        "runtime": round(load.window_s * 1e3) if count else 0,
         "total_ios": count,
         "short_ios": 0,
         "drop_ios": 0,

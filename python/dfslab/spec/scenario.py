@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import tomlkit
 from pydantic import ConfigDict, Field, model_serializer, model_validator
 
+from dfslab.documents.metrics import PATTERN
 from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Design, Value
@@ -59,13 +60,6 @@ class FileSystemChoice(Model):
     def parameters(self) -> dict[str, Value]:
         """The file system's own keys as written."""
         return dict(self.__pydantic_extra__ or {})
-
-
-# What a run says of itself in one number.
-METRIC = (
-    r"^(rate_per_s|throughput_bytes_per_s"
-    r"|(latency|response)_s_(mean|p50|p90|p99|p999)\.[a-z_]+)$"
-)
 
 
 class WorkloadChoice(Model):
@@ -119,7 +113,7 @@ class Run(Model):
     precision: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="More runs until `precise` is known to this share of it; 0: no more"
     )
-    precise: Annotated[str, Field(pattern=METRIC)] = Field(
+    precise: Annotated[str, Field(pattern=PATTERN)] = Field(
         "rate_per_s", description="The metric that is to be precise"
     )
     most_repetitions: Annotated[int, Field(ge=1, le=1000)] = Field(

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
+from dfslab.documents.measured_load import ProgramRun
 from dfslab.documents.table import Cell, Table, absent, heads, words
 from dfslab.instruments import callprofile
 from dfslab.instruments.callprofile import Node
@@ -152,20 +153,26 @@ def bottlenecks(results: Sequence[Result], traces: Path) -> list[Bottlenecks]:
     """One for each traced program, in the order of the results; `traces` holds their profiles."""
     found = []
     for result in results:
-        name = result.detail.get("profiles")
-        folder = traces / str(name)
-        if name and folder.is_dir():
-            found.append(_of(result, folder))
+        program = result.program
+        folder = _folder(result, traces)
+        if program is not None and folder is not None and folder.is_dir():
+            found.append(_of(result, program, folder))
     return found
 
 
 def profiles(results: Sequence[Result], traces: Path) -> list[Path]:
     """The profiles of all traced programs."""
-    folders = [traces / str(r.detail["profiles"]) for r in results if r.detail.get("profiles")]
+    folders = [folder for result in results if (folder := _folder(result, traces))]
     return callprofile.expand(folder for folder in folders if folder.is_dir())
 
 
-def _of(result: Result, folder: Path) -> Bottlenecks:
+def _folder(result: Result, traces: Path) -> Path | None:
+    """Where the profiles of a result's program are."""
+    named = result.program.profiles if result.program else None
+    return traces / named if named else None
+
+
+def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
     files = [(str(path), callprofile.read(path)) for path in callprofile.expand([folder])]
     top = callprofile.merge(files)
     saved = gain.savings(top)
@@ -175,7 +182,7 @@ def _of(result: Result, folder: Path) -> Bottlenecks:
     return Bottlenecks(
         point_id=result.point_id,
         labels=dict(result.labels),
-        took_s=result.detail["took_s"],
+        took_s=program.took_s,
         calls_s=saved["end_to_end_s"],
         functions=functions(top, system.functions),
         steps=steps[:MOST_STEPS],

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from dfslab import quantiles
+from dfslab.documents.metrics import LATENCY, operations_with
 from dfslab.documents.table import Cell, Table, absent, estimate, heads, number, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
@@ -179,9 +180,7 @@ def _row(group: Sequence[Result], metric: str) -> Row | None:
     mean = geometric_mean([result.value(metric) for result in measured])
     predicted = {r.method: r for r in group if r.method not in INSTRUMENTS and metric in r.metrics}
     point = measured[0].point
-    operations = sorted(
-        {key.split(".", 1)[1] for key in measured[0].metrics if key.startswith("latency_s_mean.")}
-    )
+    operations = sorted(set(operations_with(measured[0].metrics, LATENCY)))
     return Row(
         point_id=point.id,
         labels=point.labels,

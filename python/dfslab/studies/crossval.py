@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
+from dfslab.documents.metrics import LATENCY, operations_with
 from dfslab.documents.table import Table
 from dfslab.method import RunFailed, predictions
 from dfslab.models.encoding import layout_key
@@ -29,6 +30,8 @@ NAMES = ("crossval",)
 VALIDATED = ("sequence", "regression", "mean")
 Folds = list[set[int]]
 LEAVE_OUT = 4
+# What is left out, in the order in which it is judged.
+SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
 
 
 class CrossValidated(StudyResult):
@@ -108,7 +111,7 @@ def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]
     """Point ids of each fold; every kind of operation is spread over all folds."""
     kinds: dict[str, list[str]] = {}
     for result in results:
-        kind = ",".join(sorted(k for k in result.metrics if k.startswith("latency_s_mean.")))
+        kind = ",".join(sorted(operations_with(result.metrics, LATENCY)))
         ids = kinds.setdefault(kind, [])
         if result.point_id not in ids:
             ids.append(result.point_id)
@@ -168,13 +171,20 @@ def _one(measured: Sequence[Result], name: str, folds: Folds) -> list[Row]:
 
 
 def validate(
-    results: Sequence[Result], models: Sequence[str], seed: int, report: Report
+    results: Sequence[Result],
+    models: Sequence[str],
+    seed: int,
+    report: Report,
+    wanted: Sequence[str] = SPLITS,
 ) -> Validation:
-    """Each model judged on random rows, then on layouts, rates and scales it never saw."""
+    """Each model judged on random rows, then on layouts, rates and scales it never saw.
+
+    `wanted` names the splits that are judged; one says the same whether others are or not.
+    """
     measured = [result for result in results if result.method == "measure" and result.complete]
     found = Validation(scores={}, rows={})
     for what, folds in splits(measured, seed):
-        if folds:
+        if folds and what in wanted:
             found.scores[what], found.rows[what] = scored(measured, models, folds, what, report)
     return found
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, JsonValue
 
+from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.documents.table import Cell, Table, heads, number, words
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
@@ -141,8 +142,8 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Score:
     found: dict[str, list[float]] = {}
     shortest_s = math.inf
     for result in results:
-        phases = {phase["name"]: phase for phase in result.detail["phases"]}
-        shortest_s = min([shortest_s, *(p["window_s"] for p in phases.values() if p["count"])])
+        phases = {phase.name: phase for phase in result.load.phases} if result.load else {}
+        shortest_s = min([shortest_s, *(p.window_s for p in phases.values() if p.count)])
         for part, value in _parts(result.point.scenario.workload.name, phases).items():
             found.setdefault(part, []).append(value)
     parts = {part: _mean(found[part]) for part in PARTS if part in found}
@@ -159,18 +160,18 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Score:
     )
 
 
-def _parts(workload: str, phases: Mapping[str, Mapping]) -> dict[str, float]:
+def _parts(workload: str, phases: Mapping[str, MeasuredPhase]) -> dict[str, float]:
     """What one run says: from its start to its last operation's end, as IO500 counts."""
     if workload == FIND:
-        took_s = sum(phase["window_s"] for phase in phases.values())
-        return {FIND: phases["stat"]["count"] / took_s / THOUSAND} if took_s else {}
+        took_s = sum(phase.window_s for phase in phases.values())
+        return {FIND: phases["stat"].count / took_s / THOUSAND} if took_s else {}
     said = {
-        part: phases[phase]["throughput_bytes_per_s"] / GIB
+        part: phases[phase].throughput_bytes_per_s / GIB
         for part, (name, phase) in BANDWIDTHS.items()
         if name == workload
     }
     said |= {
-        part: phases[phase]["rate_per_s"] / THOUSAND
+        part: phases[phase].rate_per_s / THOUSAND
         for part, (name, phase) in RATES.items()
         if name == workload
     }

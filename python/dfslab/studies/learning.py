@@ -93,7 +93,7 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 def seconds_of(measured: Sequence[Result]) -> float:
     """How long results took to measure: their runs, and a start for each bed (as planned)."""
     beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
-    runs = sum(float(result.detail.get("wall_s") or 0.0) + design.RUN_S for result in measured)
+    runs = sum((result.load.wall_s if result.load else 0.0) + design.RUN_S for result in measured)
     return runs + sum(design.bed_cost_s(one) for one in beds.values())
 
 

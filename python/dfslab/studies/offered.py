@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from dfslab.documents import metrics
+from dfslab.instruments.access import Session
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -23,8 +25,9 @@ TRIED = 7919
 class RateProbe:
     """Runs a scenario's first configuration at any rate; `text` is what it is about just now."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        """A closed load is made an open one with Poisson arrivals."""
+    def __init__(self, scenario: Scenario, session: Session | None = None) -> None:
+        """A closed load is made an open one with Poisson arrivals; each run is in the session."""
+        self._session = session
         self.text = ""
         self._told = scenario.run.search
         self._objective = objective(self._told.objective)
@@ -55,32 +58,38 @@ class RateProbe:
                 "workload.operations_per_client": math.ceil(wanted / clients),
             }
         ).points()[0]
-        return self._seen(Measure().run(point, number))
+        return self._seen(Measure(self._session).run(point, number))
 
     def _seen(self, result: Result) -> Seen:
         wanted, name = self._objective.statistic, self._objective.operation
         values = {
-            key.partition(".")[2]: metric.value
-            for key, metric in result.metrics.items()
-            if key.partition(".")[0] == wanted
+            key.operation: metric.value
+            for text, metric in result.metrics.items()
+            if (key := metrics.parsed(text)).name == wanted
         }
         if name and name not in values:
             done = ", ".join(values)
             raise InputError("run.search.objective", name, f"the workload does only: {done}")
         if not values:
             raise RunFailed("no operation succeeded")
-        counts = {key: seen["count"] for key, seen in result.detail["operations"].items()}
-        means = {key: result.value(f"response_s_mean.{key}") for key in values}
+        load = result.load
+        # It was an open load.
+        assert load is not None
+        assert load.schedule is not None
+        counts = {key: one.count for key, one in load.operations.items()}
+        means = {
+            key: result.value(metrics.key(metrics.RESPONSE, metrics.MEAN, key)) for key in values
+        }
         total = sum(counts[key] for key in means)
         mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
         value_s = values[name] if name else max(values.values())
-        schedule = result.detail["schedule"]
+        schedule = load.schedule
         return Seen(
             result.value(),
             value_s,
             mean_s,
-            schedule["offered_per_s"],
-            schedule["span_s"],
-            schedule["behind_s"],
+            schedule.offered_per_s,
+            schedule.span_s,
+            schedule.behind_s,
             result.complete,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from dfslab import quantiles
+from dfslab.documents import metrics
 from dfslab.documents.table import Cell, Table, count, heads, words
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models import step_functions
@@ -31,7 +32,7 @@ NOISE_FLOOR = 0.15
 LEAST_TIME_S = 1e-4
 # Repetitions that differ by more than this factor from their mean are not consistent.
 INCONSISTENT = 2.0
-LATENCY = "latency_s_mean."
+LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
 FUNCTIONS: Mapping[str, Sequence[str]] = {
     FITTED: tuple(step_functions.TERMS),
@@ -279,9 +280,9 @@ def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
         for (o, s), time in inside.items()
     ]
     both = [
-        Step(operation=name.removeprefix(LATENCY), step=WHOLE, time_s_mean=metric.value, count=1)
+        Step(operation=key.operation, step=WHOLE, time_s_mean=metric.value, count=1)
         for name, metric in result.metrics.items()
-        if name.startswith(LATENCY)
+        if (key := metrics.parsed(name)).name == LATENCY and key.operation
     ]
     return result.model_copy(update={"steps": [*both, *result.steps, *rest]})
 
@@ -330,8 +331,10 @@ def _measured(measured: Sequence[Result]) -> list[At]:
 
 
 def _count(result: Result, operation: str) -> int:
-    counted = result.detail.get("operations", {}).get(operation, {}).get("count")
-    return int(counted or sum(s.count for s in result.steps if s.operation == operation))
+    counted = result.load.operations.get(operation) if result.load else None
+    if counted and counted.count:
+        return counted.count
+    return int(sum(s.count for s in result.steps if s.operation == operation))
 
 
 def _add_models(found: Sequence[At], modelled: Mapping[str, Mapping[str, Mapping]]) -> None:

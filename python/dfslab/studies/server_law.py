@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel
 
+from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE, key
 from dfslab.models import burst, laws
 from dfslab.models.prediction import situation_of
 from dfslab.result import Metric, Result
@@ -172,7 +173,7 @@ def _share(result: Result) -> float:
 
 def _score(result: Result) -> float | None:
     system = situation_of(result.point.scenario).system
-    scores = result.detail.get("processor_scores") or {}
+    scores = (result.load.processor_scores if result.load else None) or {}
     return next(
         (
             scores[r.name]
@@ -205,7 +206,7 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
         by_clients.setdefault(result.point.scenario.workload.clients, []).append(result)
     clients = sorted(by_clients)
     response = [
-        geometric_mean([r.value(f"latency_s_mean.{operation}") for r in by_clients[n]])
+        geometric_mean([r.value(key(LATENCY, MEAN, operation)) for r in by_clients[n]])
         for n in clients
     ]
     rates = [geometric_mean([r.value() for r in by_clients[n]]).value for n in clients]
@@ -310,10 +311,11 @@ def _burst(group: Sequence[Result], reference: Curve) -> Burst:
     scores = [told for result in group if (told := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
     q = _capacity_per_s(reference, clients, float(np.median(scores)))
-    count = group[0].detail["operations"][operation]["count"]
+    assert group[0].load is not None  # its scores are there
+    count = group[0].load.operations[operation].count
     length_s = count / rate
     waiting = burst.waits(rate, q, length_s, AT)
-    p90 = f"response_s_p90.{operation}"
+    p90 = key(RESPONSE, "p90", operation)
     ends = [count / r.value() - length_s for r in group]
     return Burst(
         share=_share(group[0]),
@@ -322,7 +324,7 @@ def _burst(group: Sequence[Result], reference: Curve) -> Burst:
         capacity_per_s=q,
         regime=waiting.regime,
         predicted_s=waiting.mean_s + 1 / q,
-        measured=geometric_mean([r.value(f"response_s_mean.{operation}") for r in group]),
+        measured=geometric_mean([r.value(key(RESPONSE, MEAN, operation)) for r in group]),
         predicted_p90_s=waiting.quantile_s + 1 / q,
         measured_p90=geometric_mean([r.value(p90) for r in group])
         if all(p90 in r.metrics for r in group)

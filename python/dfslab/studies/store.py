@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from dfslab.documents import former
 from dfslab.extras import missing
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -152,8 +153,9 @@ def check_folder(folder: Path) -> None:
 
 def _read_result(path: Path) -> Result | None:
     try:
-        return Result.model_validate_json(path.read_text(encoding="utf-8"))
-    except (ValidationError, UnicodeDecodeError):
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Result.model_validate(former.current(stored))
+    except (ValidationError, ValueError, AttributeError, TypeError):
         return None
 
 

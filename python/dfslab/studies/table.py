@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Provenance, Result, Step
 from dfslab.spec.model import InputError
@@ -39,7 +40,7 @@ def write(results: Sequence[Result], path: Path) -> int:
         own = [
             result.repetition,
             result.provenance.started,
-            result.detail.get("wall_s"),
+            result.load.wall_s if result.load else None,
             *(_number(result, name) for name in OWN[3:]),
         ]
         labels = [json.dumps(result.labels.get(key)) for key in keys]
@@ -71,11 +72,11 @@ def _number(result: Result, name: str) -> Any:
 def _parts(result: Result) -> dict[str, str]:
     """Times of steps ("OPERATION.STEP"), operations counted, scores of processors by role."""
     steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
-    counted = result.detail.get("operations") or {}
-    scores = result.detail.get("processor_scores") or {}
+    counted = result.load.operations if result.load else {}
+    scores = (result.load.processor_scores if result.load else None) or {}
     return {
         **steps,
-        **{f"{COUNT}{name}": str(seen["count"]) for name, seen in counted.items()},
+        **{f"{COUNT}{name}": str(seen.count) for name, seen in counted.items()},
         **{f"{SCORE}{role}": f"{score:.6g}" for role, score in scores.items()},
     }
 
@@ -107,11 +108,11 @@ def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> 
         repetition=int(row["repetition"]),
         metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
         steps=_steps(row),
-        detail={
-            "wall_s": float(row["wall_s"] or 0.0),
-            "operations": {name: {"count": int(n)} for name, n in _named(row, COUNT)},
-            "processor_scores": {role: float(told) for role, told in _named(row, SCORE)},
-        },
+        load=MeasuredLoad(
+            wall_s=float(row["wall_s"] or 0.0),
+            operations={name: OperationCounts(count=int(n)) for name, n in _named(row, COUNT)},
+            processor_scores={role: float(told) for role, told in _named(row, SCORE)},
+        ),
         provenance=provenance.model_copy(update={"started": row["started"]}),
     )
 

@@ -19,6 +19,7 @@ mod streams;
 
 use std::collections::{BTreeSet, HashMap};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::rank::{seconds, Options};
@@ -38,7 +39,7 @@ const NOTABLE: f64 = 0.02;
 const Z90: f64 = 1.645;
 
 /// What one step would gain.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
     /// Service and name, joined by ":"; the name alone where no service is known.
     pub step: String,
@@ -65,7 +66,7 @@ pub struct Saving {
 }
 
 /// What every step would gain, the largest gain first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Savings {
     /// How many times faster each step is made.
     pub factor: f64,

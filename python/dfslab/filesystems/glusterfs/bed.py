@@ -16,6 +16,7 @@ from dfslab.beds.host import AdoptedDaemon, Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 from dfslab.beds.process import Process
 from dfslab.beds.threads import threads
+from dfslab.documents.measured_load import ServerCalls, ServerCounts
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
 
 VOLUME = "dfslab"
@@ -103,7 +104,7 @@ class Bed(MountedBed):
         """Entries to heal, and bricks that do not answer."""
         return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
-    def observe(self) -> dict[str, Any]:
+    def observe(self) -> dict[str, ServerCounts]:
         """Calls, mean latency and bytes of every brick since the last time it was asked."""
         if not self.parameters["profile"]:
             return {}
@@ -247,7 +248,7 @@ def _brick_process(host: Host, directory: str) -> Process | None:
     return None
 
 
-def profile(text: str) -> dict[str, Any]:
+def profile(text: str) -> dict[str, ServerCounts]:
     """`volume profile … info --xml` as brick -> operation -> calls and latency, and bytes."""
     found = {}
     for brick in ElementTree.fromstring(text).iter("brick"):
@@ -256,15 +257,15 @@ def profile(text: str) -> dict[str, Any]:
         if stats is None or not name:
             continue
         operations = {
-            one.findtext("name", ""): {
-                "calls": int(one.findtext("hits", "0")),
-                "latency_s_mean": float(one.findtext("avgLatency", "0")) / 1e9,
-            }
+            one.findtext("name", ""): ServerCalls(
+                calls=int(one.findtext("hits", "0")),
+                latency_s_mean=float(one.findtext("avgLatency", "0")) / 1e9,
+            )
             for one in stats.iter("fop")
         }
-        found[name] = {
-            "operations": operations,
-            "read_bytes": int(stats.findtext("totalRead", "0")),
-            "written_bytes": int(stats.findtext("totalWrite", "0")),
-        }
+        found[name] = ServerCounts(
+            operations=operations,
+            read_bytes=int(stats.findtext("totalRead", "0")),
+            written_bytes=int(stats.findtext("totalWrite", "0")),
+        )
     return found

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from dfslab.documents import metrics
+from dfslab.documents.measured_load import Buckets
 from dfslab.documents.table import Name
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, seconds, table
@@ -50,17 +52,21 @@ def render(study: FinishedRun) -> Markup | None:
 def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
     """One row for each operation of a configuration."""
     operations = dict.fromkeys(
-        key.split(".", 1)[1]
+        operation
         for result in group
-        for key in result.metrics
-        if key.startswith("latency_s_mean.")
+        for operation in metrics.operations_with(result.metrics, metrics.LATENCY)
     )
     labels = name(group[0].labels)
     rows = []
     for operation in operations:
-        rows.append([labels, operation, *_cells(group, operation, "latency")])
-        if any(f"response_s_mean.{operation}" in result.metrics for result in group):
-            rows.append([labels, f"{operation}, since due", *_cells(group, operation, "response")])
+        rows.append([labels, operation, *_cells(group, operation, metrics.LATENCY)])
+        if any(
+            operation in metrics.operations_with(result.metrics, metrics.RESPONSE)
+            for result in group
+        ):
+            rows.append(
+                [labels, f"{operation}, since due", *_cells(group, operation, metrics.RESPONSE)]
+            )
     return rows
 
 
@@ -69,24 +75,27 @@ def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
     fewest = min(counts)
     cells = [f"{sum(counts):,.0f}" if fewest else DASH]
     for quantile, needed in QUANTILES.items():
-        key = f"{kind}_s_{quantile}.{operation}"
+        key = metrics.key(kind, quantile, operation)
         values = [result.value(key) for result in group if key in result.metrics]
         known = values and (fewest >= needed or not fewest)
         cells.append(seconds(float(np.median(values))) if known else DASH)
     return cells
 
 
-def _histogram(result: Result, operation: str, kind: str = "histograms") -> list[list[float]]:
+def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buckets:
     """[low end of the class in ns, count] of one operation; empty when it was not kept."""
-    found: Mapping[str, list[list[float]]] = result.detail.get(kind) or {}
-    return found.get(operation) or []
+    if result.load is None:
+        return []
+    responses = kind == "response_histograms"
+    found = result.load.response_histograms if responses else result.load.histograms
+    return found.get(operation, [])
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
     """One chart for each operation: how many took longer, so that tails are seen."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
-        for operation in group[0].detail.get("histograms") or {}:
+        for operation in group[0].load.histograms if group[0].load else ():
             kinds.setdefault(operation, []).append(group)
     charts = [_chart(operation, groups, name) for operation, groups in sorted(kinds.items())]
     return Markup('<div class="charts">{}</div>').format(Markup("").join(charts))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
+from dfslab.documents.load_report import GeneratorReport, Second
+from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
@@ -35,51 +38,64 @@ NOTE_STEADY = (
     "with what 95 % interval. A rate's own interval (95 %) comes from its seconds, once it had "
     "settled if it did, drawn in blocks of neighbours."
 )
-Value = Callable[[Result], float | None]
-Cell = Callable[[Sequence[Result]], str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measured run: its result, and the load and its generator, which programs do not have."""
+
+    result: Result
+    load: MeasuredLoad
+    generator: GeneratorReport
+
+
+Part = MeasuredLoad | MeasuredPhase
+Value = Callable[[Run], float | None]
+Cell = Callable[[Sequence[Run]], str]
 
 
 def render(study: FinishedRun) -> Markup | None:
     """A table of all configurations, one of their phases, and the course of longer runs."""
-    groups: dict[str, list[Result]] = {}
+    groups: dict[str, list[Run]] = {}
     for result in study.of_method("measure"):
         # A program is no load: only it knows how it went.
-        if result.detail.get("generator"):
-            groups.setdefault(result.point_id, []).append(result)
+        if (load := result.load) and load.generator:
+            groups.setdefault(result.point_id, []).append(Run(result, load, load.generator))
     if not groups:
         return None
-    ordered = sorted(groups.values(), key=lambda group: sort_key(group[0].labels))
-    names = [study.name(group[0].labels) for group in ordered]
+    ordered = sorted(groups.values(), key=lambda group: sort_key(group[0].result.labels))
+    names = [study.name(group[0].result.labels) for group in ordered]
     rows = [[name, *_cells(group)] for name, group in zip(names, ordered, strict=True)]
     body = table(*_filled(["configuration", *COLUMNS, "page cache"], rows))
     phases = [
         row for name, group in zip(names, ordered, strict=True) for row in _phases(name, group)
     ]
-    judged = any(part.get("steady") for group in ordered for one in group for part in _parts(one))
+    judged = any(part.steady for group in ordered for one in group for part in one.load.parts())
     told = f"{NOTE} {NOTE_STEADY}" if judged else NOTE
     return note(told) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
 
 
-def _parts(result: Result) -> Sequence[Mapping[str, Any]]:
-    """What has a rate of its own that can settle: each phase of several, else the whole load."""
-    return result.detail.get("phases") or (result.detail,)
-
-
-def _of_generator(key: str) -> Value:
+def _of_generator(value: Callable[[GeneratorReport], float]) -> Value:
     """What was not measured, such as for too many files, is told as 0."""
-    return lambda result: result.detail["generator"].get(key) or None
+    return lambda run: value(run.generator) or None
 
 
-def _of_calls(key: str) -> Value:
-    return lambda result: (result.detail.get("calls") or {}).get(key)
+def _of_calls(value: Callable[[CountedCalls], float | None]) -> Value:
+    """Calls of an operation of a load without phases."""
+
+    def of(run: Run) -> float | None:
+        counted = run.load.calls.whole if run.load.calls else None
+        return value(counted) if counted else None
+
+    return of
 
 
-def _late_s(result: Result) -> float | None:
-    return result.detail["generator"]["late"]["p99_s"] if result.detail.get("schedule") else None
+def _late_s(run: Run) -> float | None:
+    return run.generator.late.p99_s if run.load.schedule else None
 
 
-def _failed(result: Result) -> float | None:
-    return sum(one["errors"] for one in result.detail["operations"].values()) or None
+def _failed(run: Run) -> float | None:
+    return sum(one.errors for one in run.load.operations.values()) or None
 
 
 def _rate(value: float) -> str:
@@ -87,7 +103,7 @@ def _rate(value: float) -> str:
 
 
 def _median(value: Value, shown: Callable[[float], str]) -> Cell:
-    def cell(group: Sequence[Result]) -> str:
+    def cell(group: Sequence[Run]) -> str:
         known = [one for one in map(value, group) if one is not None]
         return shown(float(np.median(known))) if known else DASH
 
@@ -98,74 +114,74 @@ def _nanoseconds(value_ns: float) -> str:
     return seconds(value_ns * 1e-9)
 
 
-def _own_time(group: Sequence[Result]) -> str:
+def _own_time(group: Sequence[Run]) -> str:
     """The generator's own time beside the least that any call to the kernel takes."""
-    own = _median(_of_generator("own_ns_per_op"), _nanoseconds)(group)
-    floor = _median(_of_generator("call_floor_ns"), _nanoseconds)(group)
+    own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
+    floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
     return own if DASH in (own, floor) else f"{own} ({floor})"
 
 
-def _of_whole(shown: Callable[[Sequence[Mapping[str, Any]]], str]) -> Cell:
+def _of_whole(shown: Callable[[Sequence[Part]], str]) -> Cell:
     """What is told of loads that are not several phases: those are told one by one."""
-    return lambda group: shown([one.detail for one in group if not one.detail.get("phases")])
+    return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
-def _steady(each: Sequence[Mapping[str, Any]]) -> str:
+def _steady(each: Sequence[Part]) -> str:
     """From when on runs were steady, and at what rate; how many of them never were."""
-    judged = [one["steady"] for one in each if one.get("steady")]
-    settled = [one for one in judged if one["reached"]]
+    judged = [one.steady for one in each if one.steady]
+    settled = [one for one in judged if one.reached]
     if not judged:
         return DASH
     if not settled:
         return "did not settle in its first half"
-    keys = ("from_s", "rate_per_s", "rate_per_s_half_width")
-    from_s, rate, half = (float(np.median([one[key] for one in settled])) for key in keys)
+    three = [(one.from_s, one.rate_per_s, one.rate_per_s_half_width) for one in settled]
+    from_s, rate, half = (float(one) for one in np.median(three, axis=0))
     others = len(judged) - len(settled)
     return f"from {number(from_s)} s on: {_rate(rate)} ± {number(half)}" + (
         f"; {others} of {len(judged)} did not settle" if others else ""
     )
 
 
-def _interval(each: Sequence[Mapping[str, Any]]) -> str:
-    known = [one["rate_interval"] for one in each if one.get("rate_interval")]
+def _interval(each: Sequence[Part]) -> str:
+    known = [one.rate_interval for one in each if one.rate_interval]
     if not known:
         return DASH
-    low, high = (np.median([one[key] for one in known]) for key in ("low_per_s", "high_per_s"))
+    low = np.median([one.low_per_s for one in known])
+    high = np.median([one.high_per_s for one in known])
     return f"{number(float(low))} to {_rate(float(high))}"
 
 
 COLUMNS: dict[str, Cell] = {
-    "rate": _median(lambda result: result.metrics["rate_per_s"].value, _rate),
-    "until the first had finished": _median(lambda one: one.detail["stonewall_rate_per_s"], _rate),
+    "rate": _median(lambda run: run.result.value(), _rate),
+    "until the first had finished": _median(lambda run: run.load.stonewall_rate_per_s, _rate),
     "steady": _of_whole(_steady),
     "the rate's own interval": _of_whole(_interval),
     "own time": _own_time,
-    "of the mean latency": _median(_of_generator("share_of_latency"), percent),
+    "of the mean latency": _median(_of_generator(lambda one: one.share_of_latency), percent),
     "late": _median(_late_s, seconds),
     "failed": _median(_failed, number),
-    "system calls": _median(_of_calls("system_calls_per_operation"), number),
-    "servers' calls": _median(_of_calls("server_calls_per_operation"), number),
+    "system calls": _median(_of_calls(lambda one: one.system_calls_per_operation), number),
+    "servers' calls": _median(_of_calls(lambda one: one.server_calls_per_operation), number),
 }
 
 
-def _cells(group: Sequence[Result]) -> list[str]:
+def _cells(group: Sequence[Run]) -> list[str]:
     return [*(cell(group) for cell in COLUMNS.values()), _cache(group[0])]
 
 
-def _cache(result: Result) -> str:
+def _cache(run: Run) -> str:
     """What was asked of the page cache, and what proves it."""
-    asked, told = result.point.scenario.workload.cache, result.detail.get("cache") or {}
-    proof, disks = told.get("proof"), told.get("disks")
-    said: list[str] = [asked]
-    if proof:
-        said.append(f"{_bytes(proof['resident_bytes'])} of {_bytes(proof['prepared_bytes'])} left")
-    if disks:
-        said.append(f"disks gave {_given(disks)}")
+    said: list[str] = [run.result.point.scenario.workload.cache]
+    cache = run.load.cache
+    if cache and (proof := cache.proof):
+        said.append(f"{_bytes(proof.resident_bytes)} of {_bytes(proof.prepared_bytes)} left")
+    if cache and cache.disks:
+        said.append(f"disks gave {_given(cache.disks)}")
     return ", ".join(said)
 
 
-def _given(disks: Mapping[str, float]) -> str:
-    return f"{_bytes(disks['read_bytes'])} of {_bytes(disks['asked_bytes'])}"
+def _given(disks: DiskReads) -> str:
+    return f"{_bytes(disks.read_bytes)} of {_bytes(disks.asked_bytes)}"
 
 
 def _bytes(value: float) -> str:
@@ -188,41 +204,44 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
     return folded(f"All {len(rows)}", body) if len(rows) > LONG_TABLE else body
 
 
-def _phases(name: str, group: Sequence[Result]) -> list[list[str]]:
+def _phases(name: str, group: Sequence[Run]) -> list[list[str]]:
     """One row for each phase of a configuration."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for result in group:
-        calls = (result.detail.get("calls") or {}).get("phases") or ()
-        for phase, counted in zip_longest(result.detail.get("phases") or (), calls):
+    found: dict[str, list[MeasuredPhase]] = {}
+    # The first run of a configuration counts calls.
+    counts: dict[str, CountedCalls] = {}
+    for run in group:
+        calls = run.load.calls.phases if run.load.calls else ()
+        for phase, counted in zip_longest(run.load.phases, calls):
             if phase is not None:
-                found.setdefault(phase["name"], []).append({**phase, "calls": counted})
-    return [[name, phase, *_of_phase(each)] for phase, each in found.items()]
+                found.setdefault(phase.name, []).append(phase)
+                if counted is not None:
+                    counts.setdefault(phase.name, counted)
+    return [[name, phase, *_of_phase(each, counts.get(phase))] for phase, each in found.items()]
 
 
-def _of_phase(each: Sequence[Mapping[str, Any]]) -> list[str]:
-    def median(key: str) -> float:
-        return float(np.median([one[key] for one in each]))
+def _of_phase(each: Sequence[MeasuredPhase], calls: CountedCalls | None) -> list[str]:
+    def median(value: Callable[[MeasuredPhase], float]) -> float:
+        return float(np.median([value(one) for one in each]))
 
-    moved = median("throughput_bytes_per_s")
-    disks = (each[0].get("cache") or {}).get("disks")
+    moved = median(lambda one: one.throughput_bytes_per_s)
+    disks = each[0].cache.disks
     return [
-        ", ".join(each[0]["operations"]),
-        number(median("count")),
-        seconds(median("window_s")),
-        _rate(median("rate_per_s")),
-        _rate(median("stonewall_rate_per_s")),
+        ", ".join(each[0].operations),
+        number(median(lambda one: one.count)),
+        seconds(median(lambda one: one.window_s)),
+        _rate(median(lambda one: one.rate_per_s)),
+        _rate(median(lambda one: one.stonewall_rate_per_s)),
         units.text(moved, "B/s", 3) if moved else DASH,
         _steady(each),
         _interval(each),
-        _given(disks) if disks and disks["asked_bytes"] else DASH,
-        *(_called(each, key) for key in ("system_calls", "server_calls")),
+        _given(disks) if disks and disks.asked_bytes else DASH,
+        _called(calls.system_calls_per_operation if calls else None),
+        _called(calls.server_calls_per_operation if calls else None),
     ]
 
 
-def _called(each: Sequence[Mapping[str, Any]], kind: str) -> str:
-    """The first run of a configuration counts."""
-    told = [one["calls"][f"{kind}_per_operation"] for one in each if one["calls"]]
-    return number(told[0]) if told and told[0] else DASH
+def _called(per_operation: float | None) -> str:
+    return number(per_operation) if per_operation else DASH
 
 
 def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
@@ -247,12 +266,12 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
     return Markup("<h3>Phases</h3>") + _long(body, rows)
 
 
-def _course(names: Sequence[str], ordered: Sequence[Sequence[Result]]) -> Markup:
+def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     """Operations of each second of some configurations, each one's first run."""
     long = [
-        (name, group[0].detail["seconds"])
+        (name, group[0].load.seconds)
         for name, group in zip(names, ordered, strict=True)
-        if len(group[0].detail.get("seconds") or ()) > FEWEST_SECONDS
+        if len(group[0].load.seconds) > FEWEST_SECONDS
     ]
     if not long:
         return Markup("")
@@ -271,9 +290,9 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Result]]) -> Markup
     return chart(data, layout, "operations of each second of the load")
 
 
-def _curve(name: str, told: Sequence[Mapping[str, Any]], shade: str) -> dict[str, Any]:
+def _curve(name: str, told: Sequence[Second], shade: str) -> dict[str, Any]:
     # The last second is a part of one.
-    counts = [one["count"] for one in told[:-1]]
+    counts = [one.count for one in told[:-1]]
     return {
         "type": "scatter",
         "mode": "lines",

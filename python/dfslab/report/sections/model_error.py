@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.documents.answers import RegressionFit
 from dfslab.report.plot import axis, chart, colour, heading, words
 from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
-from dfslab.result import Result
 from dfslab.studies.compare import Comparison, Score
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.crossval import CrossValidated
@@ -129,19 +129,19 @@ def _scores(title: str, scores: Mapping[str, Score]) -> Markup:
 
 def _constants(study: FinishedRun) -> Markup:
     """The calibrated constants of the description, and what the data told of each."""
-    found = next((r for r in study.of_method("sequence") if r.detail.get("constants")), None)
+    found = next((r.fit for r in study.of_method("sequence") if r.fit and r.fit.constants), None)
     if found is None:
         return Markup("")
     rows = [
         [
-            c["key"],
-            wide(c["meaning"]),
-            f"{c['value']:.3g}",
-            c["unit"],
-            f"× ÷ {math.exp(c['log_standard_error']):.2f}",
-            share(c["learnt"]),
+            c.key,
+            wide(c.meaning),
+            f"{c.value:.3g}",
+            c.unit,
+            f"× ÷ {math.exp(c.log_standard_error):.2f}",
+            share(c.learnt),
         ]
-        for c in found.detail["constants"]
+        for c in found.constants
     ]
     head = ["constant", "meaning", "value", "unit", "standard error", "learnt from data"]
     text = "What the data told nothing of keeps the value that the description assumes."
@@ -151,16 +151,16 @@ def _constants(study: FinishedRun) -> Markup:
 
 def _regression(study: FinishedRun) -> Markup:
     """The fitted law, which quantities move the rate, and what was left out of it."""
-    found = next((r for r in study.of_method("regression") if "coefficients" in r.detail), None)
+    found = next((r.regression for r in study.of_method("regression") if r.regression), None)
     if found is None:
         return Markup("")
     rows = [
-        [name, f"{c['value']:.4g}", f"{c['standard_error']:.2g}"]
-        for name, c in found.detail["coefficients"].items()
+        [name, f"{c.value:.4g}", f"{c.standard_error:.2g}"]
+        for name, c in found.coefficients.items()
     ]
     fit = note(
-        f"R² {number(found.detail['r_squared'])}, adjusted R² "
-        f"{number(found.detail['adjusted_r_squared'])}, on the fitted configurations; quantities "
+        f"R² {number(found.r_squared)}, adjusted R² "
+        f"{number(found.adjusted_r_squared)}, on the fitted configurations; quantities "
         "in powers of two."
     )
     coefficients = table(["column", "coefficient", "standard error"], rows)
@@ -169,17 +169,12 @@ def _regression(study: FinishedRun) -> Markup:
     )
 
 
-def _importance(result: Result) -> Markup:
+def _importance(fit: RegressionFit) -> Markup:
     """Which quantities move the rate over the fitted configurations, and what was left out."""
     rows = [
-        [name, f"{one['first_order']:.2f}", share(one["share"])]
-        for name, one in result.detail.get("importance", {}).items()
+        [name, f"{one.first_order:.2f}", share(one.share)] for name, one in fit.importance.items()
     ]
-    dropped = [
-        f"{', '.join(names)} ({reason})"
-        for reason, names in result.detail.get("dropped", {}).items()
-        if names
-    ]
+    dropped = [f"{', '.join(names)} ({reason})" for reason, names in fit.dropped.items() if names]
     left_out = folded("What the regression leaves out", note("; ".join(dropped)))
     shown = table(["quantity", "first-order index", "share"], rows) if rows else Markup("")
     return shown + (left_out if dropped else "")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from markupsafe import Markup
 
+from dfslab.documents.measured_load import FaultReport
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
@@ -36,12 +35,16 @@ AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 def render(study: FinishedRun) -> Markup | None:
     """A curve for each run with faults, and a table."""
-    found = [result for result in study.of_method("measure") if result.detail.get("faults")]
+    found = [
+        (result, load.faults)
+        for result in study.of_method("measure")
+        if (load := result.load) and load.faults
+    ]
     if not found:
         return None
-    figures = [_figure(study, result) for result in found]
-    rows = [row for result in found for row in _rows(study, result)]
-    audits = [_audit(study, result) for result in found]
+    figures = [_figure(_title(study, result), faults) for result, faults in found]
+    rows = [row for result, faults in found for row in _rows(_title(study, result), faults)]
+    audits = [_audit(_title(study, result), faults) for result, faults in found]
     tables = table(HEAD, rows, texts=2) + table(["configuration", *AUDIT], audits)
     return note(NOTE) + Markup("").join(figures) + tables
 
@@ -50,43 +53,41 @@ def _title(study: FinishedRun, result: Result) -> str:
     return f"{study.name(result.labels)}, run {result.repetition + 1}"
 
 
-def _figure(study: FinishedRun, result: Result) -> Markup:
-    told = result.detail["faults"]
-    step_s = told["step_s"]
+def _figure(title: str, faults: FaultReport) -> Markup:
+    step_s = faults.step_s
     line = {
         "type": "scatter",
         "mode": "lines",
         "name": "operations per second",
-        "x": [(place + 0.5) * step_s for place in range(len(told["rates_per_s"]))],
-        "y": told["rates_per_s"],
+        "x": [(place + 0.5) * step_s for place in range(len(faults.rates_per_s))],
+        "y": faults.rates_per_s,
         "line": {"color": SEQUENCE[0], "width": 2, "shape": "hvh"},
     }
     shapes = [
         {
             "type": "line",
-            "x0": one["at_s"],
-            "x1": one["at_s"],
+            "x0": one.at_s,
+            "x1": one.at_s,
             "yref": "paper",
             "y0": 0,
             "y1": 1,
             "line": {"color": SEQUENCE[1], "dash": "dot", "width": 1.5},
         }
-        for one in told["done"]
+        for one in faults.done
     ]
     marks = [
         # Neighbours' words stand below each other.
         {
-            "x": one["at_s"],
+            "x": one.at_s,
             "yref": "paper",
             "y": 1 - 0.12 * (turn % 2),
-            "text": words(_fault(one)),
+            "text": words(one.text()),
             "showarrow": False,
             "xanchor": "left",
             "yanchor": "top",
         }
-        for turn, one in enumerate(told["done"])
+        for turn, one in enumerate(faults.done)
     ]
-    title = _title(study, result)
     layout = {
         "title": heading(title),
         "xaxis": axis("seconds after the start"),
@@ -99,32 +100,30 @@ def _figure(study: FinishedRun, result: Result) -> Markup:
     return chart([line], layout, f"rate under faults of {title}")
 
 
-def _fault(one: dict[str, Any]) -> str:
-    return f"{one['action']} {one['target']}"
-
-
-def _rows(study: FinishedRun, result: Result) -> list[list[str]]:
-    told = result.detail["faults"]
-
-    def row(seen: dict[str, Any]) -> list[str]:
-        return [
-            _title(study, result),
-            seen["fault"],
-            seconds(seen["at_s"]),
-            _rate(seen["before_per_s"]),
-            _rate(seen["lowest_per_s"]),
-            seconds(seen["silent_s"]),
-            seconds(seen["recovered_after_s"]),
-            _count(seen["shortfall"]),
-            _count(seen["failed"]),
+def _rows(title: str, faults: FaultReport) -> list[list[str]]:
+    return [
+        [
+            title,
+            one.fault,
+            seconds(one.at_s),
+            _rate(one.before_per_s),
+            _rate(one.lowest_per_s),
+            seconds(one.silent_s),
+            seconds(one.recovered_after_s),
+            _count(one.shortfall),
+            _count(one.failed),
         ]
+        for one in faults.recoveries
+    ]
 
-    return [row(seen) for seen in told["recoveries"]]
 
-
-def _audit(study: FinishedRun, result: Result) -> list[str]:
-    audit = result.detail["faults"]["audit"] or {}
-    return [_title(study, result), *(_count(audit.get(key)) for key in AUDIT)]
+def _audit(title: str, faults: FaultReport) -> list[str]:
+    """The numbers of files in the order of AUDIT."""
+    one = faults.audit
+    if one is None:
+        return [title, *(DASH for _ in AUDIT)]
+    files = (one.files, one.whole, one.missing, one.wrong, one.unreadable, one.doubtful)
+    return [title, *map(_count, files)]
 
 
 def _rate(value: float | None) -> str:

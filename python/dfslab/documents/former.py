@@ -1,0 +1,68 @@
+"""Results that were stored before their parts had types: read as they are written today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from dfslab.documents.answers import (
+    CalibrationFit,
+    NetworkSimulation,
+    OpenLoadAnswer,
+    RegressionFit,
+    StreamSimulation,
+)
+from dfslab.documents.document import Document
+from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
+from dfslab.documents.trace_profile import TraceProfile
+
+# What all parts together were called, and the part that each of its keys was of.
+FORMER = "detail"
+
+
+def current(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored result, given as JSON, in today's form; one that has it already is left as it is."""
+    result = dict(stored)
+    detail = result.pop(FORMER, None)
+    if detail:
+        result |= {name: part for name, part in _parts(detail).items() if part is not None}
+    return result
+
+
+def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
+    simulated = detail.get("simulated") or {}
+    return {
+        "load": _load(detail) if "wall_s" in detail else None,
+        "program": _made(ProgramRun, detail, "took_s"),
+        "profile": _profile(detail.get("profile")),
+        "fit": _made(CalibrationFit, detail, "constants"),
+        "regression": _made(RegressionFit, detail, "coefficients"),
+        "simulation": _made(StreamSimulation, simulated, "operations_per_client"),
+        "network": _made(
+            NetworkSimulation, {**simulated, "levels": detail.get("levels", {})}, "time_s"
+        ),
+        "open_load": _made(OpenLoadAnswer, detail.get("open") or {}, "offered_per_s"),
+    }
+
+
+def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
+    """A part whose fields are those of the table, if it is there at all."""
+    return kind.model_validate(table) if key in table else None
+
+
+def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
+    known = {key: value for key, value in detail.items() if value is not None}
+    calls = known.get("calls")
+    if calls and "system_calls" in calls:
+        known["calls"] = {"phases": [calls]}
+    return MeasuredLoad.model_validate(known)
+
+
+def _profile(told: Mapping[str, Any] | None) -> TraceProfile | None:
+    """A profile of before it had all of its fields cannot be drawn; its trace is still there."""
+    try:
+        return TraceProfile.model_validate(told) if told else None
+    except ValidationError:
+        return None

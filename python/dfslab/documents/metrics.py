@@ -1,0 +1,97 @@
+"""The metrics of results: names, units, kinds, labels, and keys, made and taken apart here alone.
+
+A metric of a whole run is its name, `rate_per_s`; one of an operation has that behind it,
+`latency_s_p99.read`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+RATE = "rate_per_s"
+THROUGHPUT = "throughput_bytes_per_s"
+LATENCY = "latency"
+RESPONSE = "response"
+MEAN = "mean"
+QUANTILES = ("p50", "p90", "p99", "p999")
+STATISTICS = (MEAN, *QUANTILES)
+
+Kind = Literal["rate", "throughput", "latency", "response"]
+
+
+@dataclass(frozen=True)
+class MetricType:
+    """A metric that methods give: its name, SI unit, kind, words, and its statistic where it has
+    one; `of_operation`: whether there is one for each operation.
+    """
+
+    name: str
+    unit: str
+    kind: Kind
+    label: str
+    statistic: str = ""
+
+    @property
+    def of_operation(self) -> bool:
+        """Whether its key names an operation."""
+        return bool(self.statistic)
+
+
+@dataclass(frozen=True)
+class MetricKey:
+    """A metric's name and the operation that it is of, "" for the whole run."""
+
+    name: str
+    operation: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.operation}" if self.operation else self.name
+
+
+def time_name(kind: str, statistic: str) -> str:
+    """The name of a statistic of times, such as `latency_s_p99`."""
+    return f"{kind}_s_{statistic}"
+
+
+def key(kind: str, statistic: str, operation: str) -> str:
+    """The key of a statistic of one operation's times, such as `latency_s_p99.read`."""
+    return str(MetricKey(time_name(kind, statistic), operation))
+
+
+def parsed(text: str) -> MetricKey:
+    """A key taken apart."""
+    name, _, operation = text.partition(".")
+    return MetricKey(name, operation)
+
+
+def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
+    """The operations of which keys hold that statistic, in the order of the keys."""
+    wanted = time_name(kind, statistic)
+    keys = map(parsed, metrics)
+    return [one.operation for one in keys if one.name == wanted and one.operation]
+
+
+def _times(kind: Kind, words: str) -> list[MetricType]:
+    said = {MEAN: "mean", "p50": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %"}
+    return [
+        MetricType(time_name(kind, one), "s", kind, f"{words} ({said[one]})", one)
+        for one in STATISTICS
+    ]
+
+
+REGISTRY: dict[str, MetricType] = {
+    one.name: one
+    for one in (
+        MetricType(RATE, "/s", "rate", "operations per second"),
+        MetricType(THROUGHPUT, "B/s", "throughput", "bytes per second"),
+        *_times("latency", "time of an operation"),
+        *_times("response", "time of an operation since it was due"),
+    )
+}
+# What a key may be, for scenarios that name one.
+PATTERN = (
+    rf"^({RATE}|{THROUGHPUT}"
+    rf"|({LATENCY}|{RESPONSE})_s_({'|'.join(STATISTICS)})\.[a-z_]+)$"
+)

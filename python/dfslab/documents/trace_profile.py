@@ -1,0 +1,337 @@
+"""Call trees, compressed and ranked; generated from core/trace/schema.json."""
+
+from __future__ import annotations
+
+from dfslab.documents.document import Document
+
+
+class Clock(Document):
+    """One host's clock beside the clock of the host that it is measured from."""
+
+    # Of these, calls that contradict it: asynchronous ones, or a clock that drifts.
+    against: int
+    # How far it is ahead of the first host's, nanoseconds; its spans are moved back by this.
+    ahead_ns: int
+    # Calls across hosts that tell, all along the chain.
+    calls: int
+    # The host, as the spans name it.
+    host: str
+    # It may be further off by so much, nanoseconds; chains of hosts add up.
+    residual_ns: int
+
+
+class Entry(Document):
+    """The time spent in one path, or under one name."""
+
+    # Calls that failed before their caller made the same step again, and their durations' sum.
+    again: int
+    # Nanoseconds, exact.
+    again_ns: int
+    # Bytes moved.
+    bytes: int
+    # Calls; where a recorder kept only some, an estimate of all, as are all sums.
+    count: int
+    # Calls that reported an error.
+    errors: int
+    # Mean duration, seconds.
+    mean_s: float
+    # What was called.
+    name: str
+    # Every name from the root to this call, joined by "/"; by name, the name itself.
+    path: str
+    # Calls recorded.
+    read: int
+    # Sum of self times, nanoseconds, exact.
+    self_ns: int
+    # Sum of self times, seconds.
+    self_s: float
+    # This self time as a fraction of all self time, of work and of waits together.
+    share: float
+    # Sum of durations, nanoseconds, exact.
+    total_ns: int
+    # Sum of durations, seconds. By name, a call inside a call of its own name counts twice.
+    total_s: float
+
+
+class ExemplarNote(Document):
+    """A call to look up in the trace; its ids are hexadecimal, as in OTLP JSON."""
+
+    # How long it took, seconds.
+    duration_s: float
+    # Why it was kept: "slowest" or "sampled".
+    kind: str
+    # 16 hexadecimal digits.
+    span_id: str
+    # 32 hexadecimal digits.
+    trace_id: str
+
+
+class LeftOut(Document):
+    """What one rule left out."""
+
+    # Bytes moved.
+    bytes: int
+    # Calls recorded.
+    calls: int
+    # Sum of self times, nanoseconds: what callers take for their own, as far as it lies in them.
+    self_ns: int
+    # Sum of durations, nanoseconds.
+    total_ns: int
+    # Of these, calls that no kept call is around: their time is nobody's.
+    without_caller: int
+
+
+class Losses(Document):
+    """Spans repaired or dropped, one counter for each kind of damage; two of them add up."""
+
+    # Dropped: trace or span id of the wrong length or not hexadecimal.
+    bad_ids: int
+    # Counted as zero bytes: a size that is negative, fractional or not a number.
+    bad_sizes: int
+    # Replaced character by character: a name that is not UTF-8.
+    bad_text: int
+    # Dropped: a time that is missing, negative or beyond 2^64 nanoseconds.
+    bad_times: int
+    # Dropped: another span under an identity already taken; the longest one stays.
+    conflicting_duplicates: int
+    # Merged before they were whole, to stay within the memory: traces longer than the window.
+    cut_traces: int
+    # Broken at its earliest member: a ring of parents.
+    cycles: int
+    # Re-hung at the deepest level that is kept, with every sum intact.
+    deep_spans: int
+    # Dropped: the same span again, equal in every field.
+    duplicates: int
+    # Made zero long: the span ends before it starts.
+    end_before_start: int
+    # Without their service: the resource came after so many spans that they were merged.
+    late_resources: int
+    # Hung apart from their tree, with every sum intact: came after the tree was merged.
+    late_spans: int
+    # Cut to the longest name that is kept.
+    long_names: int
+    # Told as calls of the first host at their place: more hosts and places than are kept apart.
+    merged_hosts: int
+    # Merged under one name, with every sum intact: more names than are kept apart.
+    merged_names: int
+    # Merged by their name alone, with every sum intact: more shapes than are kept apart.
+    merged_shapes: int
+    # Not there: bytes that such files announce beyond their end; more may be missing.
+    missing_bytes: int
+    # Made a root: the parent is in none of the files, or its id is malformed.
+    missing_parents: int
+    # Passed over: a line of a log that is no finished call.
+    other_lines: int
+    # Clipped in the parent's self time: the child sticks out of its parent.
+    outside_parent: int
+    # Made a root: the span names itself as its parent.
+    self_parents: int
+    # Read as far as they go: files that end in the middle of something.
+    truncated_files: int
+    # Dropped: a beginning without an end, or an end without a beginning.
+    unpaired: int
+    # Dropped: bytes at the end of such files that make nothing whole.
+    unread_bytes: int
+    # Dropped: trace or span id of all zeros.
+    zero_ids: int
+
+
+class Reduction(Document):
+    """Spans and trees before and after compression."""
+
+    # Nodes kept.
+    spans_after: int
+    # Spans recorded.
+    spans_before: int
+    # Fraction of spans that compression took away.
+    spans_removed: float
+    # Trees of distinct shape.
+    trees_after: int
+    # Call trees recorded.
+    trees_before: int
+    # Fraction of trees that compression took away.
+    trees_removed: float
+
+
+class Sampling(Document):
+    """What is known of a recorder that kept only some calls."""
+
+    # The smallest probability with which one was kept.
+    probability_least: float
+    # The largest.
+    probability_most: float
+    # All spans, as far as those recorded stand for them.
+    spans_estimated: int
+    # Spans that stand for more than themselves.
+    spans_weighted: int
+
+
+class Saving(Document):
+    """What one step would gain."""
+
+    # Its upper end.
+    high: float
+    # Share of the path of last finishers: what the usual critical path says.
+    last_finisher_share: float
+    # The 90 % interval of the same.
+    low: float
+    # End-to-end time that would be saved if the step were so many times faster, as a fraction.
+    saving: float
+    # Service and name, joined by ":"; the name alone where no service is known.
+    step: str
+    # Share of all self time: what ranking by sums says.
+    summed_share: float
+    # Work over the elapsed time of the lanes that do it.
+    utilisation: float
+    # "faster" (the interval excludes nothing gained), "no gain" or "cannot tell".
+    verdict: str
+    # Whether the calls are named waits.
+    wait: bool
+    # Own time spent waiting for others, seconds.
+    waited_s: float
+    # Own time that is work or an unexplained delay, seconds.
+    work_s: float
+
+
+class Savings(Document):
+    """What every step would gain, the largest gain first."""
+
+    # Sum of the replayed trees' durations, seconds.
+    end_to_end_s: float
+    # How many times faster each step is made.
+    factor: float
+    # The steps.
+    steps: list[Saving]
+    # Trees replayed.
+    trees: int
+    # Trees left out because there were too many spans.
+    trees_left_out: int
+    # Share of end-to-end time in delays that nothing in the trace ends.
+    unexplained: float
+
+
+class TimelineCall(Document):
+    """One call of it."""
+
+    # Calls around it.
+    depth: int
+    # How long it took, seconds.
+    duration_s: float
+    # Whether it reported an error.
+    error: bool
+    # What was called.
+    name: str
+    # Service and host, as far as they are known.
+    place: str
+    # When it began after the tree did, seconds; negative where clocks say so.
+    start_s: float
+    # Whether the recorder says that it only waited.
+    wait: bool
+
+
+class Timeline(Document):
+    """One call tree."""
+
+    # The others, each behind its caller, in the order of their beginnings.
+    calls: list[TimelineCall]
+    # How long it took, seconds.
+    duration_s: float
+    # Shorter calls of the tree that are not shown.
+    left_out: int
+    # What was called.
+    name: str
+    # 32 hexadecimal digits.
+    trace_id: str
+
+
+class Times(Document):
+    """How often a step came in one call of the step above it."""
+
+    # Calls above in which it came at all.
+    callers: int
+    # The fewest times that it came in one of them.
+    least: int
+    # The most times.
+    most: int
+    # Half of them had no more.
+    p50: int
+
+
+class TreeNode(Document):
+    """One node of a compressed tree."""
+
+    # Whether these calls failed before their caller made the same step again.
+    again: bool
+    # Bytes moved.
+    bytes: int
+    # The calls below, the longest total first.
+    children: list[TreeNode]
+    # Calls merged here; where a recorder kept only some, an estimate of all, as are all sums.
+    count: int
+    # Calls that reported an error.
+    errors: int
+    # Calls to look up in the trace.
+    exemplars: list[ExemplarNote]
+    # "blocked" where the recorder says that most of these calls only waited, else "service".
+    kind: str
+    # Longest call, seconds.
+    max_s: float
+    # Shortest call, seconds.
+    min_s: float
+    # What was called.
+    name: str
+    # Where the trace has several hosts, each one's calls.
+    of: dict[str, tuple[int, int, int, int, float]]
+    # Median duration, seconds, within the histogram's error.
+    p50_s: float
+    # 99th percentile of durations, seconds, within the histogram's error.
+    p99_s: float
+    # Calls recorded.
+    read: int
+    # Standard deviation of durations, seconds.
+    sd_s: float
+    # Sum of self times, nanoseconds, exact.
+    self_ns: int
+    # Sum of self times, seconds.
+    self_s: float
+    # How many of them come in one call above that has any; nothing at the top.
+    times: Times | None
+    # Sum of durations, nanoseconds, exact.
+    total_ns: int
+    # Sum of durations, seconds.
+    total_s: float
+
+
+class TraceProfile(Document):
+    """Everything a profile says."""
+
+    # The hosts' clocks, where calls between hosts tell.
+    clocks: list[Clock]
+    # What was left out because a user chose so, by rule; nothing of it is in the rest.
+    left_out: dict[str, LeftOut]
+    # What was repaired or dropped, by kind.
+    losses: Losses
+    # Work, by path.
+    ranking: list[Entry]
+    # Entries left out of the three lists because of the limit.
+    ranking_beyond_limit: int
+    # Work, by name.
+    ranking_by_name: list[Entry]
+    # How far compression went.
+    reduction: Reduction
+    # The compressed trees, the longest total first.
+    roots: list[TreeNode]
+    # How the recorder sampled, if it did: then counts and sums below are estimates.
+    sampling: Sampling | None
+    # What each step would gain, where the spans themselves were replayed.
+    savings: Savings | None
+    # Trees after compression.
+    shapes: int
+    # Spans recorded.
+    spans: int
+    # The slowest trees in time, where the spans themselves are at hand.
+    timelines: list[Timeline]
+    # Trees before compression.
+    trees: int
+    # Waits, by path.
+    waits: list[Entry]

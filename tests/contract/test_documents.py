@@ -1,0 +1,190 @@
+"""Documents that cross rooms: those that Rust authors are its types, stored ones stay readable."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from dfslab import _core
+from dfslab.documents import former, metrics
+from dfslab.documents.load_report import LoadReport
+from dfslab.documents.net_report import net_report
+from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.nets import engine
+from dfslab.result import Result
+from dfslab.studies import store
+from support.recorded import RUN
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def generator():
+    """The script that writes types from schemas."""
+    spec = importlib.util.spec_from_file_location("t", ROOT / "scripts" / "document_types.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_types_are_those_of_the_schemas():
+    """`python scripts/document_types.py` writes them again."""
+    texts = generator().modules()
+    assert len(texts) == 2
+    for path, text in texts.items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+
+
+def test_a_struct_that_no_type_stands_for_is_refused():
+    with pytest.raises(ValueError, match="no type for"):
+        generator().python_type({"oneOf": [{"type": "string"}]})
+
+
+def test_a_real_report_is_read_without_a_field_lost():
+    plan = {
+        "stream": {
+            "seed": 1,
+            "clients": 2,
+            "operations_per_client": 20,
+            "files_per_client": 2,
+            "mix": [{"operation": "read"}],
+            "file_size": {"fixed": 4096},
+            "transfer_size_bytes": 4096,
+        },
+        "target": {"kind": "null"},
+        "run_directory": "x",
+    }
+    told = json.loads(_core.run_load(json.dumps(plan))[0])
+    report = LoadReport.model_validate(told)
+    assert report.model_dump(mode="json", exclude_unset=True) == told
+    assert report.operations["read"].count == 40
+
+
+def test_the_deepest_tree_is_read_and_written():
+    """Rust keeps 200 levels; checks of nested documents have limits of their own."""
+    leaf = {
+        **{key: 0 for key in TreeNode.model_fields},
+        **{"name": "n", "kind": "service", "again": False, "times": None},
+        **{"of": {}, "exemplars": [], "children": []},
+    }
+    tree = leaf
+    for _ in range(200):
+        tree = {**leaf, "children": [tree]}
+    found = TreeNode.model_validate(tree)
+    assert json.loads(found.model_dump_json()) == tree
+
+
+def test_stored_results_of_before_parts_had_types_are_read():
+    results = RUN / "results"
+    stored = {path.stem: json.loads(path.read_text("utf-8")) for path in results.glob("*.json")}
+    assert len(stored) == 48
+    assert all(former.FORMER in one for one in stored.values())
+    found = {f"{r.method}-{r.point_id}-{r.repetition}": r for r in store.load_results(RUN)}
+    assert found.keys() == stored.keys()
+    for name, one in stored.items():
+        detail, result = one["detail"], found[name]
+        assert (result.load is not None) == ("wall_s" in detail)
+        assert (result.profile is not None) == ("profile" in detail)
+        assert (result.fit is not None) == ("constants" in detail)
+        assert (result.regression is not None) == ("coefficients" in detail)
+        if result.load is not None:
+            load = result.load.model_dump(mode="json")
+            for key in load.keys() & detail.keys() - {"cache"}:
+                assert load[key] == (detail[key] if detail[key] is not None else load[key]), key
+            assert load["cache"] == {**detail["cache"], "disks": None}
+        if isinstance(result.profile, TraceProfile):
+            assert result.profile.model_dump(mode="json") == detail["profile"]
+
+
+def test_a_result_is_read_as_it_was_stored():
+    for result in store.load_results(RUN):
+        document = json.loads(result.model_dump_json())
+        assert former.FORMER not in document
+        assert former.current(document) == document
+        assert Result.model_validate(document) == result
+
+
+@pytest.mark.parametrize(
+    ("calls", "phases", "reason"),
+    [
+        ({"not_counted": "no strace"}, 0, "no strace"),
+        ({"phases": [None, None]}, 2, ""),
+        (None, 1, ""),
+    ],
+)
+def test_calls_counted_before_are_read_in_each_of_their_three_forms(calls, phases, reason):
+    one = {
+        "operations": 200,
+        "system_calls": {"openat": 1.0},
+        "system_calls_per_operation": 1.0,
+        "server_calls": None,
+        "server_calls_per_operation": None,
+    }
+    told = calls or one
+    if "phases" in told:
+        told = {"phases": [one, one]}
+    (load,) = (former.current({"detail": {"wall_s": 1.0, "calls": told}})["load"],)
+    assert (len(load.calls.phases), load.calls.not_counted) == (phases, reason)
+    assert (load.calls.whole is None) == (phases != 1)
+
+
+def test_a_key_is_made_and_taken_apart():
+    key = metrics.key(metrics.LATENCY, "p99", "read")
+    assert key == "latency_s_p99.read"
+    assert metrics.parsed(key) == metrics.MetricKey("latency_s_p99", "read")
+    assert str(metrics.parsed(metrics.RATE)) == metrics.RATE
+    assert metrics.parsed(key).name in metrics.REGISTRY
+    keys = [metrics.RATE, key, "latency_s_mean.stat", "latency_s_mean.read"]
+    assert metrics.operations_with(keys, metrics.LATENCY) == ["stat", "read"]
+
+
+def test_every_metric_of_every_method_is_registered():
+    for result in store.load_results(RUN):
+        for key in result.metrics:
+            named = metrics.parsed(key)
+            kind = metrics.REGISTRY[named.name]
+            assert kind.of_operation == bool(named.operation), key
+            assert kind.unit in ("/s", "B/s", "s")
+
+
+NET = {
+    "name": "queue",
+    "colours": {"job": [["id", "int"]], "unit": []},
+    "places": [
+        {"name": "wait", "colour": "job", "initial": [[3], [1], [2]]},
+        {"name": "server", "colour": "unit", "initial": [[]]},
+        {"name": "end", "colour": "job"},
+    ],
+    "transitions": [
+        {
+            "name": "serve",
+            "in": [{"place": "wait", "var": "j"}, {"place": "server"}],
+            "out": [{"place": "end", "token": "j"}, {"place": "server"}],
+        }
+    ],
+}
+MONITORS = {
+    "served": {"kind": "count", "transition": "serve"},
+    "waiting": {"kind": "marking", "place": "wait"},
+    "order": {"kind": "log", "transition": "serve", "fields": ["j.id"]},
+    "stays": {"kind": "sojourn", "from": "serve", "to": "serve", "key": "1"},
+}
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_monitors_of_a_net_are_read_by_name_in_whatever_order(turn):
+    names = [*list(MONITORS)[turn:], *list(MONITORS)[:turn]]
+    (answer,) = engine.run(NET, monitors=[MONITORS[name] for name in names])
+    report = net_report(answer, names)
+    assert report.firings == 3
+    assert report.counts["served"].count == 3
+    assert (report.markings["waiting"].most, report.markings["waiting"].last) == (3, 0)
+    assert [row[1] for row in report.logs["order"].rows] == [3, 1, 2]
+    assert report.sojourns["stays"].count == 2
+    with pytest.raises(ValueError, match="argument"):
+        net_report(answer, names[1:])
+    with pytest.raises(ValueError, match="one name"):
+        net_report(answer, ["x"] * 4)

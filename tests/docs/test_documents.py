@@ -1,0 +1,216 @@
+"""Documents are executed: their files, every dfslab command in order, and the errors they show."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.command import DFSLAB, dfslab
+from support.recorded import copied
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+GUIDES = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("**/*.md"))
+TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *GUIDES]}
+COMMAND = ".venv/bin/dfslab"
+# What a block of shell commands may hold that is not executed here: it has tests of its own.
+ELSEWHERE = ("make ", "java ", "cd ", "git ")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+
+def blocks(text, *languages):
+    return [body for language, body in BLOCK.findall(text) if language in languages]
+
+
+def commands(text):
+    """(assignments to the environment, words) of each dfslab command, in order."""
+    found = []
+    for line in "".join(blocks(text, "sh")).splitlines():
+        words = shlex.split(line, comments=True)
+        if not words or line.startswith(ELSEWHERE):
+            continue
+        own = {}
+        while "=" in words[0]:
+            name, _, own[name] = words.pop(0).partition("=")
+        assert words[0] == COMMAND, line
+        found.append((own, words[1:]))
+    return found
+
+
+EXECUTED = [name for name, text in TEXTS.items() if commands(text)]
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder with the scenarios, the README's own one, and a finished run of it."""
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    write_files(README, tmp_path)
+    copied(tmp_path / "runs" / "mine")
+    (tmp_path / "runs" / "mine" / "latest").symlink_to("run")
+    return tmp_path
+
+
+def write_files(text, folder):
+    """Each block that begins with the name of a file becomes that file."""
+    for body in blocks(text, "toml", "python"):
+        named = re.match(r"# ([\w./-]+\.(?:toml|py))\n", body)
+        if named:
+            path = folder / named[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(body)
+
+
+def answer_of(own, words, folder):
+    # `bed down --all` must not take down what others of this machine have up.
+    own = {"DFSLAB_STATE": str(folder / "state"), **own}
+    if "DFSLAB_PATH" not in own:
+        return dfslab(*words, cwd=folder, env=own)
+    # What is found there stays imported, so it gets a process of its own.
+    return subprocess.run(
+        [DFSLAB, *words],
+        cwd=folder,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_was_executed_is_executed():
+    assert {"README.md", "docs/load.md"} <= set(EXECUTED)
+    assert len(commands(README)) >= 5
+    assert len(commands(TEXTS["docs/load.md"])) >= 5
+    assert sum(len(commands(text)) for text in TEXTS.values()) >= 37
+
+
+def test_a_command_of_another_program_is_noticed():
+    with pytest.raises(AssertionError):
+        commands("```sh\ncurl example.org\n```\n")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", EXECUTED)
+def test_every_command_does_its_job(name, place):
+    write_files(TEXTS[name], place)
+    for own, words in commands(TEXTS[name]):
+        if words[:2] == ["bed", "up"] and os.geteuid():
+            continue  # hosts need root
+        answer = answer_of(own, words, place)
+        command = shlex.join(words)
+        assert answer.returncode == 0, f"{command}\n{answer.stdout[-2000:]}\n{answer.stderr}"
+        assert answer.stdout.strip(), command
+        if words[:2] == ["run", "mine.toml"] and "--json" in words:
+            judge(json.loads(answer.stdout))
+
+
+def judge(document):
+    """Every method has its scores on the two held-out configurations of the README's scenario."""
+    for method in ("sequence", "petri", "regression", "mean"):
+        score = document["held_out"][method]
+        assert set(score) >= {"n", "median_abs_error", "p90_abs_error", "coverage_90"}
+        assert score["n"] == 2
+
+
+def errors():
+    """(words, line) of each command that a document shows with its error."""
+    found = []
+    for name, text in TEXTS.items():
+        for body in blocks(text, "console"):
+            command, _, line = body.strip().partition("\n")
+            words = shlex.split(command)
+            assert words[:2] == ["$", COMMAND], f"{name}: {command}"
+            found.append(pytest.param(words[2:], line, id=line[:40]))
+    return found
+
+
+@pytest.mark.parametrize(("words", "line"), errors())
+def test_every_error_is_reported_as_shown(words, line, place):
+    answer = answer_of({}, words, place)
+    assert answer.returncode in (1, 2), answer.stderr
+    assert answer.stderr.startswith(line), answer.stderr
+
+
+def test_errors_are_shown():
+    assert len(errors()) >= 8
+
+
+def test_the_readme_fits_two_screens():
+    lines = README.splitlines()
+    assert len(lines) <= 90
+    assert max(map(len, lines)) <= 120
+
+
+def test_the_make_targets_that_documents_name_are_there():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert {"demo", "test", "help"} <= set(re.findall(r"`?make ([a-z-]+)", README))
+    for name, text in {**TEXTS, **documents()}.items():
+        named = set(re.findall(r"`make ([a-z-]*[a-z])\b(?![*-])", text))
+        assert named <= targets, f"{name}: {sorted(named - targets)}"
+
+
+def documents():
+    """The documents of the repository's root."""
+    return {path.name: path.read_text() for path in ROOT.glob("*.md")}
+
+
+def test_every_file_that_the_documents_name_is_there():
+    for document, text in {**TEXTS, **documents()}.items():
+        if document == "CHANGELOG.md" or "decisions" in document:
+            continue  # of their time
+        for name in re.findall(r"`((?:[\w-]+/)+[\w.-]+\.\w+)`", text):
+            candidates = [ROOT / name, ROOT / "python" / "dfslab" / name, ROOT / "core" / name]
+            known = any(path.exists() for path in candidates)
+            assert known or "NAME" in name or "*" in name, f"{document} names {name}"
+
+
+def test_every_link_leads_somewhere():
+    for document, text in {**TEXTS, **documents()}.items():
+        folder = (ROOT / document).parent
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+            assert (folder / target).exists(), f"{document} links to {target}"
+
+
+def test_the_change_log_goes_by_version():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    heads = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
+    assert heads[0] == "[Unreleased]"
+    versions = [
+        re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - (\d{4}-\d\d-\d\d).*", h) for h in heads[1:]
+    ]
+    assert all(versions), heads
+    numbers = [tuple(map(int, found.groups()[:3])) for found in versions]
+    assert numbers == sorted(numbers, reverse=True)
+    dates = [found[4] for found in versions]
+    assert dates == sorted(dates, reverse=True)
+    kinds = re.findall(r"^### (.*)$", text, flags=re.MULTILINE)
+    assert set(kinds) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_citation_has_what_its_format_requires():
+    """Required keys of the Citation File Format 1.2.0, and one reference for each paper."""
+    text = (ROOT / "CITATION.cff").read_text()
+    top = dict(re.findall(r"^([a-z-]+):(.*)$", text, flags=re.MULTILINE))
+    assert top["cff-version"].strip() == "1.2.0"
+    assert {"message", "title", "authors", "version", "references"} <= set(top)
+    assert f'version = "{top["version"].strip()}"' in (ROOT / "pyproject.toml").read_text()
+    references = re.split(r"^  - type: ", text.partition("references:")[2], flags=re.MULTILINE)[1:]
+    assert len(references) == 5
+    for reference in references:
+        assert {"title", "authors"} <= set(re.findall(r"^    ([a-z-]+):", reference, re.MULTILINE))
+
+
+def test_decisions_are_numbered_short_records():
+    records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(path.name[:3]) for path in records] == list(range(1, len(records) + 1))
+    for path in records:
+        text = path.read_text()
+        assert text.startswith(f"# {path.name[:3]} "), path
+        for head in ("## Context", "## Decision", "## Consequence"):
+            assert head in text, f"{path} lacks {head}"
+        assert re.search(r"^\d{4}-\d\d-\d\d$", text, flags=re.MULTILINE), f"{path} has no date"
+        assert len(text.splitlines()) <= 60, path
