@@ -14,7 +14,7 @@ from dfslab.models.net_build import Arc, Entry, Net, plus
 from dfslab.models.net_tree import Context, Trees
 from dfslab.models.placement import Placement, Station
 from dfslab.models.traced import Trace
-from dfslab.spec.operation import Node
+from dfslab.spec.node import Node
 
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
@@ -133,7 +133,7 @@ class Job:
         home = "0" if total == 1 else f"a.client % {total}"
         context = Context(page=operation, stack=((self.client, home),))
         tree = self.trees[operation]
-        return trees.relay(f"{operation} starts", operation, trees.visit(tree, context, back))
+        return trees.relay(f"{operation} starts", operation, trees.compiled(tree, context, back))
 
     def _fill(
         self, net: Net, names: Sequence[str], stream: Sequence[Operation], clients: int

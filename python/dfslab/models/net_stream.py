@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dfslab.models.net_amount import MOST_UNITS
 from dfslab.models.net_build import Amount, Arc, Entry, Row, after, substituted, times
-from dfslab.spec.operation import Call, Node, Par, Pipeline, Repeat, Seq
+from dfslab.spec.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 if TYPE_CHECKING:
     from dfslab.models.net_tree import Context, Trees
@@ -30,7 +30,7 @@ def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Ent
     stages = _flattened(trees, node, inside)
     if units == 1:
         for stage, where in reversed(stages):
-            then = trees.visit(stage, where, then)
+            then = trees.compiled(stage, where, then)
         return then
     counter, key = f"n{context.loops + 1}", f"k{context.forks + 1}"
     deeper: dict[str, Any] = {"loops": context.loops + 1, "forks": context.forks + 1, "key": key}
@@ -50,7 +50,7 @@ def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Ent
     def brought(row: Row, delay: Amount) -> list[Arc]:
         return [Arc(turned, row, delay), *deliver(row, delay)]
 
-    body = trees.visit(*first[0], brought) if first else brought
+    body = trees.compiled(*first[0], brought) if first else brought
 
     def unit(number: str) -> dict[str, str]:
         return {counter: number, key: f"a.{context.key} * {MOST_UNITS} + {number}"}
@@ -81,7 +81,7 @@ def _flattened(trees: Trees, node: Pipeline, context: Context) -> list[tuple[Nod
 
 
 def _landed(trees: Trees, node: Node, context: Context) -> Context:
-    """Where the unit is after a stage, as `spec.operation.lands_at`, with the instance."""
+    """Where the unit is after a stage, as `spec.node.lands_at`, with the instance."""
     if isinstance(node, Seq):
         for step in node.steps:
             context = _landed(trees, step, context)
@@ -117,7 +117,7 @@ def _stage(trees: Trees, node: Node, context: Context, deliver: Entry) -> Entry:
         )
 
     def work(release: Entry) -> Entry:
-        return trees.visit(
+        return trees.compiled(
             node, context, lambda row, delay: [*release(row, delay), *deliver(row, delay)]
         )
 
