@@ -11,7 +11,8 @@ from dfslab.documents.net_report import NetReport, net_report
 from dfslab.models.cost import Reader
 from dfslab.models.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
 from dfslab.models.net_build import Arc, Entry, Net, plus
-from dfslab.models.net_tree import Context, Trees
+from dfslab.models.net_context import Context
+from dfslab.models.net_tree import Trees
 from dfslab.models.placement import Placement, Station
 from dfslab.models.traced import Trace
 from dfslab.spec.node import Node

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dfslab.models.net_amount import MOST_UNITS, Amounts
 from dfslab.models.net_build import Amount, Arc, Entry, Net, Row, after, plus, text, times
+from dfslab.models.net_context import Context
 from dfslab.models.net_station import Message, Stations
+from dfslab.models.net_stream import pipeline
 from dfslab.models.placement import Placement
 from dfslab.spec.node import (
     At,
@@ -35,39 +37,6 @@ from dfslab.spec.node import (
 )
 
 SERVICES = ("by_kind", "deterministic", "exponential")
-
-
-@dataclass(frozen=True)
-class Context:
-    """Where a node stands.
-
-    `stack`: roles called into, with the instance of each. `scale`: executions that one stands for;
-    `calm`: the same without the units gathered by the innermost pipeline, for what overlaps.
-    `shifts`: fields that move the choice of instances. `key`: the field that tells branches apart.
-    `lane`, `lanes`: which of the equal concurrent pipelines of all clients this is.
-    """
-
-    page: str
-    stack: tuple[tuple[str, str], ...]
-    scale: Amount = 1.0
-    calm: Amount = 1.0
-    shifts: tuple[str, ...] = ()
-    key: str = "k0"
-    forks: int = 0
-    loops: int = 0
-    lane: str = "a.client"
-    lanes: int = 1
-    called: bool = False
-    overlapping: bool = False
-    named: bool = False
-
-    @property
-    def role(self) -> str:
-        return self.stack[-1][0]
-
-    def at(self, role: str, instance: str) -> Context:
-        """The same, moved to another instance without a caller to come back to."""
-        return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
 
 # Where a node stands, and the entry of what comes after it.
@@ -391,9 +360,6 @@ class Trees(Visitor[Standing, Entry]):
         return self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
 
     def pipeline(self, node: Pipeline, where: Standing) -> Entry:
-        # A cycle between two rooms of one compiler: streams compile their stages with trees.
-        from dfslab.models.net_stream import pipeline
-
         return pipeline(self, node, *where)
 
     def later(self, node: Later, where: Standing) -> Entry:
