@@ -52,6 +52,13 @@ def python_type(schema: Mapping[str, Any]) -> str:
     raise ValueError(f"no type for {schema}")
 
 
+def default_of(kind: str) -> str:
+    """What an absent value of a type stands for."""
+    if kind.endswith("| None"):
+        return "None"
+    return {"list": "[]", "dict": "{}", "bool": "False"}[kind.partition("[")[0]]
+
+
 def text_of(schema: Mapping[str, Any]) -> str:
     """Its description in one paragraph."""
     return " ".join(str(schema["description"]).split())
@@ -75,8 +82,9 @@ def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
             yield from textwrap.wrap(
                 text_of(one), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
             )
-        default = "" if key in schema.get("required", ()) else " = None"
-        yield f"    {key}: {python_type(one)}{default}"
+        kind = python_type(one)
+        default = "" if key in schema.get("required", ()) else f" = {default_of(kind)}"
+        yield f"    {key}: {kind}{default}"
 
 
 def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:

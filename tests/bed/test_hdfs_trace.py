@@ -19,6 +19,7 @@ from dfslab.instruments import trace as tracing
 from dfslab.instruments import whole_calls as drawn
 from dfslab.spec.scenario import read
 from dfslab.studies import bottlenecks
+from support.profiles import call_profile
 
 pytestmark = pytest.mark.bed
 SHELL = "org.apache.hadoop.fs.FsShell"
@@ -238,7 +239,7 @@ def test_background_work_is_apart(traced):
 
 
 def test_the_report_says_it(traced):
-    report = callprofile.profile(callprofile.expand([traced["folder"]]))
+    report = call_profile(callprofile.expand([traced["folder"]]))
     services = {process["service"] for process in report["processes"]}
     assert services == {"namenode", "datanode", "client"}
     assert all(process["last"] for process in report["processes"])

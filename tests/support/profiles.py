@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from dfslab.documents.plain import plain
+from dfslab.instruments import call_document
 from dfslab.instruments.callprofile import File
 
 MS = 1_000_000
@@ -74,3 +77,8 @@ SMALL_FILES = (
         ],
     ),
 )
+
+
+def call_profile(paths: Sequence[Path]) -> dict[str, Any]:
+    """Profiles of processes, merged, as they are written as JSON."""
+    return plain(call_document.profile(paths))

@@ -12,6 +12,7 @@ import pytest
 from dfslab.beds.agent import agent_jar, java_option
 from dfslab.instruments import callprofile
 from dfslab.instruments import trace as tracing
+from support.profiles import call_profile
 
 pytestmark = pytest.mark.heavy
 
@@ -67,7 +68,7 @@ def planted(jar, classes, tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith("done\n")
         files = callprofile.expand([folder]) if folder.is_dir() else []
-        return done, callprofile.profile(files) if files else None
+        return done, call_profile(files) if files else None
 
     return run
 
@@ -400,7 +401,7 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
         out, words = program.communicate(timeout=120)
     assert (out, words, program.returncode) == ("done\n", "", 0)
     (path,) = callprofile.expand([folder])
-    seen = {root["name"]: root for root in callprofile.profile([path])["roots"]}
+    seen = {root["name"]: root for root in call_profile([path])["roots"]}
     assert seen["planted:pause"]["count"] == 5 + 20
     assert seen["planted:pause"]["max_s"] >= 0.05
     assert (seen["planted:top"]["count"], seen["planted:fails"]["errors"]) == (8, 5)

@@ -12,6 +12,7 @@ from dfslab.instruments import callprofile
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from support.clock import ManualClock
+from support.profiles import call_profile
 
 KINDS = ("service", "queue", "lock", "blocked", "detail")
 
@@ -87,7 +88,7 @@ def stored(tmp_path):
 
 
 def test_a_server_s_calls_hang_under_the_client_s(stored):
-    report = callprofile.profile(stored(CLIENT, SERVER))
+    report = call_profile(stored(CLIENT, SERVER))
     rows = {row["path"]: row for row in report["ranking"] + report["waits"]}
     assert {path: row["self_ns"] for path, row in rows.items()} == {
         "client:put": 40,
@@ -109,7 +110,7 @@ def test_a_server_s_calls_hang_under_the_client_s(stored):
 def test_work_that_outlasts_the_wait_is_not_taken_off_it(stored):
     longer = copy.deepcopy(SERVER)
     longer["nodes"][1].update(total_ns=1000, self_ns=990)
-    report = callprofile.profile(stored(CLIENT, longer))
+    report = call_profile(stored(CLIENT, longer))
     (wait,) = [row for row in report["waits"] if row["name"] == "rpc_create"]
     assert wait["self_ns"] == 60
 
@@ -138,7 +139,7 @@ def test_any_order_and_number_of_files_gives_one_tree(stored):
         three = [random_document(seed + n) for n in range(3)]
         trees = []
         for order in itertools.permutations(three):
-            report = callprofile.profile(stored(*order))
+            report = call_profile(stored(*order))
             trees.append({key: report[key] for key in ("roots", "spans", "trees", "losses")})
         assert all(tree == trees[0] for tree in trees), f"seed {seed}"
 
@@ -173,7 +174,7 @@ def test_quantiles_are_within_a_bucket():
 )
 def test_a_damaged_profile_is_one_line(stored, change, said):
     with pytest.raises(InputError) as caught:
-        callprofile.profile(stored({**CLIENT, **change}))
+        call_profile(stored({**CLIENT, **change}))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -184,16 +185,16 @@ def test_every_cut_of_a_profile_is_refused(stored):
     for length in range(0, len(whole), 7):
         path.write_bytes(whole[:length])
         with pytest.raises(InputError):
-            callprofile.profile([path])
+            call_profile([path])
 
 
 def test_a_tree_too_deep_to_print_is_refused(stored):
     rows = [step(number - 1, f"s{number}", [1]) for number in range(callprofile.MOST_DEPTH)]
-    report = callprofile.profile(stored(document("deep", rows)))
+    report = call_profile(stored(document("deep", rows)))
     assert json.loads(json.dumps(report))["spans"] == len(rows)
     rows.append(step(len(rows) - 1, "more", [1]))
     with pytest.raises(InputError, match="at most 300 steps"):
-        callprofile.profile(stored(document("deep", rows)))
+        call_profile(stored(document("deep", rows)))
 
 
 def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path, monkeypatch):

@@ -118,7 +118,8 @@ pub struct Entry {
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Mean duration, seconds.
+    /// Mean duration, seconds; none where no time is known.
+    #[schemars(with = "Option<f64>")]
     pub mean_s: f64,
     /// This self time as a fraction of all self time, of work and of waits together.
     pub share: f64,
@@ -132,6 +133,15 @@ pub struct Entry {
     pub again: u128,
     /// Nanoseconds, exact.
     pub again_ns: u128,
+    /// What they do or wait for, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Calls whose times are known, where servers that only count tell of them; else all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<u128>,
+    /// The processes that made them, in profiles of processes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<String>,
 }
 
 /// The rankings of one profile, each by falling self time.
@@ -201,6 +211,9 @@ impl PathSums {
             self_ns: all.self_ns,
             again: self.again.count,
             again_ns: self.again.total_ns,
+            kind: None,
+            timed: None,
+            instances: Vec::new(),
         }
     }
 }

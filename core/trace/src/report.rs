@@ -31,7 +31,8 @@ pub struct Report {
     pub shapes: u64,
     /// How far compression went.
     pub reduction: Reduction,
-    /// What was repaired or dropped, by kind.
+    /// What was repaired or dropped, by kind; the kinds are those of the recorder.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub losses: Losses,
     /// What was left out because a user chose so, by rule; nothing of it is in the rest.
     pub left_out: AllLeftOut,
@@ -48,6 +49,27 @@ pub struct Report {
     pub clocks: Vec<Clock>,
     /// The slowest trees in time, where the spans themselves are at hand.
     pub timelines: Vec<Timeline>,
+    /// The processes, where each wrote a profile of its own: never filled in from spans.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<Process>,
+    /// Whether some of these are servers that only count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub counted: bool,
+}
+
+/// A process that wrote a profile of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Process {
+    /// What it is.
+    pub service: String,
+    /// Which one it is.
+    pub instance: String,
+    /// Its number on its host; 0 where it is not known.
+    pub pid: u64,
+    /// Whether it has ended.
+    pub last: bool,
+    /// The file of its profile.
+    pub file: String,
 }
 
 /// What is known of a recorder that kept only some calls.
@@ -91,6 +113,9 @@ pub struct Reduction {
     pub trees_after: u64,
     /// Fraction of trees that compression took away.
     pub trees_removed: f64,
+    /// Rows of all files, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
 }
 
 /// One node of a compressed tree.
@@ -110,15 +135,22 @@ pub struct TreeNode {
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Shortest call, seconds.
+    /// Shortest call, seconds; none where a server told sums only.
+    #[schemars(with = "Option<f64>")]
     pub min_s: f64,
-    /// Longest call, seconds.
+    /// Longest call, seconds; none where a server told sums only.
+    #[schemars(with = "Option<f64>")]
     pub max_s: f64,
-    /// Median duration, seconds, within the histogram's error.
+    /// Median duration, seconds, within the histogram's error; none where a
+    /// server told sums only.
+    #[schemars(with = "Option<f64>")]
     pub p50_s: f64,
-    /// 99th percentile of durations, seconds, within the histogram's error.
+    /// 99th percentile of durations, seconds, within the histogram's error; none where a
+    /// server told sums only.
+    #[schemars(with = "Option<f64>")]
     pub p99_s: f64,
-    /// Standard deviation of durations, seconds.
+    /// Standard deviation of durations, seconds; none where a server told sums only.
+    #[schemars(with = "Option<f64>")]
     pub sd_s: f64,
     /// Sum of durations, nanoseconds, exact.
     pub total_ns: u128,
@@ -130,7 +162,17 @@ pub struct TreeNode {
     pub times: Option<Times>,
     /// "blocked" where the recorder says that most of these calls only waited, else "service".
     pub kind: &'static str,
-    /// Where the trace has several hosts, each one's calls.
+    /// Calls whose times are known, where servers that only count tell of them; else all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<u128>,
+    /// Time that other processes worked on these calls, nanoseconds, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served_ns: Option<u128>,
+    /// The processes that made them, in profiles of processes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<String>,
+    /// Where the trace has several hosts, each one's calls; in profiles of processes, each one's.
+    #[schemars(with = "BTreeMap<String, (u64, u128, u128, u128, Option<f64>)>")]
     pub of: BTreeMap<String, OfHost>,
     /// Calls to look up in the trace.
     pub exemplars: Vec<ExemplarNote>,
@@ -170,6 +212,7 @@ impl Report {
                 trees_before: profile.trees,
                 trees_after: shapes,
                 trees_removed: removed(profile.trees, shapes),
+                rows: None,
             },
             losses: profile.losses.clone(),
             left_out: profile.left_out.clone(),
@@ -179,6 +222,8 @@ impl Report {
             savings: None,
             clocks: Vec::new(),
             timelines: Vec::new(),
+            processes: Vec::new(),
+            counted: false,
         }
     }
 }
@@ -282,6 +327,9 @@ fn tree_node(
         } else {
             "service"
         },
+        timed: None,
+        served_ns: None,
+        instances: Vec::new(),
         of,
         exemplars,
         children,

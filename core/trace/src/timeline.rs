@@ -26,6 +26,9 @@ pub struct Timeline {
     pub duration_s: f64,
     /// Shorter calls of the tree that are not shown.
     pub left_out: u64,
+    /// The path in another process that it was done for, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
     /// The others, each behind its caller, in the order of their beginnings.
     pub calls: Vec<TimelineCall>,
 }
@@ -47,6 +50,9 @@ pub struct TimelineCall {
     pub wait: bool,
     /// Whether it reported an error.
     pub error: bool,
+    /// What it was about, as its recorder says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
 }
 
 /// The slowest tree of each of the kinds with most time, without the calls that are left out.
@@ -120,6 +126,7 @@ fn timeline(forest: &Forest, texts: &Texts, root: u32) -> Timeline {
             duration_s: seconds(span.duration_ns().into()),
             wait: span.wait,
             error: span.status_error,
+            about: None,
         }
     });
     Timeline {
@@ -127,6 +134,7 @@ fn timeline(forest: &Forest, texts: &Texts, root: u32) -> Timeline {
         name: texts.text(top.name).to_owned(),
         duration_s: seconds(top.duration_ns().into()),
         left_out: (all - calls.len()) as u64,
+        cause: None,
         calls: shown.collect(),
     }
 }

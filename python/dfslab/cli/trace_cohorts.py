@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dfslab.instruments import callprofile, whole_calls
+from dfslab.documents.plain import plain_trees
+from dfslab.instruments import call_document, callprofile, whole_calls
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.reading import Reading
 from dfslab.report import trace_export
@@ -61,7 +62,7 @@ def _hosts(files: Sequence[callprofile.File]) -> list[Pair]:
 
 def _profile(files: Sequence[callprofile.File]) -> cohort.Steps:
     named = [(file.instance, file) for file in files]
-    return cohort.steps(callprofile.summary(named, callprofile.merge(named))["roots"])
+    return cohort.steps(plain_trees(call_document.document(named, callprofile.merge(named)).roots))
 
 
 def _by_role(file: callprofile.File) -> callprofile.File:

@@ -15,7 +15,8 @@ from rich.live import Live
 from rich.table import Table
 
 from dfslab.cli.trace_work import RECEIVED, profile
-from dfslab.instruments import callprofile
+from dfslab.documents.plain import plain
+from dfslab.instruments import call_document, callprofile
 from dfslab.report import terminal, terminal_traces
 from dfslab.report.paths import path_end
 from dfslab.spec import units
@@ -88,7 +89,7 @@ class Looks:
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
         # Gains are asked for at the end only: a look must cost little.
-        whole = callprofile.summary(list(files.items()), callprofile.merge(files.items()))
+        whole = plain(call_document.document(list(files.items()), callprofile.merge(files.items())))
         for name, file in files.items():
             before = self._files.get(name)
             if before is None or before.written_unix_ns != file.written_unix_ns:
@@ -102,7 +103,10 @@ class Looks:
             for name, file in self._periods.items()
             if file.written_unix_ns >= newest_ns - STALE_PERIODS * period_ns
         ]
-        work, waits = callprofile.rankings(callprofile.merge(current))
+        work, waits = (
+            [entry.model_dump(mode="json") for entry in entries]
+            for entries in call_document.rankings(callprofile.merge(current))
+        )
         ended = all(file.last for file in files.values())
         long_ago = (self._clock.unix_ns() - newest_ns) * 1e-9 > ENDED_AFTER_S
         return Seen(whole, newest_ns * 1e-9, ended and long_ago, period_ns * 1e-9, work, waits)

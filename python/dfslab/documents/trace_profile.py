@@ -33,8 +33,12 @@ class Entry(Document):
     count: int
     # Calls that reported an error.
     errors: int
-    # Mean duration, seconds.
-    mean_s: float
+    # The processes that made them, in profiles of processes.
+    instances: list[str] = []
+    # What they do or wait for, in profiles of processes.
+    kind: str | None = None
+    # Mean duration, seconds; none where no time is known.
+    mean_s: float | None
     # What was called.
     name: str
     # Every name from the root to this call, joined by "/"; by name, the name itself.
@@ -47,6 +51,8 @@ class Entry(Document):
     self_s: float
     # This self time as a fraction of all self time, of work and of waits together.
     share: float
+    # Calls whose times are known, where servers that only count tell of them; else all are.
+    timed: int | None = None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
     # Sum of durations, seconds. By name, a call inside a call of its own name counts twice.
@@ -81,64 +87,26 @@ class LeftOut(Document):
     without_caller: int
 
 
-class Losses(Document):
-    """Spans repaired or dropped, one counter for each kind of damage; two of them add up."""
+class Process(Document):
+    """A process that wrote a profile of its own."""
 
-    # Dropped: trace or span id of the wrong length or not hexadecimal.
-    bad_ids: int
-    # Counted as zero bytes: a size that is negative, fractional or not a number.
-    bad_sizes: int
-    # Replaced character by character: a name that is not UTF-8.
-    bad_text: int
-    # Dropped: a time that is missing, negative or beyond 2^64 nanoseconds.
-    bad_times: int
-    # Dropped: another span under an identity already taken; the longest one stays.
-    conflicting_duplicates: int
-    # Merged before they were whole, to stay within the memory: traces longer than the window.
-    cut_traces: int
-    # Broken at its earliest member: a ring of parents.
-    cycles: int
-    # Re-hung at the deepest level that is kept, with every sum intact.
-    deep_spans: int
-    # Dropped: the same span again, equal in every field.
-    duplicates: int
-    # Made zero long: the span ends before it starts.
-    end_before_start: int
-    # Without their service: the resource came after so many spans that they were merged.
-    late_resources: int
-    # Hung apart from their tree, with every sum intact: came after the tree was merged.
-    late_spans: int
-    # Cut to the longest name that is kept.
-    long_names: int
-    # Told as calls of the first host at their place: more hosts and places than are kept apart.
-    merged_hosts: int
-    # Merged under one name, with every sum intact: more names than are kept apart.
-    merged_names: int
-    # Merged by their name alone, with every sum intact: more shapes than are kept apart.
-    merged_shapes: int
-    # Not there: bytes that such files announce beyond their end; more may be missing.
-    missing_bytes: int
-    # Made a root: the parent is in none of the files, or its id is malformed.
-    missing_parents: int
-    # Passed over: a line of a log that is no finished call.
-    other_lines: int
-    # Clipped in the parent's self time: the child sticks out of its parent.
-    outside_parent: int
-    # Made a root: the span names itself as its parent.
-    self_parents: int
-    # Read as far as they go: files that end in the middle of something.
-    truncated_files: int
-    # Dropped: a beginning without an end, or an end without a beginning.
-    unpaired: int
-    # Dropped: bytes at the end of such files that make nothing whole.
-    unread_bytes: int
-    # Dropped: trace or span id of all zeros.
-    zero_ids: int
+    # The file of its profile.
+    file: str
+    # Which one it is.
+    instance: str
+    # Whether it has ended.
+    last: bool
+    # Its number on its host; 0 where it is not known.
+    pid: int
+    # What it is.
+    service: str
 
 
 class Reduction(Document):
     """Spans and trees before and after compression."""
 
+    # Rows of all files, in profiles of processes.
+    rows: int | None = None
     # Nodes kept.
     spans_after: int
     # Spans recorded.
@@ -213,6 +181,8 @@ class Savings(Document):
 class TimelineCall(Document):
     """One call of it."""
 
+    # What it was about, as its recorder says.
+    about: str | None = None
     # Calls around it.
     depth: int
     # How long it took, seconds.
@@ -234,6 +204,8 @@ class Timeline(Document):
 
     # The others, each behind its caller, in the order of their beginnings.
     calls: list[TimelineCall]
+    # The path in another process that it was done for, in profiles of processes.
+    cause: str | None = None
     # How long it took, seconds.
     duration_s: float
     # Shorter calls of the tree that are not shown.
@@ -272,28 +244,35 @@ class TreeNode(Document):
     errors: int
     # Calls to look up in the trace.
     exemplars: list[ExemplarNote]
+    # The processes that made them, in profiles of processes.
+    instances: list[str] = []
     # "blocked" where the recorder says that most of these calls only waited, else "service".
     kind: str
-    # Longest call, seconds.
-    max_s: float
-    # Shortest call, seconds.
-    min_s: float
+    # Longest call, seconds; none where a server told sums only.
+    max_s: float | None
+    # Shortest call, seconds; none where a server told sums only.
+    min_s: float | None
     # What was called.
     name: str
-    # Where the trace has several hosts, each one's calls.
-    of: dict[str, tuple[int, int, int, int, float]]
-    # Median duration, seconds, within the histogram's error.
-    p50_s: float
-    # 99th percentile of durations, seconds, within the histogram's error.
-    p99_s: float
+    # Where the trace has several hosts, each one's calls; in profiles of processes, each one's.
+    of: dict[str, tuple[int, int, int, int, float | None]]
+    # Median duration, seconds, within the histogram's error; none where a server told sums only.
+    p50_s: float | None
+    # 99th percentile of durations, seconds, within the histogram's error; none where a server
+    # told sums only.
+    p99_s: float | None
     # Calls recorded.
     read: int
-    # Standard deviation of durations, seconds.
-    sd_s: float
+    # Standard deviation of durations, seconds; none where a server told sums only.
+    sd_s: float | None
     # Sum of self times, nanoseconds, exact.
     self_ns: int
     # Sum of self times, seconds.
     self_s: float
+    # Time that other processes worked on these calls, nanoseconds, in profiles of processes.
+    served_ns: int | None = None
+    # Calls whose times are known, where servers that only count tell of them; else all are.
+    timed: int | None = None
     # How many of them come in one call above that has any; nothing at the top.
     times: Times | None
     # Sum of durations, nanoseconds, exact.
@@ -307,10 +286,14 @@ class TraceProfile(Document):
 
     # The hosts' clocks, where calls between hosts tell.
     clocks: list[Clock]
+    # Whether some of these are servers that only count.
+    counted: bool = False
     # What was left out because a user chose so, by rule; nothing of it is in the rest.
     left_out: dict[str, LeftOut]
-    # What was repaired or dropped, by kind.
-    losses: Losses
+    # What was repaired or dropped, by kind; the kinds are those of the recorder.
+    losses: dict[str, int]
+    # The processes, where each wrote a profile of its own: never filled in from spans.
+    processes: list[Process] = []
     # Work, by path.
     ranking: list[Entry]
     # Entries left out of the three lists because of the limit.

@@ -26,6 +26,7 @@ from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
+from dfslab.documents.rows import Span
 from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
@@ -395,14 +396,14 @@ class Controller:
         fleet = FleetReport(kind="dask", scheduler=self._nodes.scheduler, notes=notes)
         return report.model_copy(update={"places": places, "fleet": fleet})
 
-    def _here(self, span: Sequence[Any]) -> tuple:
+    def _here(self, span: Span) -> Span:
         """A span in this machine's time."""
-        name, start_ns, end_ns, *rest = span
-        client = rest[2]
-        part = next(part for part in self._parts if client in part.clients)
+        part = next(part for part in self._parts if span.thread in part.clients)
         shared = part.clock is None or part.clock.one_monotonic
         shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
-        return name, start_ns - shift_ns, end_ns - shift_ns, *rest
+        return span._replace(
+            start_unix_ns=span.start_unix_ns - shift_ns, end_unix_ns=span.end_unix_ns - shift_ns
+        )
 
 
 def _words(error: BaseException) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 
 from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
+from dfslab.documents.rows import PlannedOperation, Span
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
 from dfslab.fleet.watch import Seen, Watch
 
+SpanRow = tuple[str, int, int, int, int, int, int]
 # From the agreement on a start to the start: enough for a message to every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
@@ -69,19 +71,18 @@ def run_load(
     return together(plan, links)
 
 
-def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[tuple]:
-    """The first operations, so many at most, of each client: (client, index, operation, file, size,
-    transfer size, offset, owner of the file, phase), sizes and offset in bytes."""
+def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[PlannedOperation]:
+    """The first operations, so many at most, of each client."""
     spec = json.dumps(stream)
     for client, limit in most.items():
-        yield from _core.stream_operations(spec, client, limit)
+        yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
 
 
 def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | None) -> LoadRun:
     """The whole load in this process."""
     if watch is None:
         report, spans, recorded = _core.run_load(json.dumps(plan), progress)
-        return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
+        return _done(report, spans, recorded)
     begun: list[float] = []
 
     def gate() -> float:
@@ -96,7 +97,13 @@ def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | Non
         watch.seen(Seen(*counts))
 
     report, spans, recorded = _core.run_load(json.dumps(plan), progress, gate, seen)
-    return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
+    return _done(report, spans, recorded)
+
+
+def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
+    """What the core gives, with names."""
+    found = FleetLoadReport.model_validate_json(report)
+    return LoadRun(found, list(map(Span._make, spans)), recorded)
 
 
 def _linked(place: Place, part: range, plan: Mapping[str, Any]) -> Link:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Protocol
 
 from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
+from dfslab.documents.rows import Span
 from dfslab.fleet.places import Place
 
 Progress = Callable[[float, str], object]
-Spans = list[tuple[str, int, int, int, int, int, int]]
+Spans = list[Span]
 WrongPlan = _core.InputError
 LoadFailed = _core.RunError
 
@@ -100,7 +101,7 @@ def together(plan: Mapping[str, Any], links: Sequence[Shard]) -> LoadRun:
         }
         for link in links
     ]
-    spans = [tuple(span) for answer in answers for span in answer["spans"]]
+    spans = [Span._make(span) for answer in answers for span in answer["spans"]]
     recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
     return LoadRun(FleetLoadReport.model_validate(merged), spans, recorded)
 

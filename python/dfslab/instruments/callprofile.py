@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
@@ -23,12 +23,10 @@ SUFFIX = ".profile.json"
 TRACE_SUFFIX = ".trace"
 FORGET = ".forget"
 SUB_BUCKETS = 64
-MOST_RANKED = 1000
 MOST_DEPTH = 300
 KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail")
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
-SUMMED = ("count", "timed", "errors", "bytes", "total_s", "self_s", "share", "total_ns", "self_ns")
 WRITTEN_LIMIT_S = 30.0
 # A profile that is written this soon after it was asked for may have been begun before.
 WRITE_NS = 200_000_000
@@ -151,7 +149,8 @@ class Node:
     min_ns: int | None = None
     max_ns: int = 0
     durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    of: dict[str, list[int]] = field(default_factory=dict)  # instance: calls, self time, bytes
+    # By process: calls, self time, bytes, total time.
+    of: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     children: dict[str, Node] = field(default_factory=dict)
 
     def child(self, name: str) -> Node:
@@ -172,9 +171,13 @@ class Node:
         if row.count:
             lows = [low for low in (self.min_ns, row.min_ns) if low is not None]
             self.min_ns = min(lows, default=None)
-            own = self.of.setdefault(instance, [0, 0, 0])
-            for place, value in enumerate((row.count, row.self_ns, row.bytes)):
-                own[place] += value
+            count, self_ns, sent, total_ns = self.of.get(instance, (0, 0, 0, 0))
+            self.of[instance] = (
+                count + row.count,
+                self_ns + row.self_ns,
+                sent + row.bytes,
+                total_ns + row.total_ns,
+            )
         self.max_ns = max(self.max_ns, row.max_ns or 0)
         for low, count in row.durations:
             self.durations[low] += count
@@ -318,52 +321,6 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
         yield known[-1], row
 
 
-def profile(paths: Sequence[Path]) -> dict[str, Any]:
-    """Profiles of many processes as one: the tree by causing path, and its rankings."""
-    files = [(str(path), read(path)) for path in paths]
-    return summary(files, merge(files))
-
-
-def summary(files: Sequence[tuple[str, File]], top: Node) -> dict[str, Any]:
-    """The same of profiles that are read, and merged at `top`."""
-    if not top.children:
-        raise InputError("profile", None, "holds no call", files[0][0])
-    work, waits = rankings(top)
-    places = list(walk(top))
-    calls = sum(node.count for _, node in places if node.kind != "detail")
-    rows = sum(len(file.nodes) for _, file in files)
-    trees = sum(root.count for root in top.children.values())
-    losses = {**dict.fromkeys(Losses.model_fields, 0), "open_calls": 0, "points_off": 0}
-    for _, file in files:
-        for kind, count in file.losses.model_dump().items():
-            losses[kind] += count
-        losses["open_calls"] += file.open_calls
-        losses["points_off"] += sum(p.state not in ("woven", "unseen") for p in file.points)
-    return {
-        "counted": any(file.counted for _, file in files),
-        "spans": calls,
-        "trees": trees,
-        "shapes": len(top.children),
-        "reduction": {"spans_before": calls, "spans_after": len(places), "rows": rows},
-        "losses": losses,
-        "processes": [
-            {
-                "service": file.service,
-                "instance": file.instance,
-                "pid": file.pid,
-                "last": file.last,
-                "file": name,
-            }
-            for name, file in files
-        ],
-        "roots": _nested(top),
-        "ranking": work[:MOST_RANKED],
-        "waits": waits[:MOST_RANKED],
-        "ranking_by_name": _by_name(work)[:MOST_RANKED],
-        "ranking_beyond_limit": sum(max(0, len(r) - MOST_RANKED) for r in (work, waits)),
-    }
-
-
 def walk(top: Node) -> Iterator[tuple[str, Node]]:
     """Every step with its path, each behind the step above it."""
     open_nodes = [("", top)]
@@ -375,97 +332,6 @@ def walk(top: Node) -> Iterator[tuple[str, Node]]:
             (f"{path}/{name}" if path else name, child)
             for name, child in sorted(node.children.items(), reverse=True)
         ]
-
-
-def rankings(top: Node) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Work and waits, each by falling own time; details are in neither."""
-    entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
-    all_ns = sum(node.own_ns for _, node in entries)
-    entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, entry[0]))
-    rows = [(node.kind, _entry(path, node, all_ns)) for path, node in entries]
-    return (
-        [row for kind, row in rows if kind in WORK],
-        [row for kind, row in rows if kind not in WORK],
-    )
-
-
-def _entry(path: str, node: Node, all_ns: int) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "path": path,
-        "kind": node.kind,
-        "count": node.count,
-        "errors": node.errors,
-        "bytes": node.bytes,
-        "total_s": node.total_ns / 1e9,
-        "self_s": node.own_ns / 1e9,
-        "mean_s": _mean_s(node.total_ns, node.timed),
-        "timed": node.timed,
-        "share": node.own_ns / all_ns if all_ns else 0.0,
-        "total_ns": node.total_ns,
-        "self_ns": node.own_ns,
-        "instances": sorted(node.of),
-    }
-
-
-def _by_name(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same, a step's places added up; the process's name in front of a first step dropped."""
-    named: dict[str, dict[str, Any]] = {}
-    for entry in entries:
-        name = entry["name"].partition(":")[2] or entry["name"]
-        sums = named.setdefault(
-            name, {**entry, **dict.fromkeys(SUMMED, 0), "name": name, "path": name, "instances": []}
-        )
-        for key in SUMMED:
-            sums[key] += entry[key]
-        sums["instances"] = sorted({*sums["instances"], *entry["instances"]})
-        sums["mean_s"] = _mean_s(sums["total_ns"], sums["timed"])
-    return sorted(named.values(), key=lambda entry: (-entry["self_ns"], entry["name"]))
-
-
-def _mean_s(total_ns: int, timed: int) -> float | None:
-    return total_ns / timed / 1e9 if timed else None
-
-
-def _nested(top: Node) -> list[dict[str, Any]]:
-    """The tree as plain data, the longest total first; built from the leaves, not by recursion."""
-    written: dict[int, dict[str, Any]] = {}
-    for _, node in reversed(list(walk(top))):
-        children = [written.pop(id(child)) for child in node.children.values()]
-        written[id(node)] = _written(node, sorted(children, key=_order))
-    return sorted((written[id(root)] for root in top.children.values()), key=_order)
-
-
-def _order(node: dict[str, Any]) -> tuple[int, str]:
-    return -node["total_ns"], node["name"]
-
-
-def _written(node: Node, children: list[dict[str, Any]]) -> dict[str, Any]:
-    bounded = not node.unbounded
-    # Sums alone tell no quantile and no spread.
-    single = bool(node.durations) or not node.count
-    return {
-        "name": node.name,
-        "kind": node.kind or "service",
-        "count": node.count,
-        "timed": node.timed,
-        "errors": node.errors,
-        "bytes": node.bytes,
-        "total_s": node.total_ns / 1e9,
-        "self_s": node.own_ns / 1e9,
-        "min_s": (node.min_ns or 0) / 1e9 if bounded else None,
-        "max_s": node.max_ns / 1e9 if bounded else None,
-        "p50_s": node.quantile_ns(0.5) / 1e9 if single else None,
-        "p99_s": node.quantile_ns(0.99) / 1e9 if single else None,
-        "total_ns": node.total_ns,
-        "self_ns": node.own_ns,
-        "served_ns": node.served_ns,
-        "sd_s": node.deviation_ns() / 1e9 if single else None,
-        "of": dict(sorted(node.of.items())),
-        "instances": sorted(node.of),
-        "exemplars": [],
-        "children": children,
-    }
 
 
 def folded(top: Node) -> str:

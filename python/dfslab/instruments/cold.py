@@ -123,19 +123,20 @@ def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
     moved: dict[tuple[int, int, int], dict[Any, int]] = {}
     ends: dict[tuple[int, int, int], int] = {}
     for one in fleet.planned(stream, most):
-        client, index, kind, file, size_bytes, transfer_bytes, offset_bytes, owner, phase = one
-        if kind not in READS:
+        if one.operation not in READS:
             continue
-        key = phase, owner, file
+        key = one.phase, one.owner, one.file
         # A read that is not front to back says how long its file is instead of where it reads.
-        somewhere = kind == "read"
-        place = (client, index) if somewhere else offset_bytes
+        somewhere = one.operation == "read"
+        place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})
-        each[place] = max(size_bytes, each.get(place, 0))
-        end_bytes = offset_bytes or size_bytes if somewhere else offset_bytes + size_bytes
-        if phase in one_place:
+        each[place] = max(one.size_bytes, each.get(place, 0))
+        end_bytes = one.offset_bytes + one.size_bytes
+        if somewhere:
+            end_bytes = one.offset_bytes or one.size_bytes
+        if one.phase in one_place:
             # A transfer of a size of its own may be any smaller.
-            end_bytes = min(end_bytes, transfer_bytes * one_place[phase])
+            end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
     for key, each in moved.items():

@@ -15,8 +15,9 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
 from dfslab.documents.measured_load import ProgramRun
+from dfslab.documents.plain import plain_trees
 from dfslab.documents.table import Cell, Table, absent, heads, words
-from dfslab.instruments import callprofile
+from dfslab.instruments import call_document, callprofile
 from dfslab.instruments.callprofile import Node
 from dfslab.result import Result
 from dfslab.studies import gain, parts
@@ -191,7 +192,7 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
             for row in ranked[:MOST_STEPS]
         ],
         by_sum=_by_sum(saved["steps"]),
-        roots=callprofile.summary(files, top)["roots"],
+        roots=plain_trees(call_document.document(files, top).roots),
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from dfslab.instruments import callprofile, whole_calls
+from dfslab.documents.plain import plain
+from dfslab.instruments import call_document, callprofile, whole_calls
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.callprofile import File
 from dfslab.studies import bottlenecks, gain, parts
@@ -58,7 +59,7 @@ def make(name: str) -> TraceStudy:
 def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> dict[str, Any]:
     """One profile of what traced JVMs wrote; `read` holds what is in the files."""
     top = callprofile.merge(read)
-    merged = callprofile.summary(read, top)
+    merged = plain(call_document.document(read, top))
     if all(file.counted for _, file in read):
         # Sums of servers do not say who waited for whom.
         return merged

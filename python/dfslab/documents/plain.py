@@ -1,0 +1,27 @@
+"""A trace profile as plain data, for what is written as JSON; trees may be deep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dfslab.documents.trace_profile import TraceProfile, TreeNode
+
+
+def plain(profile: TraceProfile) -> dict[str, Any]:
+    """Its fields as JSON has them, those that were never set left out."""
+    table = profile.model_dump(mode="json", exclude_unset=True, exclude={"roots"})
+    return {**table, "roots": plain_trees(profile.roots)}
+
+
+def plain_trees(roots: Sequence[TreeNode]) -> list[dict[str, Any]]:
+    """Trees as JSON has them; without recursion, which has a limit in whatever writes it."""
+    found: list[dict[str, Any]] = []
+    open_nodes = [(node, found) for node in reversed(roots)]
+    while open_nodes:
+        node, siblings = open_nodes.pop()
+        children: list[dict[str, Any]] = []
+        table = node.model_dump(mode="json", exclude_unset=True, exclude={"children"})
+        siblings.append({**table, "children": children})
+        open_nodes += [(child, children) for child in reversed(node.children)]
+    return found

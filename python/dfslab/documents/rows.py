@@ -1,0 +1,34 @@
+"""Rows that the core gives in bulk, with names for their columns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A logical operation, or a primitive in it (`parent_id` is 0 for the former).
+
+    Times are Unix times; `thread` is the number of the client.
+    """
+
+    name: str
+    start_unix_ns: int
+    end_unix_ns: int
+    span_id: int
+    parent_id: int
+    thread: int
+    bytes: int
+
+
+class PlannedOperation(NamedTuple):
+    """An operation of a stream: the `number`-th of a client; `owner` is the client of the file."""
+
+    client: int
+    number: int
+    operation: str
+    file: int
+    size_bytes: int
+    transfer_size_bytes: int
+    offset_bytes: int
+    owner: int
+    phase: int
