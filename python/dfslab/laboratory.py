@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dfslab import discover
 from dfslab.instruments import access, command
-from dfslab.method import Instrument, Model, RunFailed
+from dfslab.method import Method, RunFailed
 from dfslab.report import document
 from dfslab.result import Result
 from dfslab.spec.check import check
@@ -48,14 +48,6 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
     """Progress that nobody watches."""
 
 
-def _method(name: str) -> Instrument | Model:
-    """A fresh method, found by discovery, which does not know what rooms above it hold."""
-    found = discover.method(name)
-    if not isinstance(found, Instrument | Model):
-        raise discover.DiscoveryError(f"method {name}: keeps neither contract of dfslab.method")
-    return found
-
-
 @dataclass(frozen=True)
 class Plan:
     """What a run will do: its configurations, and the methods that answer for each.
@@ -66,7 +58,7 @@ class Plan:
 
     scenario: Scenario
     points: Sequence[Point]
-    methods: Sequence[Instrument | Model]
+    methods: Sequence[Method]
     measured: Sequence[str]
     recording: Path | None = None
 
@@ -124,7 +116,7 @@ class Laboratory:
         points = check(scenario)
         measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
         methods = [
-            known if known is not None and name in INSTRUMENTS else _method(name)
+            known if known is not None and name in INSTRUMENTS else discover.method(name)
             for name in scenario.run.methods
         ]
         return Plan(scenario, points, methods, [] if known is not None else measured, recording)

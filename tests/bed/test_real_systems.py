@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from dfslab import discover
 from dfslab.beds.host import DATA_ADAPTER, Host
-from dfslab.fleet import run
+from dfslab.fleet import run, shards
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
@@ -197,7 +197,7 @@ def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
     asked = scenario(known, name="sequential_read", file_size="1 MiB", operations_per_client=2)
     target = {"kind": "posix", "root": "/dev/shm", "drop_caches": "system"}
     plan = {"stream": stream_spec(asked), "target": target, "run_directory": "dfslab-not-cold"}
-    with pytest.raises(run.WrongPlan, match="cannot be cold"):
+    with pytest.raises(shards.WrongPlan, match="cannot be cold"):
         run.run_load(plan, session.places(asked))
 
 

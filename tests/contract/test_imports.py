@@ -25,6 +25,7 @@ MAY_IMPORT_CORE = {
     "beds/delay_line.py",
     "fleet/agent.py",
     "fleet/run.py",
+    "fleet/shards.py",
     "instruments/trace.py",
     "models/petri.py",
     "nets/engine.py",
@@ -78,3 +79,60 @@ def test_what_few_commands_need_is_loaded_by_those(module):
     program = f"import sys, dfslab.{module}; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_no_file_imports_itself_through_others():
+    """Cycles between files, also of imports inside functions; those for types alone count too."""
+    graph = imports_of_files(ROOT / "python")
+    assert cycles(graph) == []
+
+
+def test_the_search_for_cycles_can_fail(tmp_path):
+    package = tmp_path / "dfslab"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text("def f():\n    from dfslab import b\n")
+    (package / "b.py").write_text("from dfslab.c import x\n")
+    (package / "c.py").write_text("import dfslab.a\nx = 1\n")
+    assert cycles(imports_of_files(tmp_path)) == [["dfslab.a", "dfslab.b", "dfslab.c"]]
+
+
+def imports_of_files(folder):
+    """Module of the package in `folder` -> the modules of the package that it imports."""
+    package = folder / "dfslab"
+    files = {
+        ".".join(("dfslab", *path.relative_to(package).with_suffix("").parts)): path
+        for path in package.rglob("*.py")
+    }
+    graph = {}
+    for module, path in files.items():
+        named = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        graph[module] = (named & files.keys()) - {module}
+    return graph
+
+
+def cycles(graph):
+    """The sorted modules of every cycle."""
+    reached = {module: reach(graph, module) for module in graph}
+    found = {
+        tuple(sorted(other for other in beyond if module in reached[other]))
+        for module, beyond in reached.items()
+        if module in beyond
+    }
+    return sorted(list(one) for one in found)
+
+
+def reach(graph, module):
+    """All that a module imports, directly or through others."""
+    found, left = set(), list(graph[module])
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left += graph[one]
+    return found

@@ -39,6 +39,7 @@ KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * 2
 KILLER = f"""
 import os, random, signal, time
 from pathlib import Path
+from dfslab.cli.laboratory import export_runs
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.scenario import read
@@ -77,7 +78,7 @@ for turn in range({KILLS}):
 for out in (killed, Path("whole")):
     sweep(out)
     (folder,) = out.glob("killed/2*")  # a killed sweep is resumed, not begun again
-    laboratory.export_runs(folder, Path(f"{{out}}.csv"))
+    export_runs(folder, Path(f"{{out}}.csv"))
 """
 
 

@@ -160,7 +160,9 @@ def place(tmp_path, monkeypatch):
     # An installed package: a folder of the search path with its metadata beside it.
     installed = tmp_path / "installed" / "strange_package-1.dist-info"
     installed.mkdir(parents=True)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: strange-package\n")
+    (installed / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: strange-package\nVersion: 1\n"
+    )
     (installed / "entry_points.txt").write_text(ENTRY_POINT)
     package = tmp_path / "installed" / "strange_package.py"
     package.write_text(STUDY.replace('"NAME"', '"spread_of_package"'))

@@ -105,6 +105,10 @@ WRONG = {
         local(file_system__access={"bed": True}),
         ["access.bed", "local"],
     ),
+    "a bed emulated otherwise": (
+        hdfs(file_system__access={"bed": True}, deployment__emulated={"burst": "1 MiB"}),
+        ["deployment.emulated", "bed"],
+    ),
     "replication over servers": (hdfs(file_system__replication=4), ["replication", "3 datanode"]),
     "broken replication": (hdfs(file_system__replication=1.5), ["replication", "whole"]),
     "zero replication": (hdfs(file_system__replication=0), ["replication", "at least 1"]),

@@ -44,6 +44,8 @@ WHOLE = {
     symbol("packet_size"): p,
     symbol("prefetch_blocks"): n,
     symbol("replication"): L,
+    # One block after the other.
+    symbol("read_streams"): 1,
     # Java's client leaves the disk to write-back.
     symbol("block_sync"): 0,
     # And that connections are there and know how much their way holds.
@@ -90,9 +92,9 @@ def test_read_is_the_corrected_1():
     """T_open + N T_getBlockLocations + M T_readBlock, N = ceil(B / n), M = B (W11, W12)."""
     derived = of_whole_blocks(total(invocations(HDFS, "read")))
     N, M = sympy.ceiling(B / n), B
-    paper = T("open") + N * T("getBlockLocations") + M * T("readBlock")
+    paper = T("open_self") + N * T("getBlockLocations") + M * T("readBlock")
     assert sympy.simplify(derived - paper) == 0
-    printed = T("open") + M * T("getBlockLocations") + N * T("readBlock")
+    printed = T("open_self") + M * T("getBlockLocations") + N * T("readBlock")
     assert sympy.simplify(derived - printed) != 0, "W11: N > M > 1 swaps the two counts"
 
 
@@ -101,15 +103,17 @@ def test_write_is_the_corrected_6():
     derived = of_whole_blocks(total(invocations(HDFS, "write")))
     own = {name: one.own for name, one in by_name("write").items()}
     # What waits for the last acknowledgement of each block belongs to its writeRequest.
-    acknowledged = of_whole_blocks(own["T_write"] + own["T_close"]).coeff(symbol("finalize_cpu"))
+    acknowledged = of_whole_blocks(own["T_write_self"] + own["T_close_self"]).coeff(
+        symbol("finalize_cpu")
+    )
     assert acknowledged.subs(symbol("datanode.frequency"), REFERENCE_FREQUENCY_HZ) == B
-    paper = T("create") + T("rpc_create") + B * (T("addBlock") + T("writeRequest"))
+    paper = T("create_self") + T("rpc_create") + B * (T("addBlock") + T("writeRequest"))
     rest = sympy.simplify(derived - paper)
-    assert rest == T("complete") + T("write") + T("close")
-    printed = T("create") + T("rpc_create") + T("writeRequest") + B * T("addBlock")
+    assert rest == T("complete") + T("write_self") + T("close_self")
+    printed = T("create_self") + T("rpc_create") + T("writeRequest") + B * T("addBlock")
     assert (derived - printed).subs(B, 2).has(T("writeRequest")), "W13: one for each block"
-    assert by_name("append").keys() - by_name("write").keys() == {"T_append", "T_rpc_append"}
-    assert by_name("write").keys() - by_name("append").keys() >= {"T_create", "T_rpc_create"}
+    assert by_name("append").keys() - by_name("write").keys() == {"T_append_self", "T_rpc_append"}
+    assert by_name("write").keys() - by_name("append").keys() >= {"T_create_self", "T_rpc_create"}
 
 
 def test_a_block_is_written_as_the_corrected_6_has_it():
@@ -149,12 +153,12 @@ def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
 @pytest.mark.parametrize(
     ("number", "operation", "name", "whole", "expected"),
     [
-        (2, "read", "T_open", False, COMMON | {"Dp8"}),
+        (2, "read", "T_open_self", False, COMMON | {"Dp8"}),
         (3, "read", "T_getBlockLocations", True, COMMON | NAMENODE),
         (4, "read", "T_readBlock", True, COMMON | {"Dp7", "Dp8", "Dp9"}),
-        (7, "write", "T_create", True, COMMON | NAMENODE),
+        (7, "write", "T_create_self", True, COMMON | NAMENODE),
         (8, "write", "T_rpc_create", True, COMMON | NAMENODE),
-        (9, "append", "T_append", True, COMMON | NAMENODE),
+        (9, "append", "T_append_self", True, COMMON | NAMENODE),
         (10, "write", "T_writeRequest", True, COMMON | NAMENODE | {"Dp7"}),
     ],
 )
@@ -166,7 +170,7 @@ def test_dependence_sets(number, operation, name, whole, expected):
 
 def test_10_is_of_write_request_and_not_of_create():
     """W8: (10) is printed as T_create, whose set (7) lacks the DataNode's adapter."""
-    create = by_name("write")["T_create"]
+    create = by_name("write")["T_create_self"]
     assert "Dp7" not in dependences(HDFS, "write", create, whole=True)
 
 

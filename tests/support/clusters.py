@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 from dfslab.fleet.places import Place
-from dfslab.fleet.run import Spans
+from dfslab.fleet.shards import Spans
 
 TWO = (Place("left"), Place("right"))
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from dfslab import _core
 from dfslab.filesystems.hdfs.bed import Bed
-from dfslab.fleet import agent, run
+from dfslab.fleet import agent, run, shards
 from dfslab.fleet.places import HERE, Place, split
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
@@ -214,16 +214,16 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
 
 
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
-    with pytest.raises(run.WrongPlan, match="left: target.root|right: target.root"):
+    with pytest.raises(shards.WrongPlan, match="left: target.root|right: target.root"):
         run.run_load(plan(tmp_path / "missing"), TWO)
-    with pytest.raises(run.WrongPlan, match="outside: .*clients = 0: 1 to 65536"):
+    with pytest.raises(shards.WrongPlan, match="outside: .*clients = 0: 1 to 65536"):
         run.run_load(plan(tmp_path, clients=0), OUTSIDE)
-    with pytest.raises(run.LoadFailed, match="nowhere: no agent can be started"):
+    with pytest.raises(shards.LoadFailed, match="nowhere: no agent can be started"):
         run.run_load(plan(tmp_path), (*TWO, Place("nowhere", ("/no/such/command",))))
-    with pytest.raises(run.LoadFailed, match="bad: its agent ended with status 1"):
+    with pytest.raises(shards.LoadFailed, match="bad: its agent ended with status 1"):
         run.run_load(plan(tmp_path), (TWO[0], Place("bad", ("false",))))
     chatty = ("sh", "-c", 'echo Welcome; exec "$@"', "sh")
-    with pytest.raises(run.LoadFailed, match="chatty: said .*Welcome"):
+    with pytest.raises(shards.LoadFailed, match="chatty: said .*Welcome"):
         run.run_load(plan(tmp_path), (TWO[0], Place("chatty", chatty)))
     assert list(tmp_path.iterdir()) == []
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from dfslab import _core
-from dfslab.fleet import dask, node, run, workers
+from dfslab.fleet import dask, node, run, shards, workers
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place
 from support.clusters import apart_s, plan
 from support.synthetic import without_times
@@ -203,10 +203,10 @@ def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state,
     assert wait_until(lambda: len([p for p in left(state) if p.suffix == ".json"]) == 2)
     assert wait_until(lambda: agents() == [])
     parts = sorted(path for path in left(state) if path.suffix == ".json")
-    merged, _, _ = run.of_parts([node.left_behind(path) for path in parts])
+    merged, _, _ = shards.of_parts([node.left_behind(path) for path in parts])
     assert merged.complete
     assert [client.count for client in merged.per_client] == [300] * 4
-    alone, _, _ = run.of_parts([node.left_behind(parts[1])])
+    alone, _, _ = shards.of_parts([node.left_behind(parts[1])])
     assert not alone.complete
     assert "clients 0 to 1 are missing" in alone.errors[-1].first
     assert list(tmp_path.iterdir()) == []
@@ -248,14 +248,16 @@ def test_a_signal_reaches_work_in_another_thread(tmp_path, state, cluster):
 
 
 def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, monkeypatch):
-    with pytest.raises(run.WrongPlan, match=r"node-2: target.root|node-10: target.root"):
+    with pytest.raises(shards.WrongPlan, match=r"node-2: target.root|node-10: target.root"):
         run.run_load(plan(tmp_path / "missing"), Nodes(cluster, 2))
     with monkeypatch.context() as hurried:
         hurried.setattr(dask, "CONNECT_LIMIT_S", 0.5)
-        with pytest.raises(run.LoadFailed, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+        with pytest.raises(
+            shards.LoadFailed, match="no Dask scheduler answers at tcp://127.0.0.1:9"
+        ):
             run.run_load(plan(tmp_path), Nodes("tcp://127.0.0.1:9"))
     monkeypatch.setattr(dask, "JOIN_LIMIT_S", 0.5)
-    with pytest.raises(run.LoadFailed, match="2 of 3 nodes joined"):
+    with pytest.raises(shards.LoadFailed, match="2 of 3 nodes joined"):
         run.run_load(plan(tmp_path), Nodes(cluster, 3))
     with (
         pytest.raises(workers.ClusterFailed, match="the Dask scheduler did not start"),
@@ -290,7 +292,7 @@ def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypa
     for kind, package in (("yarn", "dask-yarn"), ("ssh", "asyncssh")):
         with (
             pytest.raises(
-                run.LoadFailed, match=f"{kind} cluster needs the Python package {package}"
+                shards.LoadFailed, match=f"{kind} cluster needs the Python package {package}"
             ),
             dask.cluster(ClusterKind(kind, {"hosts": ["127.0.0.1"]}), 2),
         ):

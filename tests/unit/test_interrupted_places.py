@@ -11,7 +11,7 @@ from dataclasses import replace
 import psutil
 import pytest
 from dfslab.beds.threads import threads
-from dfslab.fleet import places, run, workers
+from dfslab.fleet import places, run, shards, workers
 from dfslab.fleet.places import Nodes, Place
 from support.clusters import TWO, agents_of, plan
 from support.waiting import wait_until
@@ -20,7 +20,7 @@ from support.waiting import wait_until
 SOON_S = places.CLEAN_UP_LIMIT_S / 2
 
 
-def hanging(found: list[psutil.Process], agents) -> run.Progress:
+def hanging(found: list[psutil.Process], agents) -> shards.Progress:
     """Once the clients run their processes stand still, as behind a server that is silent."""
 
     def stop_all(share: float, phase: str) -> None:

@@ -362,3 +362,23 @@ def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
     assert sizes.index(None) == len(SIZES)
     (points,) = section.points_of(reads)
     assert sum(shape.startswith("square") for shape in points["marker"]["symbol"]) == len(SIZES)
+
+
+@pytest.mark.parametrize(
+    ("bed", "emulated", "term"),
+    [
+        (True, None, 8.0),
+        (False, None, 0.0),
+        (False, {"burst": "256 KiB", "delay": "150 us"}, 8.0),
+        (False, {"burst": "256 KiB", "delay": "5 ms"}, 0.0),
+    ],
+)
+def test_only_an_emulated_network_holds_packets_back(bed, emulated, term):
+    base = scenario().model_dump(exclude={"sweep", "judge", "name"})
+    base["deployment"] |= {"shared_cores": 2, "network": {"latency": "1 ms"}}
+    if emulated:
+        base["deployment"]["emulated"] = emulated
+    base["file_system"]["access"] = {"bed": True} if bed else {"uri": "hdfs://there:8020"}
+    base["workload"]["clients"] = 8
+    given = build(Scenario, {**base, "name": "emulated"})
+    assert step_functions.terms_of(given)[step_functions.CROSSINGS] == term

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from dfslab import discover
 from dfslab.report import structure, xmi
-from dfslab.report.uml import Fragment, uml
+from dfslab.report.interaction import Fragment
+from dfslab.report.uml import uml
 from dfslab.spec.model import InputError
 
 SYSTEMS = list(discover.members("filesystems", folders=True))

@@ -13,18 +13,21 @@ from dataclasses import dataclass, replace
 
 from dfslab.beds import kernel
 from dfslab.beds.host import DATA_ADAPTER, Host
+from dfslab.spec.deployment import Emulation
 
 PREFIX_LENGTH = 24
 SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-LEAST_BURST_BYTES = 256 * 1024
+# What measured times show of the emulation is declared with the deployment.
+EMULATION = Emulation()
+LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
 # A full TCP segment on Ethernet is 1514 bytes and carries 1448: what a stream gets of a rate.
 PAYLOAD_SHARE = 1448 / 1514
 # Below this a delay line would add more than it delays: the hosts are that far apart anyway.
-LEAST_DELAY_S = 1.5e-4
+LEAST_DELAY_S = EMULATION.delay
 
 
 @dataclass(frozen=True)

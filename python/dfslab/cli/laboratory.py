@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.measured_load import FleetLoadReport
-from dfslab.fleet import run as fleet
+from dfslab.fleet import shards
 from dfslab.instruments import visibility
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory, Notify, measured_before
@@ -109,10 +109,10 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.Found:
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
     """The report of a load from the files that its agents left on their nodes."""
     try:
-        return fleet.of_parts([_part(path) for path in files]).report
-    except fleet.WrongPlan as error:
+        return shards.of_parts([_part(path) for path in files]).report
+    except shards.WrongPlan as error:
         raise InputError("FILE", str(files[0]), str(error)) from error
-    except fleet.LoadFailed as error:
+    except shards.LoadFailed as error:
         raise RunFailed(str(error)) from error
 
 

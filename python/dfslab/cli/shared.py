@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import typer
 
 from dfslab.cli.lines import LineReporter
 from dfslab.spec.errors import InputError
+from dfslab.spec.lazily import lazily
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -44,31 +44,35 @@ TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
-class Lazy:
-    """A room that is imported when a command needs it: wrong input is refused at once."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(importlib.import_module(self._name), attribute)
-
-
-laboratory = Lazy("dfslab.cli.laboratory")
-show = Lazy("dfslab.report.show")
-listing = Lazy("dfslab.cli.listing")
-predicting = Lazy("dfslab.cli.predicting")
-compats = Lazy("dfslab.cli.compat")
-lessons = Lazy("dfslab.studies.lessons")
-store = Lazy("dfslab.studies.store")
-terminal = Lazy("dfslab.report.terminal")
-documents = Lazy("dfslab.report.document")
-tables = Lazy("dfslab.report.limits")
-traces = Lazy("dfslab.cli.trace_work")
-live = Lazy("dfslab.cli.trace_top")
-beds = Lazy("dfslab.cli.bed_work")
-calibration = Lazy("dfslab.instruments.calibrate")
-bed_calibration = Lazy("dfslab.instruments.calibrate_bed")
+# Imported when a command needs them, so that wrong input is refused at once.
+if TYPE_CHECKING:
+    from dfslab.cli import bed_work as beds
+    from dfslab.cli import compat as compats
+    from dfslab.cli import laboratory, listing, predicting
+    from dfslab.cli import trace_top as live
+    from dfslab.cli import trace_work as traces
+    from dfslab.instruments import calibrate as calibration
+    from dfslab.instruments import calibrate_bed as bed_calibration
+    from dfslab.report import document as documents
+    from dfslab.report import limits as tables
+    from dfslab.report import show, terminal
+    from dfslab.studies import lessons, store
+else:
+    laboratory = lazily("dfslab.cli.laboratory")
+    show = lazily("dfslab.report.show")
+    listing = lazily("dfslab.cli.listing")
+    predicting = lazily("dfslab.cli.predicting")
+    compats = lazily("dfslab.cli.compat")
+    lessons = lazily("dfslab.studies.lessons")
+    store = lazily("dfslab.studies.store")
+    terminal = lazily("dfslab.report.terminal")
+    documents = lazily("dfslab.report.document")
+    tables = lazily("dfslab.report.limits")
+    traces = lazily("dfslab.cli.trace_work")
+    live = lazily("dfslab.cli.trace_top")
+    beds = lazily("dfslab.cli.bed_work")
+    calibration = lazily("dfslab.instruments.calibrate")
+    bed_calibration = lazily("dfslab.instruments.calibrate_bed")
 
 
 def read_scenario(

@@ -27,7 +27,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
 from dfslab.documents.rows import Span
-from dfslab.fleet import node, run
+from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
 from dfslab.fleet.watch import Seen, Watch
@@ -114,9 +114,9 @@ def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
 def run_load(
     plan: Mapping[str, Any],
     nodes: Nodes,
-    progress: run.Progress | None = None,
+    progress: shards.Progress | None = None,
     watch: Watch | None = None,
-) -> run.LoadRun:
+) -> shards.LoadRun:
     """As run.run_load, by the nodes of a Dask cluster.
 
     The report also has `fleet`: the scheduler and what became of it. Every place has the offset of
@@ -126,7 +126,7 @@ def run_load(
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stopping, over = threading.Event(), threading.Event()
 
-    def work() -> run.LoadRun:
+    def work() -> shards.LoadRun:
         try:
             return asyncio.run(Controller(plan, nodes, progress, watch or Watch(), stopping).work())
         finally:
@@ -148,7 +148,7 @@ class Controller:
         self,
         plan: Mapping[str, Any],
         nodes: Nodes,
-        progress: run.Progress | None,
+        progress: shards.Progress | None,
         watch: Watch,
         stopping: threading.Event,
     ) -> None:
@@ -159,13 +159,13 @@ class Controller:
         self._client: Client
         self._scheduler_lost = False
 
-    async def work(self) -> run.LoadRun:
+    async def work(self) -> shards.LoadRun:
         address = self._nodes.scheduler
         client = Client(address, asynchronous=True, timeout=CONNECT_LIMIT_S, set_as_default=False)
         try:
             self._client = await client
         except UNREACHABLE as error:
-            raise run.LoadFailed(f"no Dask scheduler answers at {address}: {error}") from error
+            raise shards.LoadFailed(f"no Dask scheduler answers at {address}: {error}") from error
         try:
             await self._join()
             return await self._load()
@@ -180,7 +180,7 @@ class Controller:
         while len(known := await self._workers()) < wanted:
             if time.monotonic() > deadline_s:
                 reason = f"{len(known)} of {wanted} nodes joined {self._nodes.scheduler}"
-                raise run.LoadFailed(reason)
+                raise shards.LoadFailed(reason)
             self._tell(0.0, f"waiting for nodes: {len(known)} of {wanted} are there")
             await asyncio.sleep(POLL_S)
         chosen = known[: self._nodes.wanted or None]
@@ -204,12 +204,12 @@ class Controller:
             ],
         )
 
-    async def _load(self) -> run.LoadRun:
+    async def _load(self) -> shards.LoadRun:
         plan = {**self._plan, "shared": len(self._parts) > 1}
         try:
             await self._all(self.measure_clock)
             await self._all(lambda part: self._open(part, plan))
-            for turn in range(run.turns(plan)):
+            for turn in range(shards.turns(plan)):
                 await self._begin(turn)
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
@@ -218,9 +218,9 @@ class Controller:
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(patience_s(interrupted and self._nodes.passing))
             raise
-        report, spans, recorded = run.together(plan, self._parts)
+        report, spans, recorded = shards.together(plan, self._parts)
         await self._all(self._forget)
-        return run.LoadRun(self._noted(report), [self._here(span) for span in spans], recorded)
+        return shards.LoadRun(self._noted(report), [self._here(span) for span in spans], recorded)
 
     async def _all(self, work: Callable[[Part], Any]) -> None:
         await asyncio.gather(*(work(part) for part in self._parts))
@@ -237,7 +237,7 @@ class Controller:
             try:
                 told = await self._call(part, node.clock)
             except (*UNREACHABLE, ImportError) as error:
-                raise run.LoadFailed(f"{part.place.name}: {_words(error)}") from error
+                raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
                 # A time namespace has the boot of its machine and a monotonic clock of its own.
@@ -256,7 +256,7 @@ class Controller:
         if part.silent or self._scheduler_lost or part.clock is None:
             return
         before = part.clock
-        with contextlib.suppress(*UNREACHABLE, run.LoadFailed):
+        with contextlib.suppress(*UNREACHABLE, shards.LoadFailed):
             await self.measure_clock(part)
             part.drift_s = part.clock.offset_s - before.offset_s
         part.clock = before
@@ -267,7 +267,7 @@ class Controller:
             part.kept = await self._call(part, node.open_part, self._run, first, last, plan)
         except UNREACHABLE as error:
             reason = f"no agent can be started: {_words(error)}"
-            raise run.LoadFailed(f"{part.place.name}: {reason}") from error
+            raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
         """Go on at one instant everywhere. Who is lost or cut short after the first turn is waited
@@ -308,9 +308,9 @@ class Controller:
             await self._all(self._hear)
             for part in self._parts:
                 if needed and part.ended is not None:
-                    run.fail(part)
+                    shards.fail(part)
             self._watch.tell(self._parts)
-            self._tell(*run.progress_of(self._parts))
+            self._tell(*shards.progress_of(self._parts))
             await asyncio.sleep(POLL_S)
 
     def _tell(self, share: float, phase: str) -> None:
@@ -427,10 +427,10 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
         made = _whole(lambda: make(**kind.options), kind)
     except ImportError as error:
         reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
-        raise run.LoadFailed(reason) from error
+        raise shards.LoadFailed(reason) from error
     except Exception as error:  # each library has errors of its own
         reason = _words(error.__cause__ or error)
-        raise run.LoadFailed(f"{name} cannot be started: {reason}") from error
+        raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
     try:
         # A list of SSH hosts is as long as it is; the others are told how many jobs to start.
         if kind.name != "ssh":

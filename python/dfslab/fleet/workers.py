@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.fleet.places import ClusterKind, Place
+from dfslab.fleet.shards import LoadFailed
 
 # Python and Dask take a second to start, and minutes on a machine that has much else to do.
 START_LIMIT_S = 180.0
@@ -49,7 +50,7 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
         try:
             with dask.cluster(kind, nodes) as address:
                 yield address
-        except dask.run.LoadFailed as error:
+        except LoadFailed as error:
             raise ClusterFailed(str(error)) from error
 
 

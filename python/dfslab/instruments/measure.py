@@ -15,7 +15,7 @@ from dfslab.documents.load_report import LoadReport, Summary
 from dfslab.documents.measured_load import CallCounts, FaultReport, MeasuredLoad
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Nodes, Place
-from dfslab.fleet.run import LoadFailed, WrongPlan
+from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, Spans, WrongPlan
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, calls, cold, command, recovery
 from dfslab.instruments.faults import Conductor, quietly
@@ -39,7 +39,7 @@ class Measured:
 
     report: LoadReport
     load: MeasuredLoad
-    spans: fleet.Spans
+    spans: Spans
     complete: bool
 
 
@@ -152,8 +152,8 @@ def _run(
     places: Sequence[Place] | Nodes,
     point: Point,
     session: access.Session,
-    listeners: tuple[fleet.Progress | None, Watch | None],
-) -> fleet.LoadRun:
+    listeners: tuple[Progress | None, Watch | None],
+) -> LoadRun:
     """Run the load; InputError where the target cannot do it, RunFailed where nothing succeeded."""
     try:
         done = fleet.run_load(plan, places, *listeners)
@@ -224,7 +224,7 @@ def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
 
 def _listeners(
     session: access.Session, conductor: Conductor | None, disks: cold.Disks | None
-) -> tuple[fleet.Progress | None, Watch | None]:
+) -> tuple[Progress | None, Watch | None]:
     """Who is told how far the load is, and who when it is prepared and when it began."""
     progress, watch = session.progress, session.watch
     if disks is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from dfslab import discover
 from dfslab.beds.capabilities import WarmUp
 from dfslab.fleet import run as fleet
-from dfslab.fleet.run import LoadFailed
+from dfslab.fleet.shards import LoadFailed
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Point

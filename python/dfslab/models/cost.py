@@ -19,9 +19,13 @@ from dfslab.models.placement import Placement, Station
 from dfslab.spec.environment import is_of_group, of_group
 from dfslab.spec.expression import Expr, function
 from dfslab.spec.lazily import lazily
-from dfslab.spec.operation import (
+from dfslab.spec.node import (
+    At,
     Call,
     Choice,
+    Delay,
+    Either,
+    Hold,
     Later,
     Node,
     Par,
@@ -29,6 +33,7 @@ from dfslab.spec.operation import (
     Repeat,
     Seq,
     Use,
+    Visitor,
     lands_at,
     writes_back,
 )
@@ -179,7 +184,7 @@ def _compiled(
     return tuple(map(str, symbols)), compiled, 0.0
 
 
-class Reader:
+class Reader(Visitor[str, Cost]):
     """Reads trees of one deployment under one environment (symbol name -> SI value).
 
     `client` names the role where operations start. `written_back` is the share of background disk
@@ -209,7 +214,7 @@ class Reader:
 
     def read(self, tree: Node) -> Cost:
         """Cost of one execution of an operation."""
-        cost = self._held_up(self._visit(tree, self._client))
+        cost = self._held_up(self.visit(tree, self._client))
         for work in (cost.demands, cost.background):
             for station in filter(self._is_limit, work):
                 each_s = work[station] / station.copies
@@ -252,18 +257,13 @@ class Reader:
             raise Varies(str(expression))
         return number
 
-    def _visit(self, node: Node, role: str) -> Cost:
-        kinds: dict[type, Callable] = {
-            Use: self._use,
-            Call: self._call,
-            Seq: self._seq,
-            Par: self._par,
-            Pipeline: self._pipeline,
-            Repeat: self._repeat,
-            Choice: self._choice,
-            Later: self._later,
-        }
-        cost = kinds[type(node)](node, role)
+    def holds(self, condition: Expr) -> bool:
+        """Whether a condition holds here. Varies where it does for some of the constants only."""
+        return bool(self.count(condition))
+
+    def visit(self, node: Node, where: str) -> Cost:
+        """Cost of a node that begins at the role `where`; a named one is a step."""
+        cost = node.accept(self, where)
         if node.name and _any(cost.latency_s):
             cost = self._held_up(cost)
         if node.name and not isinstance(node, Later):
@@ -276,37 +276,42 @@ class Reader:
             cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work), **inside}
         return cost
 
-    def _use(self, node: Use, role: str) -> Cost:
-        servers = node.resource.servers
-        count = None if servers is None else max(1, round(self.count(servers)))
+    def use(self, node: Use, where: str) -> Cost:
+        """A demand at a station, or at any of those that share a role."""
         role, kind = node.resource.role, node.resource.kind
-        stations = self._placement.stations(node.resource, count)
-        if node.body is not None:
-            cost = self._visit(node.body, role)
-            charged = [(station, share, cost.latency_s) for station, share in stations]
-        else:
-            charged = [
-                (station, share, self.value(node.demand_s, station.place))
-                for station, share in stations
-            ]
-            # Any of the nodes may be the one; a sleep is no station's, and the same on all.
-            mean = (
-                sum(share * demand for _, share, demand in charged)
-                if charged
-                else self.value(node.demand_s)
-            )
-            cost = Cost(mean, mean)
+        stations = self._placement.stations(node.resource, None)
+        charged = [
+            (station, share, self.value(node.demand_s, station.place))
+            for station, share in stations
+        ]
+        # Any of the nodes may be the one.
+        mean = sum(share * demand for _, share, demand in charged)
         ahead_s = self._environment.get(f"{role}.disk_burst", 0.0) if kind == "disk" else 0.0
-        if ahead_s:
-            cost = Cost(0.0, 0.0)
+        cost = Cost() if ahead_s else Cost(mean, mean)
         cores = self._placement.deployment.shared_cores
         if kind == "cpu" and cores:
             charged = [(Station(MACHINE, "cpu", 1, cores), 1.0, cost.latency_s)]
         for station, share, demand in charged:
             self._charge(cost, role, station, demand, share, ahead_s)
-            if kind == "lock":
+        return cost
+
+    def hold(self, node: Hold, where: str) -> Cost:
+        """The body's cost; what is held is busy for as long."""
+        role, servers = node.resource.role, max(1, round(self.count(node.servers)))
+        cost = self.visit(node.body, role)
+        seconds = cost.latency_s
+        for station, share in self._placement.stations(node.resource, servers):
+            self._charge(cost, role, station, seconds, share)
+            if node.resource.kind == "lock":
                 cost.visits[station] = cost.visits.get(station, 0.0) + 1.0
         return cost
+
+    def delay(self, node: Delay, where: str) -> Cost:
+        seconds = self.value(node.seconds)
+        return Cost(seconds, seconds)
+
+    def at(self, node: At, where: str) -> Cost:
+        return self.visit(node.body, node.role)
 
     def _charge(
         self,
@@ -328,15 +333,15 @@ class Reader:
         cost.burst[met] = cost.burst.get(met, 0.0) + demand * (1.0 if alone else share)
         cost.whole[met] = cost.whole.get(met, 0.0) + demand
 
-    def _call(self, node: Call, role: str) -> Cost:
-        request = self._transfer(role, node.role, self.value(node.request_bytes))
-        body = self._visit(node.body, node.role)
+    def call(self, node: Call, where: str) -> Cost:
+        request = self._transfer(where, node.role, self.value(node.request_bytes))
+        body = self.visit(node.body, node.role)
         total = request.then(body)
         if node.one_way:
             # Sender, wire and receiver work on different units at the same time.
             total.busy_s = largest((request.busy_s, body.busy_s))
             return total
-        total = total.then(self._transfer(node.role, role, self.value(node.response_bytes)))
+        total = total.then(self._transfer(node.role, where, self.value(node.response_bytes)))
         total.busy_s = total.latency_s
         return total
 
@@ -378,10 +383,10 @@ class Reader:
                 )
         return cost
 
-    def _seq(self, node: Seq, role: str) -> Cost:
+    def seq(self, node: Seq, where: str) -> Cost:
         total = Cost()
         for step in node.steps:
-            cost = self._visit(step, role)
+            cost = self.visit(step, where)
             total.latency_s = total.latency_s + cost.latency_s
             total.busy_s = total.busy_s + cost.busy_s
             total.absorb(cost)
@@ -399,12 +404,13 @@ class Reader:
         groups = self._placement.shares(self._client)
         return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
-    def _par(self, node: Par, role: str) -> Cost:
+    def par(self, node: Par, where: str) -> Cost:
+        """As long as the busiest station or the last branch needs."""
         copies = self.count(node.copies)
         if not copies:
             return Cost()
         around, self._crowd = self._crowd, self._crowd * max(1.0, copies)
-        branches = [self._visit(step, role) for step in node.steps]
+        branches = [self.visit(step, where) for step in node.steps]
         self._crowd = around
         total = Cost()
         for branch in branches:
@@ -425,19 +431,20 @@ class Reader:
         total.steps = {}
         return total
 
-    def _pipeline(self, node: Pipeline, role: str) -> Cost:
-        units = self.count(node.units)
+    def pipeline(self, node: Pipeline, where: str) -> Cost:
+        """The first unit through all stages, then the slowest stage once for each other unit."""
+        units, role = self.count(node.units), where
         first, slowest = Cost(), 0.0
         for stage in node.stages:
             count, body = 1.0, stage
             if isinstance(stage, Repeat):
                 count, body = self.count(stage.count), stage.body
-            cost = self._visit(body, role)
+            cost = self.visit(body, role)
             slowest = largest((slowest, cost.busy_s))
             first = first.then(cost.times(min(1.0, count)))
             role = lands_at(body, role)
             if count > 1:
-                cost = self._visit(body, role)
+                cost = self.visit(body, role)
                 slowest = largest((slowest, cost.busy_s))
                 first = first.then(cost.times(count - 1))
         total = first.times(units)
@@ -452,9 +459,9 @@ class Reader:
         total.steps = {}
         return self._held_up(replace(total, busy_s=total.latency_s))
 
-    def _repeat(self, node: Repeat, role: str) -> Cost:
+    def repeat(self, node: Repeat, where: str) -> Cost:
         count = self.count(node.count)
-        turn = self._visit(node.body, role)
+        turn = self.visit(node.body, where)
         total = turn.times(count)
         if node.anew:
             total.limited = {station: self._dealt(station, turn, count) for station in turn.limited}
@@ -470,16 +477,21 @@ class Reader:
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
 
-    def _choice(self, node: Choice, role: str) -> Cost:
+    def choice(self, node: Choice, where: str) -> Cost:
         total = Cost()
         for probability, branch in node.branches:
             share = self.count(probability)
             if share:
-                total = total.then(self._visit(branch, role).times(share))
+                total = total.then(self.visit(branch, where).times(share))
         return total
 
-    def _later(self, node: Later, role: str) -> Cost:
-        body = self._visit(node.body, role)
+    def either(self, node: Either, where: str) -> Cost:
+        chosen = node.then if self.holds(node.condition) else node.otherwise
+        return Cost() if chosen is None else self.visit(chosen, where)
+
+    def later(self, node: Later, where: str) -> Cost:
+        """Work in the background, which takes no time."""
+        body = self.visit(node.body, where)
         share = self._written_back if writes_back(node) else 1.0
         done = body.times(share)
         cost = Cost(visits=done.visits)

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from dfslab.spec.expression import sympify
-from dfslab.spec.operation import (
+from dfslab.spec.expression import Condition, sympify
+from dfslab.spec.node import (
+    At,
     Call,
     Choice,
+    Delay,
+    Either,
+    Hold,
     Later,
     Node,
     Par,
@@ -21,6 +25,7 @@ from dfslab.spec.operation import (
     Repeat,
     Seq,
     Use,
+    Visitor,
     lands_at,
 )
 from dfslab.spec.parameters import symbol
@@ -43,21 +48,26 @@ class Formula:
         return expression
 
 
-class _Reader:
+def indicator(condition: Condition) -> sympy.Expr:
+    """1 where a condition holds, else 0 (Iverson's bracket)."""
+    return sympy.Piecewise((sympy.Integer(1), sympify(condition)), (sympy.Integer(0), True))
+
+
+class _Reader(Visitor[str, sympy.Expr]):
     """Unloaded latency on distinct nodes, as models/cost.py computes it in numbers."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []
         self._taken: dict[str, str] = {}
 
-    def visit(self, node: Node, role: str) -> sympy.Expr:
-        """Latency of `node` started at `role`; named steps are set apart."""
+    def visit(self, node: Node, where: str) -> sympy.Expr:
+        """Latency of `node` started at the role `where`; named steps are set apart."""
         if isinstance(node, Later):
-            return sympy.Integer(0)
+            return self.later(node, where)
         if not node.name:
-            return sympify(self._latency(node, role))
+            return sympify(node.accept(self, where))
         place, label = len(self.steps), self._reserve(node.name)
-        expression = sympify(self._latency(node, role))
+        expression = sympify(node.accept(self, where))
         for known, definition in self.steps:
             if definition == expression and self._taken.get(str(known)) == node.name:
                 del self._taken[label]
@@ -74,26 +84,46 @@ class _Reader:
         self._taken[label] = name
         return label
 
-    def _latency(self, node: Node, role: str) -> sympy.Expr:
-        if isinstance(node, Use):
-            return self.visit(node.body, node.resource.role) if node.body else node.demand_s
-        if isinstance(node, Call):
-            out = _message(role, node.role, node.request_bytes)
-            back = 0 if node.one_way else _message(node.role, role, node.response_bytes)
-            return out + self.visit(node.body, node.role) + back
-        if isinstance(node, Seq):
-            return sympy.Add(*[self.visit(step, role) for step in node.steps])
-        if isinstance(node, Par):
-            return _largest([self.visit(step, role) for step in node.steps])
-        if isinstance(node, Repeat):
-            return node.count * self.visit(node.body, role)
-        if isinstance(node, Choice):
-            return sympy.Add(*[p * self.visit(branch, role) for p, branch in node.branches])
-        assert isinstance(node, Pipeline)
-        return self._pipeline(node, role)
+    def use(self, node: Use, where: str) -> sympy.Expr:
+        return sympify(node.demand_s)
 
-    def _pipeline(self, node: Pipeline, role: str) -> sympy.Expr:
-        first, stages = sympy.Integer(0), []
+    def hold(self, node: Hold, where: str) -> sympy.Expr:
+        return self.visit(node.body, node.resource.role)
+
+    def delay(self, node: Delay, where: str) -> sympy.Expr:
+        return sympify(node.seconds)
+
+    def at(self, node: At, where: str) -> sympy.Expr:
+        return self.visit(node.body, node.role)
+
+    def call(self, node: Call, where: str) -> sympy.Expr:
+        out = _message(where, node.role, node.request_bytes)
+        back = 0 if node.one_way else _message(node.role, where, node.response_bytes)
+        return out + self.visit(node.body, node.role) + back
+
+    def seq(self, node: Seq, where: str) -> sympy.Expr:
+        return sympy.Add(*[self.visit(step, where) for step in node.steps])
+
+    def par(self, node: Par, where: str) -> sympy.Expr:
+        return _largest([self.visit(step, where) for step in node.steps])
+
+    def repeat(self, node: Repeat, where: str) -> sympy.Expr:
+        return node.count * self.visit(node.body, where)
+
+    def choice(self, node: Choice, where: str) -> sympy.Expr:
+        return sympy.Add(*[p * self.visit(branch, where) for p, branch in node.branches])
+
+    def either(self, node: Either, where: str) -> sympy.Expr:
+        then = indicator(node.condition) * self.visit(node.then, where)
+        if node.otherwise is None:
+            return then
+        return then + indicator(~node.condition) * self.visit(node.otherwise, where)
+
+    def later(self, node: Later, where: str) -> sympy.Expr:
+        return sympy.Integer(0)
+
+    def pipeline(self, node: Pipeline, where: str) -> sympy.Expr:
+        first, stages, role = sympy.Integer(0), [], where
         for stage in node.stages:
             count = stage.count if isinstance(stage, Repeat) else sympy.Integer(1)
             body = stage.body if isinstance(stage, Repeat) else stage

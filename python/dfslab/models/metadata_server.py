@@ -19,7 +19,7 @@ from dfslab.models.placement import Station
 from dfslab.models.prediction import Situation
 from dfslab.spec.filesystem import Role
 from dfslab.spec.model import InputError
-from dfslab.spec.operation import Use, walk
+from dfslab.spec.node import Hold, walk
 from dfslab.spec.scenario import Scenario
 
 BURSTS_S = (1.0, 10.0, 60.0)
@@ -204,7 +204,7 @@ def _places(situation: Situation, role: Role, constants: Mapping[str, float]) ->
         reader.value(node.resource.places)
         for tree in situation.system.operations.values()
         for node in walk(tree)
-        if isinstance(node, Use)
+        if isinstance(node, Hold)
         and node.resource.role == role.name
         and node.resource.places is not None
     ]

@@ -28,6 +28,9 @@ OF_TOKENS = {
 }
 _FUNCTIONS = {"Max": "max", "Min": "min"}
 _ROUNDED = {"ceiling": "ceil", "floor": "floor"}
+# How conditions are joined, and which answer of one of them decides.
+_JOINED = {"and": (" && ", False), "or": (" || ", True)}
+_COMPARED = {"StrictGreaterThan": ">", "GreaterThan": ">=", "StrictLessThan": "<", "LessThan": "<="}
 
 
 class Amounts:
@@ -42,6 +45,28 @@ class Amounts:
         if self._depends(expression):
             return self._written(sympify(expression))
         return self._reader.value(expression)
+
+    def holds(self, condition: Expr) -> bool | str:
+        """Whether a condition holds, or a guard where that depends on what is open."""
+        if not self._depends(condition):
+            return self._reader.holds(condition)
+        if not isinstance(condition, Expr):
+            return self._written(condition)
+        if condition.name == "not":
+            inner = self.holds(condition.args[0])
+            return f"!({inner})" if isinstance(inner, str) else not inner
+        if condition.name in _JOINED:
+            return self._joined(condition)
+        return self._written(sympify(condition))
+
+    def _joined(self, condition: Expr) -> bool | str:
+        """Two conditions, of which what is known is left out."""
+        word, decides = _JOINED[condition.name]
+        found = [self.holds(one) for one in condition.args]
+        if decides in found:
+            return decides
+        guards = [one for one in found if isinstance(one, str)]
+        return word.join(f"({one})" for one in guards) if guards else not decides
 
     def whole(self, expression: Expr) -> int:
         """A count that no file's size decides."""
@@ -65,8 +90,14 @@ class Amounts:
         """An expression in the inscription language."""
         if node.is_Symbol and str(node) in self._open:
             return self._open[str(node)]
+        if node in (sympy.true, sympy.false):
+            return str(bool(node)).lower()
+        if isinstance(node, sympy.logic.boolalg.BooleanFunction | sympy.core.relational.Relational):
+            return self._condition(node)
         if not self._depends(node):
             return repr(float(self._reader.value(node)))
+        if isinstance(node, sympy.Piecewise):
+            return self._cases(node)
         parts = [self._written(part) for part in node.args]
         if isinstance(node, sympy.Add | sympy.Mul):
             return "(" + (" + " if isinstance(node, sympy.Add) else " * ").join(parts) + ")"
@@ -87,6 +118,30 @@ class Amounts:
                 found = f"{_FUNCTIONS[name]}({found}, {part})"
             return found
         raise NotImplementedError(f"{node.func} in {node} has no form in the net's language")
+
+    def _condition(self, node: sympy.Basic) -> str:
+        """A comparison, or several joined, in the inscription language."""
+        parts = [self._written(part) for part in node.args]
+        name = type(node).__name__
+        if name in _COMPARED:
+            return f"({parts[0]} {_COMPARED[name]} {parts[1]})"
+        if isinstance(node, sympy.Not):
+            return f"!{parts[0]}"
+        if isinstance(node, sympy.ITE):
+            test, then, otherwise = parts
+            return f"(({test} && {then}) || (!{test} && {otherwise}))"
+        return "(" + (" && " if isinstance(node, sympy.And) else " || ").join(parts) + ")"
+
+    def _cases(self, node: sympy.Piecewise) -> str:
+        """The amount of the first case that holds; the last holds always."""
+        *cases, last = node.args
+        found = self._written(last.expr)
+        for case in reversed(cases):
+            if self._depends(case.cond):
+                found = f"if({self._written(case.cond)}, {self._written(case.expr)}, {found})"
+            elif self._reader.value(case.cond):
+                found = self._written(case.expr)
+        return found
 
 
 def scaled(reader: Amounts, expression: Expr, scale: Amount) -> Amount:

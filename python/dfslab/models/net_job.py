@@ -11,10 +11,11 @@ from dfslab.documents.net_report import NetReport, net_report
 from dfslab.models.cost import Reader
 from dfslab.models.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
 from dfslab.models.net_build import Arc, Entry, Net, plus
-from dfslab.models.net_tree import Context, Trees
+from dfslab.models.net_context import Context
+from dfslab.models.net_tree import Trees
 from dfslab.models.placement import Placement, Station
 from dfslab.models.traced import Trace
-from dfslab.spec.operation import Node
+from dfslab.spec.node import Node
 
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
@@ -133,7 +134,7 @@ class Job:
         home = "0" if total == 1 else f"a.client % {total}"
         context = Context(page=operation, stack=((self.client, home),))
         tree = self.trees[operation]
-        return trees.relay(f"{operation} starts", operation, trees.visit(tree, context, back))
+        return trees.relay(f"{operation} starts", operation, trees.compiled(tree, context, back))
 
     def _fill(
         self, net: Net, names: Sequence[str], stream: Sequence[Operation], clients: int

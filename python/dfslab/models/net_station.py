@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dfslab.models.net_build import Amount, Arc, Entry, Net, Row, after, substituted, text
 from dfslab.models.net_lock import Lock
 from dfslab.models.placement import Placement, Station
-from dfslab.spec.operation import Resource
+from dfslab.spec.node import Resource
 
 PAGE = "stations"
 OUT, IN = "nic.out", "nic.in"
@@ -83,17 +83,11 @@ class Stations:
         return found
 
     def serve(
-        self,
-        resource: Resource,
-        servers: int | None,
-        where: str,
-        demand: Amount,
-        step: tuple[str, str],
-        then: Entry,
+        self, resource: Resource, where: str, demand: Amount, step: tuple[str, str], then: Entry
     ) -> Entry:
         """Wait for a server of `resource` at index `where`, keep it `demand` seconds, go on."""
         site = self._site()
-        stations = [s for s, _ in self._placement.stations(resource, servers)]
+        stations = [s for s, _ in self._placement.stations(resource, None)]
         for station in stations:
             self._make(station)
             free = Arc(f"{station} servers", {"node": "a.node"})

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dfslab.models.net_amount import MOST_UNITS
 from dfslab.models.net_build import Amount, Arc, Entry, Row, after, substituted, times
-from dfslab.spec.operation import Call, Node, Par, Pipeline, Repeat, Seq
-
-if TYPE_CHECKING:
-    from dfslab.models.net_tree import Context, Trees
+from dfslab.models.net_context import Context, TreeCompiler
+from dfslab.spec.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 
-def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Entry:
+def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: Entry) -> Entry:
     """The entry of a pipeline; `then` goes on when its last unit has left the last stage."""
     units, each = trees.amounts.turns(node.units, trees.most_units)
     if each == 0.0:
@@ -30,7 +28,7 @@ def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Ent
     stages = _flattened(trees, node, inside)
     if units == 1:
         for stage, where in reversed(stages):
-            then = trees.visit(stage, where, then)
+            then = trees.compiled(stage, where, then)
         return then
     counter, key = f"n{context.loops + 1}", f"k{context.forks + 1}"
     deeper: dict[str, Any] = {"loops": context.loops + 1, "forks": context.forks + 1, "key": key}
@@ -50,7 +48,7 @@ def pipeline(trees: Trees, node: Pipeline, context: Context, then: Entry) -> Ent
     def brought(row: Row, delay: Amount) -> list[Arc]:
         return [Arc(turned, row, delay), *deliver(row, delay)]
 
-    body = trees.visit(*first[0], brought) if first else brought
+    body = trees.compiled(*first[0], brought) if first else brought
 
     def unit(number: str) -> dict[str, str]:
         return {counter: number, key: f"a.{context.key} * {MOST_UNITS} + {number}"}
@@ -67,7 +65,7 @@ def _nothing(row: Row, delay: Amount) -> list[Arc]:
     return []
 
 
-def _flattened(trees: Trees, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
+def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
     """Every stage with the place where its unit then is."""
     stages = []
     for stage in node.stages:
@@ -80,8 +78,8 @@ def _flattened(trees: Trees, node: Pipeline, context: Context) -> list[tuple[Nod
     return stages
 
 
-def _landed(trees: Trees, node: Node, context: Context) -> Context:
-    """Where the unit is after a stage, as `spec.operation.lands_at`, with the instance."""
+def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
+    """Where the unit is after a stage, as `spec.node.lands_at`, with the instance."""
     if isinstance(node, Seq):
         for step in node.steps:
             context = _landed(trees, step, context)
@@ -106,7 +104,7 @@ def _sends(node: Node) -> bool:
     return isinstance(node, Call) and node.one_way
 
 
-def _stage(trees: Trees, node: Node, context: Context, deliver: Entry) -> Entry:
+def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: Entry) -> Entry:
     """A stage that serves one unit at a time; a message is up to three of them."""
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
@@ -117,14 +115,14 @@ def _stage(trees: Trees, node: Node, context: Context, deliver: Entry) -> Entry:
         )
 
     def work(release: Entry) -> Entry:
-        return trees.visit(
+        return trees.compiled(
             node, context, lambda row, delay: [*release(row, delay), *deliver(row, delay)]
         )
 
     return _thread(trees, node.name or "stage", context, work)
 
 
-def _message(trees: Trees, node: Call, context: Context, deliver: Entry) -> Entry:
+def _message(trees: TreeCompiler, node: Call, context: Context, deliver: Entry) -> Entry:
     """Sender's adapter, wire, receiver: three units of a job can be under way at once.
 
     The receiver's adapter needs no thread of its own: it is first come first served.
@@ -144,7 +142,9 @@ def _message(trees: Trees, node: Call, context: Context, deliver: Entry) -> Entr
     return _thread(trees, f"{node.name} sender", context, work)
 
 
-def _thread(trees: Trees, name: str, context: Context, work: Callable[[Entry], Entry]) -> Entry:
+def _thread(
+    trees: TreeCompiler, name: str, context: Context, work: Callable[[Entry], Entry]
+) -> Entry:
     """A unit waits for the stage's thread, which `work` gets back through the entry it is given.
 
     A client runs one operation at a time, so a thread belongs to a client (and a copy); work that

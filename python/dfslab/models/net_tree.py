@@ -1,24 +1,30 @@
 """Operation trees as nets: every node becomes arcs to what it does, and then to what comes next.
 
 A job is a token: job number `k0`, client, size, `pick` (which instances it meets), loop counters
-`n1…`, copy numbers `c1…`, and keys `k1…` of its forks. `visit(node, context, then)` adds what a
-node needs and returns its entry. Roles with several instances: an operation begins at a random one
-(`pick`); turns of loops, copies of a `par` and hops between equals go on to the next.
+`n1…`, copy numbers `c1…`, and keys `k1…` of its forks. `compiled(node, context, then)` adds what
+a node needs and returns its entry. Roles with several instances: an operation begins at a random
+one (`pick`); turns of loops, copies of a `par` and hops between equals go on to the next.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dfslab.models.net_amount import MOST_UNITS, Amounts
 from dfslab.models.net_build import Amount, Arc, Entry, Net, Row, after, plus, text, times
+from dfslab.models.net_context import Context
 from dfslab.models.net_station import Message, Stations
+from dfslab.models.net_stream import pipeline
 from dfslab.models.placement import Placement
-from dfslab.spec.operation import (
+from dfslab.spec.node import (
+    At,
     Call,
     Choice,
+    Delay,
+    Either,
+    Hold,
     Later,
     Node,
     Par,
@@ -26,46 +32,18 @@ from dfslab.spec.operation import (
     Repeat,
     Seq,
     Use,
+    Visitor,
     writes_back,
 )
 
 SERVICES = ("by_kind", "deterministic", "exponential")
 
 
-@dataclass(frozen=True)
-class Context:
-    """Where a node stands.
-
-    `stack`: roles called into, with the instance of each. `scale`: executions that one stands for;
-    `calm`: the same without the units gathered by the innermost pipeline, for what overlaps.
-    `shifts`: fields that move the choice of instances. `key`: the field that tells branches apart.
-    `lane`, `lanes`: which of the equal concurrent pipelines of all clients this is.
-    """
-
-    page: str
-    stack: tuple[tuple[str, str], ...]
-    scale: Amount = 1.0
-    calm: Amount = 1.0
-    shifts: tuple[str, ...] = ()
-    key: str = "k0"
-    forks: int = 0
-    loops: int = 0
-    lane: str = "a.client"
-    lanes: int = 1
-    called: bool = False
-    overlapping: bool = False
-    named: bool = False
-
-    @property
-    def role(self) -> str:
-        return self.stack[-1][0]
-
-    def at(self, role: str, instance: str) -> Context:
-        """The same, moved to another instance without a caller to come back to."""
-        return replace(self, stack=(*self.stack[:-1], (role, instance)))
+# Where a node stands, and the entry of what comes after it.
+Standing = tuple[Context, Entry]
 
 
-class Trees:
+class Trees(Visitor[Standing, Entry]):
     """Compiles trees into `net`; `steps` gathers (operation, step, from, to) of named steps."""
 
     def __init__(
@@ -91,29 +69,16 @@ class Trees:
         self._service = service
         self._names: dict[str, int] = {}
 
-    def visit(self, node: Node, context: Context, then: Entry) -> Entry:
-        """The entry of `node`, after which `then` goes on."""
-        # A cycle between two rooms of one compiler: streams compile their stages with trees.
-        from dfslab.models.net_stream import pipeline
-
-        kinds: dict[type, Callable[..., Entry]] = {
-            Use: self._use,
-            Call: self._call,
-            Seq: self._seq,
-            Par: self._par,
-            Repeat: self._repeat,
-            Choice: self._choice,
-            Later: self._later,
-            Pipeline: lambda *arguments: pipeline(self, *arguments),
-        }
-        compiled = kinds[type(node)]
-        seen = node.name and not context.named and not context.overlapping
-        if not seen or isinstance(node, Later):
-            return compiled(node, context, then)
+    def compiled(self, node: Node, context: Context, then: Entry) -> Entry:
+        """The entry of `node`, after which `then` goes on; a named node is a step that is timed."""
+        timed = node.name and not context.named and not context.overlapping
+        if not timed or isinstance(node, Later):
+            return self.visit(node, (context, then))
         first, last = (self.unique(f"{context.page}/{node.name} {e}") for e in ("starts", "ends"))
         self.steps.append((context.page, node.name, first, last))
         ended = self.relay(last, context.page, then)
-        return self.relay(first, context.page, compiled(node, replace(context, named=True), ended))
+        inside = self.visit(node, (replace(context, named=True), ended))
+        return self.relay(first, context.page, inside)
 
     def unique(self, name: str) -> str:
         """The name, with a number from its second use on."""
@@ -150,63 +115,67 @@ class Trees:
         total = self.placement.deployment.instances(role)
         return "0" if total == 1 else f"({context.stack[-1][1]} + 1) % {total}"
 
-    def _use(self, node: Use, context: Context, then: Entry) -> Entry:
+    def use(self, node: Use, where: Standing) -> Entry:
+        context, then = where
         resource, role = node.resource, node.resource.role
-        servers = resource.servers
-        count = None if servers is None else max(1, self.amounts.whole(servers))
-        where = self.instance(role, context)
-        step = (context.page, node.name)
-        if node.body is not None:
-            return self._hold(
-                node, replace(context, stack=(*context.stack, (role, where))), count, then
-            )
         demand = times(self.amounts.of(node.demand_s), context.scale)
         if demand == 0.0:
             return then
-        if not self.placement.stations(resource, count):
-            return lambda row, delay: then(row, plus(delay, demand))
-        if resource.kind not in ("lock", "threads"):
-            where = self.stations.node(role, where)
+        machine = self.stations.node(role, self.instance(role, context))
         if self._is_random(resource.kind, context):
             demand = f"exponential({text(demand)})"
-        return self.stations.serve(resource, count, where, demand, step, then)
+        step = (context.page, node.name)
+        return self.stations.serve(resource, machine, demand, step, then)
+
+    def delay(self, node: Delay, where: Standing) -> Entry:
+        context, then = where
+        waited = times(self.amounts.of(node.seconds), context.scale)
+        if waited == 0.0:
+            return then
+        return lambda row, delay: then(row, plus(delay, waited))
+
+    def at(self, node: At, where: Standing) -> Entry:
+        context, then = where
+        there = (node.role, self.instance(node.role, context))
+        return self.compiled(node.body, replace(context, stack=(*context.stack, there)), then)
 
     def _is_random(self, kind: str, context: Context) -> bool:
         if self._service != "by_kind":
             return self._service == "exponential"
         return kind == "cpu" and context.called and not context.overlapping
 
-    def _hold(self, node: Use, context: Context, count: int | None, then: Entry) -> Entry:
-        assert node.body is not None, "what is held is held around something"
-        if count is None:
-            return self.visit(node.body, context, then)
-        where = context.stack[-1][1]
-        if node.resource.kind == "lock":
-            return self._hold_lock(node, node.body, where, context, then)
-        release = self.stations.release(node.resource, count, where)
-        body = self.visit(
+    def hold(self, node: Hold, where: Standing) -> Entry:
+        context, then = where
+        resource, role = node.resource, node.resource.role
+        count, instance = max(1, self.amounts.whole(node.servers)), self.instance(role, context)
+        context = replace(context, stack=(*context.stack, (role, instance)))
+        if resource.kind == "lock":
+            return self._hold_lock(node, instance, context, then)
+        release = self.stations.release(resource, count, instance)
+        body = self.compiled(
             node.body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
         )
-        return self.stations.hold(node.resource, count, where, (context.page, node.name), body)
+        return self.stations.hold(resource, count, instance, (context.page, node.name), body)
 
-    def _hold_lock(self, node: Use, body: Node, where: str, context: Context, then: Entry) -> Entry:
+    def _hold_lock(self, node: Hold, instance: str, context: Context, then: Entry) -> Entry:
         resource = node.resource
         fair = resource.fair is None or bool(self.amounts.whole(resource.fair))
         lock = self.stations.lock(resource.role, fair)
-        release = lock.release(resource.mode, where)
-        held = self.visit(
-            body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
+        release = lock.release(resource.mode, instance)
+        held = self.compiled(
+            node.body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
         )
-        return lock.hold(resource.mode, where, held)
+        return lock.hold(resource.mode, instance, held)
 
-    def _call(self, node: Call, context: Context, then: Entry) -> Entry:
+    def call(self, node: Call, where: Standing) -> Entry:
+        context, then = where
         to = (node.role, self.receiver(node.role, context))
         inside = replace(context, stack=(*context.stack, to), called=True)
         if not node.one_way:
             answer = replace(inside, stack=(*inside.stack, context.stack[-1]))
             size = self.amounts.of(node.response_bytes)
             then = self.transfer(inside, answer, size, context.scale, f"{node.name} reply", then)
-        body = self.visit(node.body, inside, then)
+        body = self.compiled(node.body, inside, then)
         size = self.amounts.of(node.request_bytes)
         return self.transfer(context, inside, size, context.scale, node.name, body)
 
@@ -254,16 +223,15 @@ class Trees:
         lead = plus(times(latency, between), times(size, early))
         return Message(times(size, 1.0 / out), times(size, 1.0 / into), lead)
 
-    def _seq(self, node: Seq, context: Context, then: Entry) -> Entry:
+    def seq(self, node: Seq, where: Standing) -> Entry:
+        context, then = where
         for step in reversed(node.steps):
-            then = self.visit(step, context, then)
+            then = self.compiled(step, context, then)
         return then
 
-    def _par(self, node: Par, context: Context, then: Entry) -> Entry:
-        def visit(step: Node, inside: Context, joined: Entry) -> Entry:
-            return self.visit(step, inside, joined)
-
-        return self.fork(node, context, then, visit)
+    def par(self, node: Par, where: Standing) -> Entry:
+        context, then = where
+        return self.fork(node, context, then, self.compiled)
 
     def fork(
         self,
@@ -334,13 +302,14 @@ class Trees:
             )
         return (lambda row, delay: [Arc(done, row, delay)]), waiting
 
-    def _repeat(self, node: Repeat, context: Context, then: Entry) -> Entry:
+    def repeat(self, node: Repeat, where: Standing) -> Entry:
+        context, then = where
         turns, each = self.amounts.turns(node.count, self.most_units)
         if each == 0.0:
             return then
         scale, calm = times(context.scale, each), times(context.calm, each)
         if turns == 1:
-            return self.visit(node.body, replace(context, scale=scale, calm=calm), then)
+            return self.compiled(node.body, replace(context, scale=scale, calm=calm), then)
         counter = f"n{context.loops + 1}"
         inside = replace(
             context,
@@ -350,7 +319,7 @@ class Trees:
             shifts=(*context.shifts, f"a.{counter}"),
         )
         turned = self.net.place(self.unique(f"{context.page}/{node.name or 'loop'} turn"))
-        body = self.visit(node.body, inside, lambda row, delay: [Arc(turned, row, delay)])
+        body = self.compiled(node.body, inside, lambda row, delay: [Arc(turned, row, delay)])
         for label, guard, arcs in (
             ("again", f"a.{counter} + 1 < {turns}", body({counter: f"a.{counter} + 1"}, 0.0)),
             ("over", f"a.{counter} + 1 >= {turns}", then({}, 0.0)),
@@ -358,14 +327,15 @@ class Trees:
             self.net.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
         return lambda row, delay: body(after(row, {counter: "0"}), delay)
 
-    def _choice(self, node: Choice, context: Context, then: Entry) -> Entry:
+    def choice(self, node: Choice, where: Standing) -> Entry:
+        context, then = where
         ways: list[tuple[str, Entry]] = []
         before: Amount = 0.0
         for probability, branch in node.branches:
             share = self.amounts.of(probability)
             if share == 0.0:
                 continue
-            entry = self.visit(branch, context, then)
+            entry = self.compiled(branch, context, then)
             if share == 1.0:
                 return entry
             upto = plus(before, share)
@@ -378,7 +348,22 @@ class Trees:
         chosen = self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
         return lambda row, delay: chosen({**row, "draw": "uniform(0.0, 1.0)"}, delay)
 
-    def _later(self, node: Later, context: Context, then: Entry) -> Entry:
+    def either(self, node: Either, where: Standing) -> Entry:
+        context, then = where
+        holds = self.amounts.holds(node.condition)
+        if isinstance(holds, bool):
+            chosen = node.then if holds else node.otherwise
+            return then if chosen is None else self.compiled(chosen, context, then)
+        done = self.compiled(node.then, context, then)
+        other = then if node.otherwise is None else self.compiled(node.otherwise, context, then)
+        ways = [(holds, done), (f"!({holds})", other)]
+        return self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
+
+    def pipeline(self, node: Pipeline, where: Standing) -> Entry:
+        return pipeline(self, node, *where)
+
+    def later(self, node: Later, where: Standing) -> Entry:
+        context, then = where
         share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:
             return then
@@ -388,5 +373,5 @@ class Trees:
             calm=times(context.calm, share),
             overlapping=True,
         )
-        work = self.visit(node.body, inside, lambda row, delay: [])
+        work = self.compiled(node.body, inside, lambda row, delay: [])
         return lambda row, delay: [*then(row, delay), *work(row, delay)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dfslab.spec.deployment import Deployment, NodeGroup
-from dfslab.spec.operation import Resource
+from dfslab.spec.node import Resource
 
 SHARED = "lock.shared"
 ANY_NUMBER = 1_000_000

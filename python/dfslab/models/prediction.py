@@ -20,7 +20,7 @@ from dfslab.models.traced import Trace
 from dfslab.spec import calls
 from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.filesystem import FileSystem
-from dfslab.spec.operation import Use, walk
+from dfslab.spec.node import Hold, walk
 from dfslab.spec.scenario import Scenario
 
 # Linux starts to write dirty pages back at this share of memory (vm.dirty_background_ratio).
@@ -164,7 +164,7 @@ class Situation:
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):
-                if isinstance(node, Use) and node.resource.places is not None:
+                if isinstance(node, Hold) and node.resource.places is not None:
                     role = node.resource.role
                     nodes = {group.name for group in self.scenario.deployment.groups_of(role)}
                     size = reader.value(node.resource.places)

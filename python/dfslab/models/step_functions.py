@@ -8,12 +8,11 @@ Steps that carry no file, as its tree says, take no time by its bytes: counts fa
 How often a step waits for the network is no matter of experiments where the operation's tree says
 so: deployments of two short latencies differ in more, and would say nothing of a long one. Nor is
 what a client's first operation does beside the others: where the paper's counts fall with the size,
-it cannot be told from the bytes of all clients. On a bed a longer latency is made by a process that
-holds every packet back, and waits for a processor itself where clients keep them busy.
+it cannot be told from the bytes of all clients. Where a network is emulated, a process holds
+packets back and waits for a processor itself (one more term).
 A whole operation is the sum of its steps, as in Wu's (1) and (6). Ratios are fitted, so small and
-large files weigh the same, and twice as much errs as far as half; intervals come from what is left
-and from resampling configurations. What is left of a configuration whose repetitions differ is
-mostly their noise, so each weighs as sure as its mean is.
+large files weigh the same, and twice as much errs as far as half; intervals come from the residuals
+and from resampling configurations. Residuals are weighted by the inverse variance of the mean.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dfslab import quantiles
-from dfslab.beds.network import LEAST_BURST_BYTES, LEAST_DELAY_S
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.cost import Reader
 from dfslab.models.prediction import Situation, situation_of
 from dfslab.models.queueing import mean_value_analysis
 from dfslab.result import Result
+from dfslab.spec.deployment import Emulation
 from dfslab.spec.lazily import lazily
-from dfslab.spec.operation import Node
+from dfslab.spec.node import Node
 from dfslab.spec.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -227,7 +226,8 @@ def terms_of(scenario: Scenario) -> np.ndarray:
     disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
     block = situation.parameters.get("block_size", size) or 1.0
     moved, latency = size / rate, values["network_latency"]
-    held = clients if scenario.deployment.shared_cores and latency >= LEAST_DELAY_S else 0.0
+    emulated, shared = scenario.emulation, scenario.deployment.shared_cores
+    held = clients if emulated and shared and latency >= emulated.delay else 0.0
     further = max(0.0, np.ceil(size / block) - 1)
     last = (size - further * block) / rate
     return np.array(
@@ -276,7 +276,7 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
     if tree is None:
         return {}
     latency_s = situation.environment["network_latency"]
-    idle = _idle(situation, latency_s if scenario.file_system.access.bed else 0.0)
+    idle = _idle(situation, scenario.emulation, latency_s)
     here, nowhere = (
         _times_s(situation, tree, {**idle, "network_latency": one}) for one in (latency_s, 0.0)
     )
@@ -293,16 +293,18 @@ def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
     if tree is None:
         return {}
     size = float(situation.parameters.get("block_size", 0.0) or BLOCK_BYTES)
-    environment = {**_idle(situation, 0.0), "network_latency": 0.0, "file_size": 2 * size}
+    environment = {**_idle(situation), "network_latency": 0.0, "file_size": 2 * size}
     least_s = LEAST_SHARE * size / _adapter_rate(situation)
     times = _times_s(situation, tree, environment)
     return {name: time > least_s for name, time in times.items()}
 
 
-def _idle(situation: Situation, shaped_s: float) -> dict[str, float]:
+def _idle(
+    situation: Situation, emulated: Emulation | None = None, latency_s: float = 0.0
+) -> dict[str, float]:
     """The environment where nobody works and disks take no time.
 
-    A shaped adapter lets the first of a block go at once, as if the way held as much.
+    An emulated adapter lets a burst pass at once, as if a way of this latency held as much.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:
@@ -310,8 +312,8 @@ def _idle(situation: Situation, shaped_s: float) -> dict[str, float]:
             values[key] = UNLIMITED
         elif key.endswith(".disk_latency"):
             values[key] = 0.0
-        elif key.endswith(".nic_bandwidth") and shaped_s:
-            values[key] = max(values[key], LEAST_BURST_BYTES / (2 * shaped_s))
+        elif key.endswith(".nic_bandwidth") and emulated and latency_s:
+            values[key] = max(values[key], emulated.burst / (2 * latency_s))
     return values
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from dfslab.models.cost import Cost, Reader
 from dfslab.models.placement import Placement
 from dfslab.spec.calls import TRANSFERS, WHOLE, Done, Meaning, followed
-from dfslab.spec.operation import Node
+from dfslab.spec.node import Node
 
 # Sizes of one kind of operation beyond so many are put together by rank.
 MOST_SIZES = 32

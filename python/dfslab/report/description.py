@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
+from sympy.printing.str import StrPrinter
 
 from dfslab.models.formula import formula
 from dfslab.models.invocations import dependences, invocations, total
 from dfslab.spec import units
+from dfslab.spec.expression import quantities, sympify
 from dfslab.spec.filesystem import FileSystem
-from dfslab.spec.operation import Call, Later, Use, walk, writes_back
+from dfslab.spec.node import Call, Later, Node, Use, walk, writes_back
 from dfslab.spec.parameters import Parameter
 
 
@@ -32,11 +36,17 @@ class ParameterRow:
 COLUMNS = ["id", "key", "meaning", "unit", "default", "origin", "source", "acts in"]
 
 
-def parameter_rows(system: FileSystem) -> list[ParameterRow]:
-    """Every parameter that acts in a tree or on the daemons, those of Wu 2013's Table 1 first."""
+def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[ParameterRow]:
+    """Every parameter that acts in a tree or on the daemons, those of Wu 2013's Table 1 first.
+
+    Of `operations` named: only what acts in their trees.
+    """
     told = [parameter.key for parameter in system.parameters if parameter.daemons_only]
-    found: dict[str, dict[str, list[str]]] = {key: {"daemons": ["no step"]} for key in told}
-    for operation in system.operations:
+    every = len(operations) in (0, len(system.operations))
+    found: dict[str, dict[str, list[str]]] = {}
+    if every:
+        found = {key: {"daemons": ["no step"]} for key in told}
+    for operation in operations or system.operations:
         for key, steps in _acting(system, operation).items():
             found.setdefault(key, {})[operation] = steps
     rows = [ParameterRow(system.parameter(key), acts) for key, acts in found.items()]
@@ -56,13 +66,17 @@ def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
     acting = {key: list(steps) for key, steps in system.acting(operation).items()}
     for node in walk(system.operations[operation]):
         for key in _implied(system, node):
-            steps = acting.setdefault(key, [])
-            if (node.name or "messages") not in steps:
-                steps.append(node.name or "messages")
+            steps, step = acting.setdefault(key, []), node.name or _nameless(node)
+            if step not in steps:
+                steps.append(step)
     return acting
 
 
-def _implied(system: FileSystem, node: object) -> list[str]:
+def _nameless(node: Node) -> str:
+    return "answers" if isinstance(node, Call) and node.answers else "messages"
+
+
+def _implied(system: FileSystem, node: Node) -> list[str]:
     if isinstance(node, Call):
         client = next(role.name for role in system.roles if role.kind == "client")
         keys = [
@@ -87,26 +101,58 @@ def _implied(system: FileSystem, node: object) -> list[str]:
     return []
 
 
-def formulas(system: FileSystem) -> str:
-    """Response time of every operation, by invocation and step by step, as text."""
+def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
+    """Response times of these operations (none named: of all), by invocation and by step."""
     lines: list[str] = [
         f"Response times of {system.title}, unloaded, on distinct nodes",
+        "T_x is the time of step x with all that it invokes, T_x_self without.",
+        "[condition] is 1 where the condition holds, else 0.",
         "count operations on a serial server take count * T_t; under load see the queueing answers",
         "",
     ]
-    for name, tree in system.operations.items():
-        derived = formula(name, tree)
-        lines.append(f"T_t_{name} = {_plain(derived.total)}")
-        lines += _by_invocation(system, name)
-        lines += [f"    {step} = {_plain(definition)}" for step, definition in derived.steps]
+    for name in operations or system.operations:
+        tree = system.operations[name]
+        derived, names = formula(name, tree), _quantities(tree)
+        lines.append(f"T_t_{name} = {_plain(derived.total, names)}")
+        lines += _by_invocation(system, name, names)
+        lines += [f"    {step} = {_plain(of, names)}" for step, of in derived.steps]
+        used = {str(one) for one in names.values() if any(_mentions(line, one) for line in lines)}
+        lines += [
+            f"    {one} = {_plain(of, {key: value for key, value in names.items() if key != of})}"
+            for of, one in names.items()
+            if str(one) in used
+        ]
         lines.append("")
     return "\n".join(lines)
 
 
-def _by_invocation(system: FileSystem, operation: str) -> list[str]:
+def _mentions(line: str, name: sympy.Symbol) -> bool:
+    return re.search(rf"\b{re.escape(str(name))}\b", line) is not None
+
+
+def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
+    """What the description has a name for, in the order of the tree, by its expression.
+
+    Products are not found again in a formula, where SymPy has multiplied them out.
+    """
+    found: dict[sympy.Expr, sympy.Symbol] = {}
+    for node in walk(tree):
+        for expression in node.expressions():
+            for name, of in quantities(expression).items():
+                symbolic = sympify(of)
+                if not isinstance(symbolic, sympy.Mul | sympy.Pow | sympy.Symbol):
+                    taken = sum(str(one).partition("#")[0] == name for one in found.values())
+                    own = f"{name}#{taken + 1}" if taken else name
+                    found.setdefault(symbolic, sympy.Symbol(own, nonnegative=True))
+    return found
+
+
+def _by_invocation(
+    system: FileSystem, operation: str, names: Mapping[sympy.Expr, sympy.Symbol]
+) -> list[str]:
     """The same total as counts of invocations, and what each depends on (ids of the table)."""
     found = invocations(system, operation)
-    lines = [f"  = {_plain(total(found))}"]
+    lines = [f"  = {_plain(total(found), names)}"]
     for one in found:
         own = dependences(system, operation, one, whole=False)
         whole = dependences(system, operation, one, whole=True)
@@ -119,5 +165,35 @@ def _ids(ids: set[str]) -> str:
     return ", ".join(sorted(ids, key=lambda one: _order(one)))
 
 
-def _plain(expression: sympy.Expr) -> str:
-    return sympy.sstr(expression, order="none").replace("ceiling", "ceil")
+class _Printer(StrPrinter):
+    """SymPy's text, with conditions in brackets: [cold] is 1 where it holds, else 0 (Iverson)."""
+
+    def _print_Piecewise(self, expr: sympy.Piecewise) -> str:  # noqa: N802
+        (then, holds), (otherwise, _) = expr.args
+        if (then, otherwise) == (1, 0):
+            return f"[{self._guard(holds)}]"
+        return f"({self._print(then)} if {self._guard(holds)} else {self._print(otherwise)})"
+
+    def _guard(self, holds: sympy.Basic) -> str:
+        """A condition: switches by their names, as 0 or 1 they are compared with 0."""
+        if isinstance(holds, sympy.And | sympy.Or):
+            word = " and " if isinstance(holds, sympy.And) else " or "
+            return word.join(map(self._bracketed, holds.args))
+        if isinstance(holds, sympy.Not):
+            return f"not {self._bracketed(holds.args[0])}"
+        if isinstance(holds, sympy.ITE):
+            test, then, otherwise = map(self._guard, holds.args)
+            return f"({then} if {test} else {otherwise})"
+        left, right = holds.args
+        if left.is_Symbol and right == 0:
+            return str(left) if isinstance(holds, sympy.StrictGreaterThan) else f"not {left}"
+        return str(self._print(holds))
+
+    def _bracketed(self, holds: sympy.Basic) -> str:
+        joined = isinstance(holds, sympy.And | sympy.Or)
+        return f"({self._guard(holds)})" if joined else self._guard(holds)
+
+
+def _plain(expression: sympy.Expr, names: Mapping[sympy.Expr, sympy.Symbol]) -> str:
+    shown = expression.xreplace(dict(names))
+    return _Printer({"order": "none"}).doprint(shown).replace("ceiling", "ceil")

@@ -26,21 +26,21 @@ def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
         raise InputError("--operation", operation, unknown(operation, list(system.operations)))
     chosen = [operation] if operation else list(system.operations)
     if form == "table":
-        return _table(system)
+        return _table(system, chosen)
     if form == "formula":
-        text = description.formulas(system)
+        text = description.formulas(system, chosen)
         return {"formula": text}, [text]
     if form == "net":
         nets = {one: petri.net_of(system, one) for one in chosen}
         return nets, [json.dumps(nets, indent=1)]
     if form == "xmi":
-        document = xmi.export(uml(system))
+        document = xmi.export(uml(system, chosen))
         return {"xmi": document}, [document]
     return _pictures(system, form, chosen)
 
 
-def _table(system: FileSystem) -> tuple[Any, list[Any]]:
-    rows = [row.cells() for row in description.parameter_rows(system)]
+def _table(system: FileSystem, operations: list[str]) -> tuple[Any, list[Any]]:
+    rows = [row.cells() for row in description.parameter_rows(system, operations)]
     table = Table(title=f"{system.title}: configurable parameters ({system.source})")
     for column in description.COLUMNS:
         table.add_column(column, overflow="fold")
@@ -51,7 +51,7 @@ def _table(system: FileSystem) -> tuple[Any, list[Any]]:
 
 def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any, list[Any]]:
     draw = diagram.mermaid if form == "mermaid" else diagram.plantuml
-    model = uml(system)
+    model = uml(system, operations)
     if form == "mermaid":
         structure_of = {
             "class": structure.class_mermaid,
@@ -63,5 +63,5 @@ def _pictures(system: FileSystem, form: str, operations: list[str]) -> tuple[Any
             "deployment": structure.deployment_plantuml,
         }
     pictures = {name: drawn(model) for name, drawn in structure_of.items()}
-    pictures |= {one: draw(system, one) for one in operations}
+    pictures |= {one.name: draw(system.name, one) for one in model.interactions}
     return pictures, list(pictures.values())

@@ -1,41 +1,23 @@
 """A description as UML elements with MARTE stereotypes: classes, nodes, links, interactions.
 
-After Wu 2013, Figures 1 to 3. Everything is found by walking the description; the pictures and the
-exchange format are written from these elements.
+After Wu 2013, Figure 1; interactions (Figures 2 and 3) are made in report/interaction.py.
+Everything is found by walking the description; the pictures and the exchange format are written
+from these elements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfslab.report.description import parameter_rows
+from dfslab.report.interaction import Interaction, interaction
 from dfslab.spec.filesystem import FileSystem
-from dfslab.spec.operation import (
-    Call,
-    Choice,
-    Later,
-    Node,
-    Par,
-    Pipeline,
-    Repeat,
-    Seq,
-    Use,
-    lands_at,
-    walk,
-)
+from dfslab.spec.node import Call, Node, walk
 from dfslab.spec.parameters import Parameter
 
 COMPUTING = ("HwComputingResource", "CommunicationEndPoint")
 MEDIA = "CommunicationMedia"
-STEREOTYPES = {
-    "cpu": "PaStep",
-    "disk": "HwDrive",
-    "nic": "HwMedia",
-    "memory": "HwRAM",
-    "lock": "SwMutualExclusionResource",
-    "threads": "SwSchedulableResource",
-}
 # Part of a node -> (stereotype, the kinds of hardware keys that are its attributes).
 PARTS = {
     "Processor": ("HwProcessor", ("processors", "cores", "frequency")),
@@ -83,50 +65,6 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Message:
-    """From lifeline to lifeline; `sort` is that of UML: synchCall, asynchCall, reply."""
-
-    name: str
-    sender: str
-    receiver: str
-    sort: str
-
-
-@dataclass(frozen=True)
-class Execution:
-    """Work of a lifeline on one of its resources."""
-
-    name: str
-    lifeline: str
-    stereotype: str
-
-
-@dataclass(frozen=True)
-class Operand:
-    """One branch of a combined fragment with its guard."""
-
-    guard: str
-    body: tuple[Message | Execution | Fragment, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fragment:
-    """A combined fragment: loop, opt, alt or par."""
-
-    operator: str
-    operands: tuple[Operand, ...] = ()
-
-
-@dataclass(frozen=True)
-class Interaction:
-    """One operation as a sequence diagram."""
-
-    name: str
-    lifelines: tuple[str, ...]
-    body: tuple[Message | Execution | Fragment, ...] = ()
-
-
-@dataclass(frozen=True)
 class Uml:
     """Everything that is modelled of one file system."""
 
@@ -137,8 +75,8 @@ class Uml:
     interactions: tuple[Interaction, ...]
 
 
-def uml(system: FileSystem) -> Uml:
-    """The elements of a description."""
+def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
+    """The elements of a description; interactions of these operations (none named: of all)."""
     kinds = {role.name: role for role in system.roles}
     rows = [row.parameter for row in parameter_rows(system)]
     attributes = _attributes(system, rows)
@@ -158,12 +96,8 @@ def uml(system: FileSystem) -> Uml:
         machines.append(Machine(f"{role.uml}Machine", role.uml, other, parts))
     names = [(kinds[a].uml, kinds[b].uml) for a, b in _links(system)]
     links = {(min(pair), max(pair)) for pair in names}
-    interactions = tuple(
-        Interaction(
-            name, tuple(role.name for role in system.roles), tuple(_body(tree, _client(system)))
-        )
-        for name, tree in system.operations.items()
-    )
+    chosen = operations or list(system.operations)
+    interactions = tuple(interaction(system, name) for name in chosen)
     return Uml(system.name, tuple(classes), tuple(machines), tuple(sorted(links)), interactions)
 
 
@@ -182,10 +116,11 @@ def _owner(system: FileSystem, key: str) -> str:
     """The role on whose resources a parameter acts first; the client where on none."""
     for tree in system.operations.values():
         for node in walk(tree):
-            if isinstance(node, Use) and any(
+            acting = not isinstance(node, Call) and node.acting
+            if acting and any(
                 key == str(free) for one in node.expressions() for free in one.free_symbols
             ):
-                return node.resource.role
+                return acting
     return _client(system)
 
 
@@ -205,7 +140,7 @@ def _asked(system: FileSystem, role: str) -> tuple[str, ...]:
         node.name
         for tree in system.operations.values()
         for node in walk(tree)
-        if isinstance(node, Call) and node.role == role
+        if isinstance(node, Call) and node.role == role and not node.answers
     ]
     return tuple(dict.fromkeys(names))
 
@@ -229,47 +164,3 @@ def _links(system: FileSystem) -> set[tuple[str, str]]:
     for tree in system.operations.values():
         visit(tree, _client(system))
     return pairs
-
-
-def _body(node: Node, role: str) -> Iterator[Message | Execution | Fragment]:
-    """What happens in a tree that starts at `role`, in order."""
-    if isinstance(node, Use):
-        kind = node.resource.kind
-        yield Execution(node.name or kind, node.resource.role, STEREOTYPES[kind])
-        if node.body:
-            yield from _body(node.body, node.resource.role)
-    elif isinstance(node, Call):
-        sort = "asynchCall" if node.one_way else "synchCall"
-        yield Message(node.name, role, node.role, sort)
-        yield from _body(node.body, node.role)
-        if not node.one_way:
-            yield Message(node.name, node.role, role, "reply")
-    elif isinstance(node, Seq):
-        if node.name:
-            yield Execution(node.name, role, "PaStep")
-        for step in node.steps:
-            yield from _body(step, role)
-    else:
-        yield _fragment(node, role)
-
-
-def _fragment(node: Node, role: str) -> Fragment:
-    if isinstance(node, Repeat):
-        return Fragment("loop", (Operand(str(node.count), tuple(_body(node.body, role))),))
-    if isinstance(node, Later):
-        return Fragment(
-            "opt", (Operand(f"later {node.name}".strip(), tuple(_body(node.body, role))),)
-        )
-    if isinstance(node, Par):
-        needed = "" if node.needed is None else f", {node.needed} needed"
-        guard = f"{node.copies} copies{needed}"
-        return Fragment("par", tuple(Operand(guard, tuple(_body(s, role))) for s in node.steps))
-    if isinstance(node, Choice):
-        branches = tuple(Operand(str(p), tuple(_body(b, role))) for p, b in node.branches)
-        return Fragment("opt" if len(branches) == 1 else "alt", branches)
-    assert isinstance(node, Pipeline)
-    inside: list[Message | Execution | Fragment] = []
-    for stage in node.stages:
-        inside += _body(stage, role)
-        role = lands_at(stage, role)
-    return Fragment("loop", (Operand(f"{node.units} units, stages overlap", tuple(inside)),))

@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from dfslab.report.uml import (
-    Attribute,
-    Class,
+from dfslab.report.interaction import (
+    Event,
     Execution,
     Fragment,
     Interaction,
-    Machine,
+    Lifeline,
     Message,
     Operand,
-    Part,
-    Uml,
 )
+from dfslab.report.uml import Attribute, Class, Machine, Part, Uml
 from dfslab.spec.model import InputError
 
 XMI = "http://www.omg.org/spec/XMI/20131001"
@@ -72,7 +70,10 @@ class _Writer:
                 model, "packagedElement", "uml:Interaction", name=interaction.name
             )
             for lifeline in interaction.lifelines:
-                self._element(element, "lifeline", "uml:Lifeline", name=lifeline)
+                values = {"name": lifeline.name, "represents": lifeline.label}
+                self._element(element, "lifeline", "uml:Lifeline", **values)
+            for text in interaction.legend:
+                self._element(element, "ownedComment", "uml:Comment", body=text)
             self._body(element, interaction.body)
         for stereotype, base, values in self._applied:
             SubElement(root, f"{{{MARTE}}}{stereotype}", {"base": base, **values})
@@ -102,7 +103,7 @@ class _Writer:
             self._apply(part.stereotype, inner)
             self._attributes(inner, part.attributes)
 
-    def _body(self, parent: Element, body: tuple[Message | Execution | Fragment, ...]) -> None:
+    def _body(self, parent: Element, body: tuple[Event, ...]) -> None:
         for one in body:
             if isinstance(one, Message):
                 # The order of sending is that of the fragments, so messages stand among them.
@@ -194,13 +195,17 @@ class _Reader:
         )
 
     def _interaction(self, element: Element) -> Interaction:
-        lifelines = tuple(one.attrib["name"] for one in element.findall("lifeline"))
-        return Interaction(element.attrib["name"], lifelines, self._body(element))
+        lifelines = tuple(
+            Lifeline(one.attrib["name"], one.attrib["represents"])
+            for one in element.findall("lifeline")
+        )
+        legend = tuple(one.attrib["body"] for one in element.findall("ownedComment"))
+        return Interaction(element.attrib["name"], lifelines, self._body(element), legend)
 
-    def _body(self, element: Element) -> tuple[Message | Execution | Fragment, ...]:
+    def _body(self, element: Element) -> tuple[Event, ...]:
         return tuple(self._event(one) for one in element.findall("fragment"))
 
-    def _event(self, element: Element) -> Message | Execution | Fragment:
+    def _event(self, element: Element) -> Event:
         kind, told = element.attrib[TYPE], element.attrib
         if kind == "uml:Message":
             return Message(told["name"], told["sender"], told["receiver"], told["messageSort"])

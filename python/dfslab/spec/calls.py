@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dfslab.spec.operation import Choice, Later, Node, Seq, choice, seq, walk
+from dfslab.spec.node import Choice, Either, Later, Node, Seq, walk
+from dfslab.spec.operation import choice, either, seq
 from dfslab.spec.parameters import symbol
 
 TRANSFERS = ("pread", "pwrite")
@@ -55,8 +56,7 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
         if forced is not None:
             found["fsync"] = forced
         if "close" in found:
-            unforced = symbol(UNFORCED)
-            found["close"] = choice((unforced, seq(*after)), (1 - unforced, found["close"]))
+            found["close"] = either(symbol(UNFORCED), seq(*after), found["close"])
     return found
 
 
@@ -81,6 +81,14 @@ def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, .
         before = choice(*((share, seq(*way[0])) for share, way in ways))
         moved = choice(*((share, way[1]) for share, way in ways))
         return (before,), moved, (choice(*((share, seq(*way[2])) for share, way in ways)),)
+    if isinstance(tree, Either) and not tree.name and tree.otherwise is not None:
+        then, other = _split(tree.then, name), _split(tree.otherwise, name)
+        holds = tree.condition
+        return (
+            (either(holds, seq(*then[0]), seq(*other[0])),),
+            either(holds, then[1], other[1]),
+            (either(holds, seq(*then[2]), seq(*other[2])),),
+        )
     parts = tree.steps if isinstance(tree, Seq) and not tree.name else (tree,)
     for at, part in enumerate(parts):
         step = _named(part, (name,))
@@ -91,7 +99,7 @@ def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, .
 
 def _named(tree: Node, names: Sequence[str]) -> Node | None:
     """The outermost node of one of these names, work for later aside."""
-    kinds = (node for node in walk(tree) if not isinstance(node, Later | Choice))
+    kinds = (node for node in walk(tree) if not isinstance(node, Later | Choice | Either))
     return next((node for node in kinds if node.name in names), None)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.spec.deployment import Emulation
 from dfslab.spec.design import Value
 from dfslab.spec.environment import parameters, workload_parameters
 from dfslab.spec.fault import OF_LINKS
@@ -234,6 +235,9 @@ def _check_access(scenario: Scenario, system: FileSystem) -> None:
             raise InputError(f"file_system.access.{key}", getattr(access, key), allowed)
     if access.bed and access.uri:
         raise InputError("file_system.access.uri", access.uri, "bed or uri, not both")
+    if access.bed and scenario.deployment.emulated not in (None, Emulation()):
+        allowed = "a bed emulates as it does: leave it out, or as in scenarios/reference.toml"
+        raise InputError("deployment.emulated", None, allowed)
     if access.bed and not system.has_bed:
         raise InputError("file_system.access.bed", True, f"dfslab has no bed for {system.name}")
     if access.uri:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
 
 from dfslab.spec.model import Model
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, quantity
@@ -102,6 +108,20 @@ class Network(Model):
     )
 
 
+class Emulation(Model):
+    """What a network is made of that is emulated on one machine, as far as it can be noticed.
+
+    The defaults are those of dfslab's own testbeds.
+    """
+
+    burst: Bytes = quantity(
+        "256 KiB", description="What a rate-limited adapter lets pass at once (token bucket)"
+    )
+    delay: Seconds = quantity(
+        "150 us", description="From this latency on, a process of the machine holds packets back"
+    )
+
+
 class Deployment(Model):
     """All nodes and the network."""
 
@@ -113,8 +133,19 @@ class Deployment(Model):
     tolerance: Annotated[float, Field(gt=0, le=1)] = Field(
         0.05, description="How far a bed's measured rates may be from the declared ones"
     )
+    emulated: Emulation | None = Field(
+        None,
+        description="What its network is made of, where it is emulated on one machine (models "
+        "only; a bed's is known)",
+    )
 
     profile: ProfileName = PROFILE
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        # What most deployments do not have is not written: runs are found again by this text.
+        table: dict[str, object] = handler(self)
+        return {key: value for key, value in table.items() if (key, value) != ("emulated", None)}
 
     @field_validator("node")
     @classmethod

@@ -1,7 +1,8 @@
 """Expressions over parameters: numbers by plain Python, formulas by SymPy.
 
-A description is written once, as sums, products, Max, Min and the like of symbols. What is kept is
-how it was written. For numbers it becomes a Python function at once; SymPy, which takes longer to
+A description is written once, as sums, products, Max, Min and the like of symbols, with conditions
+(`P.copies > 1`, `P.direct | P.cold`) where something depends on one. What is kept is how it was
+written. For numbers it becomes a Python function at once; SymPy, which takes longer to
 load than everything else together, gets the same operations in the same order when somebody asks
 for a formula (`sympify`), and mixes with these expressions as with its own.
 """
@@ -9,6 +10,7 @@ for a formula (`sympify`), and mixes with these expressions as with its own.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+_INFIX |= {"gt": ">", "ge": ">=", "and": "&", "or": "|"}
 _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
@@ -34,7 +37,7 @@ class Expr:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The hashes of texts differ from process to process.
-        return Expr, (self.name, *self.args)
+        return type(self), (self.name, *self.args)
 
     def __hash__(self) -> int:
         return self._hash
@@ -65,7 +68,8 @@ class Expr:
             return frozenset({self})
         if self.name == "number":
             return frozenset()
-        return frozenset().union(*(one.free_symbols for one in self.args))
+        args = self.args[1:] if self.name == "named" else self.args
+        return frozenset().union(*(one.free_symbols for one in args))
 
     @property
     def is_number(self) -> bool:
@@ -87,9 +91,16 @@ class Expr:
                 if exact
                 else (sympy.sympify(value))
             )
+        if self.name == "named":
+            return self.args[1].symbolic
         args = [one.symbolic for one in self.args]
         if self.name in _FUNCTIONS:
             return getattr(sympy, self.name)(*args)
+        if self.name in _SYMBOLIC:
+            return getattr(sympy, _SYMBOLIC[self.name])(*args)
+        if self.name == "select":
+            holds, then, otherwise = args
+            return sympy.Piecewise((then, holds), (otherwise, True))
         left, right = args
         return _COMPUTED[self.name](left, right)
 
@@ -130,6 +141,44 @@ class Expr:
     def __neg__(self) -> Any:
         return _combined("mul", -1, self)
 
+    def __gt__(self, other: Any) -> Condition:
+        found: Condition = _compared("gt", self, other)
+        return found
+
+    def __lt__(self, other: Any) -> Condition:
+        found: Condition = _compared("gt", other, self)
+        return found
+
+    def __ge__(self, other: Any) -> Condition:
+        found: Condition = _compared("ge", self, other)
+        return found
+
+    def __le__(self, other: Any) -> Condition:
+        found: Condition = _compared("ge", other, self)
+        return found
+
+    def __and__(self, other: Expr) -> Condition:
+        return Condition("and", condition(self), condition(other))
+
+    def __or__(self, other: Expr) -> Condition:
+        return Condition("or", condition(self), condition(other))
+
+    def __invert__(self) -> Condition:
+        return Condition("not", condition(self))
+
+
+class Condition(Expr):
+    """An expression that holds or does not: a comparison, or others joined by `&`, `|` and `~`.
+
+    A parameter that is 1 or 0 is a condition by itself (`condition`), so `P.direct | P.cold` is
+    one. A condition is no number: an amount that depends on one is a `select`.
+    """
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"whether {readable(self)} is only known with parameters")
+
+    __hash__ = Expr.__hash__
+
 
 _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
@@ -138,12 +187,17 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "div": lambda a, b: a / b,
     "pow": lambda a, b: a**b,
 }
+# SymPy's words for conditions.
+_SYMBOLIC = {"gt": "Gt", "ge": "Ge", "and": "And", "or": "Or", "not": "Not"}
 ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Any, right: Any) -> Any:
     """The operation on both; SymPy's own expressions stay SymPy's."""
     mine, theirs = _ours(left), _ours(right)
+    for one in (mine, theirs):
+        if isinstance(one, Condition):
+            raise TypeError(f"{readable(one)} is a condition, not a number: use select")
     if mine is None or theirs is None:
         return _COMPUTED[name](
             *(one.symbolic if isinstance(one, Expr) else one for one in (left, right))
@@ -180,6 +234,37 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
     if name == "sub" and left == right:
         return ZERO
     return Expr(name, left, right)
+
+
+def _compared(name: str, left: Any, right: Any) -> Any:
+    """A comparison; one with SymPy's own expressions is SymPy's."""
+    mine, theirs = _ours(left), _ours(right)
+    if mine is None or theirs is None:
+        return NotImplemented
+    return Condition(name, _number(mine), _number(theirs))
+
+
+def _number(value: Expr | Number) -> Expr:
+    """An amount, which no condition is."""
+    found = _ours(value)
+    if found is None or isinstance(found, Condition):
+        raise TypeError(f"{value} is no amount")
+    return found
+
+
+def condition(value: Expr) -> Condition:
+    """A condition as it is; of a switch or a count, that it is more than 0."""
+    return value if isinstance(value, Condition) else value > 0
+
+
+def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
+    """The amount `then` where the condition holds, else `otherwise`."""
+    return Expr("select", condition(holds), _number(then), _number(otherwise))
+
+
+def named(name: str, value: Expr) -> Expr:
+    """The same amount with the name that guards and legends call it by."""
+    return Expr("named", name, value)
 
 
 def expression(value: Any) -> Any:
@@ -231,6 +316,8 @@ def _space(arrays: bool) -> dict[str, Any]:
             "floor": math.floor,
             "sqrt": math.sqrt,
             "log": math.log,
+            "Not": operator.not_,
+            "select": lambda holds, then, otherwise: then if holds else otherwise,
             "inf": math.inf,
         }
     import numpy as np
@@ -242,6 +329,8 @@ def _space(arrays: bool) -> dict[str, Any]:
         "floor": np.floor,
         "sqrt": np.sqrt,
         "log": np.log,
+        "Not": np.logical_not,
+        "select": np.where,
         "inf": math.inf,
     }
 
@@ -267,10 +356,12 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
             value = one.args[0]
             exact = isinstance(value, Fraction)
             return f"({value.numerator} / {value.denominator})" if exact else f"({value!r})"
+        if one.name == "named":
+            return text(one.args[1])
         if one not in known:
             args = [text(each) for each in one.args]
-            operator = _INFIX.get(one.name)
-            done = f" {operator} ".join(args) if operator else f"{one.name}({', '.join(args)})"
+            sign, called = _INFIX.get(one.name), {"not": "Not"}.get(one.name, one.name)
+            done = f" {sign} ".join(args) if sign else f"{called}({', '.join(args)})"
             known[one] = f"t{len(lines)}"
             lines.append(f"    {known[one]} = {done}")
         return known[one]
@@ -281,3 +372,59 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
     space = _space(arrays)
     exec(compile(source, "<description>", "exec"), space)
     return tuple(names), space["found"]
+
+
+# How tightly each operation binds what it joins, loosest first.
+_BINDS = {"or": 1, "and": 2, "not": 3, "gt": 4, "ge": 4, "add": 5, "sub": 5}
+_BINDS |= {"mul": 6, "div": 6, "pow": 7}
+_WORDS = {**_INFIX, "and": "and", "or": "or", "ge": "≥", "mul": "·", "pow": "^"}
+_CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
+
+
+def readable(value: Expr, within: int = 0) -> str:
+    """An expression as people write it: quantities by their names, switches by theirs."""
+    if not isinstance(value, Expr):
+        # A description may be written in SymPy's own words, too.
+        return str(value)
+    if value.name == "number":
+        number = value.args[0]
+        return f"{number:g}" if isinstance(number, float) else str(number)
+    if value.name in ("symbol", "named"):
+        return str(value.args[0])
+    if value.name == "gt" and value.args[1] == ZERO and value.args[0].name == "symbol":
+        return str(value.args[0])
+    if value.name == "select":
+        holds, then, otherwise = map(readable, value.args)
+        return f"({then} if {holds} else {otherwise})"
+    binds = _BINDS.get(value.name)
+    if binds is None:
+        of = ", ".join(map(readable, value.args))
+        return f"{_CALLED.get(value.name, value.name)}({of})"
+    if value.name == "not":
+        return _negated(value.args[0], within)
+    # What stands right of a minus or a division keeps its brackets.
+    first, *rest = value.args
+    right = binds + (value.name in ("sub", "div", "pow"))
+    parts = [readable(first, binds), *(readable(one, right) for one in rest)]
+    joined = f" {_WORDS[value.name]} ".join(parts)
+    return f"({joined})" if binds < within else joined
+
+
+def _negated(value: Expr, within: int) -> str:
+    """The opposite of a condition; of a comparison, the opposite comparison."""
+    if value.name in ("gt", "ge") and readable(value) != str(value.args[0]):
+        left, right = (readable(one, _BINDS[value.name]) for one in value.args)
+        return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"
+    return f"not {readable(value, _BINDS['not'])}"
+
+
+def quantities(value: Expr) -> dict[str, Expr]:
+    """The named quantities in an expression, each with what it stands for."""
+    if not isinstance(value, Expr) or value.is_leaf:
+        return {}
+    if value.name == "named":
+        return {value.args[0]: value.args[1], **quantities(value.args[1])}
+    found: dict[str, Expr] = {}
+    for one in value.args:
+        found |= quantities(one)
+    return found

@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 
 from dfslab.spec import calls
 from dfslab.spec.memory import ObjectMemory
-from dfslab.spec.operation import Node, symbols, walk
+from dfslab.spec.node import Node, symbols, walk
 from dfslab.spec.parameters import Parameter, Parameters, hardware
 
 OPERATIONS = ("read", "write", "append", "overwrite", "create", "stat", "list", "rename", "delete")
@@ -87,10 +87,8 @@ class FileSystem(Facts):
         named = {role.name for role in self.roles}
         for operation, tree in self.operations.items():
             for node in walk(tree):
-                role = getattr(node, "role", None) or getattr(
-                    getattr(node, "resource", None), "role", None
-                )
-                assert role is None or role in named, f"{self.name}.{operation}: role {role}?"
+                known = not node.acting or node.acting in named
+                assert known, f"{self.name}.{operation}: role {node.acting}?"
 
     def role(self, name: str) -> Role:
         """The role of that name; KeyError when the description has none."""

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, model_serializer, model_validator
 
 from dfslab.documents.metrics import PATTERN
 from dfslab.spec.base import extended, located
-from dfslab.spec.deployment import Deployment
+from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, Value
 from dfslab.spec.fault import Fault
 from dfslab.spec.layer import Layer
@@ -201,6 +201,13 @@ class Scenario(Model):
     def toml(self) -> str:
         """The scenario as TOML that reads back equal."""
         return tomlkit.dumps(self.model_dump(mode="json"))
+
+    @property
+    def emulation(self) -> Emulation | None:
+        """What the network is made of, where it is emulated: as declared, or as a bed's is."""
+        if self.deployment.emulated is None and self.file_system.access.bed:
+            return Emulation()
+        return self.deployment.emulated
 
     def points(self) -> list[Point]:
         """Every configuration of the grids, in order, each once."""

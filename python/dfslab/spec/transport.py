@@ -8,7 +8,7 @@ window covers what the way holds (rate times round trip), it waits for the rest 
 from __future__ import annotations
 
 from dfslab.spec.expression import Expr, Max, Min, ceiling, expression, log
-from dfslab.spec.operation import Expression, Node, repeat, send
+from dfslab.spec.operation import Expression, Node, repeat, reply, send
 from dfslab.spec.parameters import symbol
 
 _WINDOW = symbol("initial_window")
@@ -35,5 +35,5 @@ def round_trips(
     count: Expression, role: str, name: str, size_bytes: Expression = 0, home: str = "client"
 ) -> Node:
     """`count` messages from `home` to `role` and back, one after the other; nobody works."""
-    answer = send(home, f"{name} answered", size_bytes=size_bytes)
-    return repeat(count, send(role, name, answer, size_bytes=size_bytes))
+    back = reply(home, size_bytes=size_bytes)
+    return repeat(count, send(role, name, back, size_bytes=size_bytes))

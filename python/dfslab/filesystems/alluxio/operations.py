@@ -7,13 +7,13 @@ there, so no disk is waited for.
 from __future__ import annotations
 
 from dfslab.filesystems.alluxio.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling
+from dfslab.spec.expression import Max, ceiling, named
 from dfslab.spec.operation import Node, call, cpu, delay, pipeline, repeat, send, seq
 
-blocks = Max(1, ceiling(P.file_size / P.block_size))
-block_bytes = P.file_size / blocks
-chunks = Max(1, ceiling(block_bytes / P.chunk_size))
-chunk_bytes = block_bytes / chunks
+blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
+block_bytes = named("block_bytes", P.file_size / blocks)
+chunks = named("chunks", Max(1, ceiling(block_bytes / P.chunk_size)))
+chunk_bytes = named("chunk_bytes", block_bytes / chunks)
 
 
 def _ask(name: str, seconds, response_bytes=512) -> Node:

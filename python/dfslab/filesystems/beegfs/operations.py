@@ -7,18 +7,16 @@ cache. A mirrored chunk is handed on by its primary to its buddy while it comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dfslab.filesystems.beegfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling
+from dfslab.spec.expression import Expr, Max, Min, ceiling, named
 from dfslab.spec.operation import (
     Node,
     call,
-    choice,
     cpu,
     delay,
     disk_read,
     disk_write,
+    either,
     hold_thread,
     later,
     par,
@@ -26,22 +24,19 @@ from dfslab.spec.operation import (
     repeat,
     send,
     seq,
+    striped,
+    when,
 )
 
 unit_size = Max(P.transfer_size, P.cache_buffer)
-requests = Max(1, ceiling(P.file_size / unit_size))
-request_bytes = P.file_size / requests
+requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
+request_bytes = named("request_bytes", P.file_size / requests)
 reach = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
 # A round is what the disks take in one turn: a request, or one chunk for each target.
-rounds = Max(1, ceiling(P.file_size / Max(unit_size, P.stripe_count * P.chunk_size)))
+rounds = named(
+    "rounds", Max(1, ceiling(P.file_size / Max(unit_size, P.stripe_count * P.chunk_size)))
+)
 buddies = 1 + P.mirrored
-
-
-def _striped(size_bytes: Expr, targets: Expr, on_one: Callable[[Expr], Node]) -> Node:
-    """`on_one` with all bytes at one target if they are one chunk, else with equal parts."""
-    several = Min(1, Max(0, ceiling(size_bytes / P.chunk_size) - 1))
-    spread = par(on_one(size_bytes / targets), copies=targets)
-    return choice((1 - several, on_one(size_bytes)), (several, spread))
 
 
 def _ask(name: str, seconds, response_bytes=256) -> Node:
@@ -60,7 +55,7 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
     """How many blocks a target moves one by one, and their size."""
-    blocks = Max(1, ceiling(size_bytes / P.file_block))
+    blocks = named("blocks", Max(1, ceiling(size_bytes / P.file_block)))
     return blocks, size_bytes / blocks
 
 
@@ -70,7 +65,7 @@ def _read_from(size_bytes: Expr) -> Node:
     stream = pipeline(
         blocks,
         seq(
-            choice((P.cold, disk_read("storage", each, "diskRead"))),
+            when(P.cold, disk_read("storage", each, "diskRead")),
             cpu("storage", each * P.storage_byte_cpu, "sendBlock"),
         ),
         send("client", "block", size_bytes=each),
@@ -90,14 +85,11 @@ def _write_to(size_bytes: Expr) -> Node:
 
 
 # One fork for chunks and buddies, so that all of them meet different disks.
-round_bytes = P.file_size / rounds
-wide = Min(1, Max(0, ceiling(round_bytes / P.chunk_size) - 1))
-_disks = choice(
-    (1 - wide, par(disk_write("storage", round_bytes), copies=buddies)),
-    (
-        wide,
-        par(disk_write("storage", round_bytes / P.stripe_count), copies=P.stripe_count * buddies),
-    ),
+round_bytes = named("round_bytes", P.file_size / rounds)
+_disks = either(
+    round_bytes > P.chunk_size,
+    par(disk_write("storage", round_bytes / P.stripe_count), copies=P.stripe_count * buddies),
+    par(disk_write("storage", round_bytes), copies=buddies),
 )
 _client = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu, "copy")
 _open = seq(_ask("open", P.lookup_cpu), name="open")
@@ -106,16 +98,18 @@ _close = seq(_ask("close", P.lookup_cpu), name="close")
 # The targets' disks write one round while the client sends the next.
 _written = pipeline(
     rounds,
-    seq(repeat(requests / rounds, _client, _striped(request_bytes, reach, _write_to))),
-    choice((P.fsync, _disks), (1 - P.fsync, later(_disks, name="write-back"))),
+    seq(repeat(requests / rounds, _client, striped(request_bytes, P.chunk_size, reach, _write_to))),
+    either(P.fsync, _disks, later(_disks, name="write-back")),
     name="write",
 )
-_flush = choice((P.fsync, seq(_ask_targets("fsync", delay("storage", P.commit)), name="fsync")))
+_flush = when(P.fsync, seq(_ask_targets("fsync", delay("storage", P.commit)), name="fsync"))
 
 OPERATIONS = {
     "read": seq(
         _open,
-        repeat(requests, _striped(request_bytes, reach, _read_from), _client, name="read"),
+        repeat(
+            requests, striped(request_bytes, P.chunk_size, reach, _read_from), _client, name="read"
+        ),
         _close,
     ),
     "write": seq(_create, _written, _flush, _close),

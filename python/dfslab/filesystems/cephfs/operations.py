@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.cephfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling, expression, sqrt
+from dfslab.spec.expression import Expr, Max, ceiling, expression, named, select, sqrt
 from dfslab.spec.operation import (
     Node,
     call,
-    choice,
     cpu,
     disk_read,
     disk_write,
+    either,
     par,
     pipeline,
     send,
     seq,
+    when,
 )
 from dfslab.spec.parameters import symbol
 
@@ -30,7 +31,7 @@ stores = symbol("osd.instances")
 # sqrt(2 ln n) standard deviations more than the mean; 1.2 stands for two to eight stores.
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
-uneven = 1 + 1.2 * Min(1, stores - 1) * deviation
+uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 
 
 def _ask(name: str, seconds, response_bytes=512) -> Node:
@@ -43,19 +44,18 @@ def _ask(name: str, seconds, response_bytes=512) -> Node:
 
 def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
     """A file of one piece at one store, a larger one in equal parts at all of them."""
-    several = Min(1, ceiling(P.file_size / P.stripe_unit) - 1)
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
-    return choice((1 - several, part(P.file_size, expression(1))), (several, everywhere))
+    return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
     """What one store has of a file, object after object."""
-    objects = Max(1, ceiling(size_bytes / P.object_size))
+    objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     stream = pipeline(
         objects,
         seq(
-            choice((P.cold, disk_read("osd", object_bytes * slower, "diskRead"))),
+            when(P.cold, disk_read("osd", object_bytes * slower, "diskRead")),
             cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu, "readObject"),
         ),
         send("client", "object", size_bytes=object_bytes),
@@ -67,7 +67,7 @@ def _part_read(size_bytes: Expr, slower: Expr) -> Node:
 
 def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     """Objects to one primary, which hands on and stores at the same time."""
-    objects = Max(1, ceiling(size_bytes / P.object_size))
+    objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     fragment_bytes = object_bytes / P.data_fragments
     others = par(
@@ -82,7 +82,7 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     )
     stored = par(
         disk_write("osd", fragment_bytes * slower, "diskWrite"),
-        choice((Min(1, P.copies - 1), others)),
+        when(P.copies > 1, others),
         name="commit",
     )
     return pipeline(

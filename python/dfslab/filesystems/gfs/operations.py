@@ -8,7 +8,7 @@ ideally takes B / T + R L. Appending is the record append: the primary chooses t
 from __future__ import annotations
 
 from dfslab.filesystems.gfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling
+from dfslab.spec.expression import Expr, Max, Min, ceiling, named
 from dfslab.spec.operation import (
     Node,
     call,
@@ -24,13 +24,16 @@ from dfslab.spec.operation import (
     repeat,
     send,
     seq,
+    when,
 )
 
-chunks = Max(1, ceiling(P.file_size / P.chunk_size))
-calls = Max(1, ceiling(P.file_size / Min(P.transfer_size, P.chunk_size)))
-call_bytes = P.file_size / calls
-records = Max(1, ceiling(P.file_size / Min(P.transfer_size, P.record_limit * P.chunk_size)))
-record_bytes = P.file_size / records
+chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
+calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.chunk_size))))
+call_bytes = named("call_bytes", P.file_size / calls)
+records = named(
+    "records", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.record_limit * P.chunk_size)))
+)
+record_bytes = named("record_bytes", P.file_size / records)
 
 
 def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
@@ -45,7 +48,7 @@ def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Nod
 
 def _push(size_bytes: Expr) -> Node:
     """Data along the chain of replicas, each forwarding while it receives."""
-    units = Max(1, ceiling(size_bytes / P.push_unit))
+    units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     hop = send(
         "chunkserver",
@@ -83,7 +86,7 @@ def _mutate(name: str, size_bytes: Expr) -> Node:
 
 def _read_stream(size_bytes: Expr) -> Node:
     """What one chunkserver sends for one call."""
-    units = Max(1, ceiling(size_bytes / P.push_unit))
+    units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     return pipeline(
         units,
@@ -101,22 +104,20 @@ _read_call = seq(
         "chunkserver",
         "readChunk",
         cpu("chunkserver", P.chunkserver_cpu),
-        choice((P.cold, disk_read("chunkserver", call_bytes, "diskRead"))),
+        when(P.cold, disk_read("chunkserver", call_bytes, "diskRead")),
         _read_stream(call_bytes),
     ),
 )
 _new_chunks = repeat(chunks, _ask("allocateChunk", P.update_cpu, writes=True))
-_sync = choice(
-    (
-        P.fsync,
-        seq(
-            par(
-                call("chunkserver", "sync", disk_write("chunkserver", P.file_size)),
-                copies=P.replication,
-            ),
-            name="fsync",
+_sync = when(
+    P.fsync,
+    seq(
+        par(
+            call("chunkserver", "sync", disk_write("chunkserver", P.file_size)),
+            copies=P.replication,
         ),
-    )
+        name="fsync",
+    ),
 )
 _create = seq(_ask("create", P.update_cpu, writes=True), name="create")
 

@@ -7,7 +7,7 @@ A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: r
 from __future__ import annotations
 
 from dfslab.filesystems.glusterfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, Rational, ceiling, floor, sqrt
+from dfslab.spec.expression import Max, Min, Rational, ceiling, floor, named, select, sqrt
 from dfslab.spec.operation import (
     Node,
     call,
@@ -16,6 +16,7 @@ from dfslab.spec.operation import (
     delay,
     disk_read,
     disk_write,
+    either,
     hold_thread,
     later,
     par,
@@ -23,6 +24,7 @@ from dfslab.spec.operation import (
     repeat,
     send,
     seq,
+    when,
 )
 from dfslab.spec.parameters import symbol
 
@@ -32,25 +34,25 @@ PAGE_BYTES = 4096
 # Adapters carry frames: 1448 bytes of every 1514 are payload.
 FRAMES = Rational(1514, 1448)
 call_bytes = Min(P.request_size, P.transfer_size)
-calls = Max(1, ceiling(P.file_size / call_bytes))
-read_bytes = (1 - P.direct) * Max(call_bytes, Min(PAGE_BYTES, P.file_size)) + P.direct * call_bytes
-requests = Max(1, ceiling(P.file_size / read_bytes))
-request_bytes = P.file_size / requests
+calls = named("calls", Max(1, ceiling(P.file_size / call_bytes)))
+read_bytes = select(P.direct, call_bytes, Max(call_bytes, Min(PAGE_BYTES, P.file_size)))
+requests = named("requests", Max(1, ceiling(P.file_size / read_bytes)))
+request_bytes = named("request_bytes", P.file_size / requests)
 piece_bytes = request_bytes / P.data_fragments
-ahead_requests = Max(1, ceiling(P.file_size / P.request_size))
-ahead_bytes = P.file_size / ahead_requests
+ahead_requests = named("ahead_requests", Max(1, ceiling(P.file_size / P.request_size)))
+ahead_bytes = named("ahead_bytes", P.file_size / ahead_requests)
 ahead_piece_bytes = ahead_bytes / P.data_fragments
 # Bricks open a file as the client did, so direct I/O is direct there, too.
-uncached = 1 - (1 - P.direct) * (1 - P.cold)
-one_by_one = 1 - (1 - P.direct) * (1 - P.scattered)
+uncached = P.direct | P.cold
+one_by_one = P.direct | P.scattered
+copied, dispersed = P.copies > 1, P.data_fragments > 1
 # Distinct sets of bricks: names, and shards of files, are hashed over them.
 subvolumes = symbol("brick.instances") / P.copies
-more_shards = P.shard * Max(0, ceiling(P.file_size / P.shard_block_size) - 1)
-spread = Min(1, more_shards)
+spread = P.shard & (P.file_size > P.shard_block_size)
+more_shards = named("more_shards", select(spread, ceiling(P.file_size / P.shard_block_size) - 1, 0))
 # A lookup brings the content of files up to 64 KiB; disperse and shard ask for none.
 QUICK_BYTES = 65536
-small = Max(0, 2 - ceiling(P.file_size / QUICK_BYTES))
-quick = P.quick_read * small * (1 - P.shard) * Max(0, 2 - P.data_fragments)
+quick = P.quick_read & (P.file_size <= QUICK_BYTES) & ~P.shard & ~dispersed
 
 
 def _served(*work: Node) -> Node:
@@ -67,12 +69,9 @@ def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -
     )
 
 
-_lookup = _ask("lookup", P.lookup_cpu + P.cold * P.cold_lookup_cpu)
+_lookup = _ask("lookup", P.lookup_cpu + select(P.cold, P.cold_lookup_cpu, 0))
 # Copies are kept alike by a lock, which is given back without being waited for; a change is only
 # marked where it fails. What is asked, and how often, was counted by the bricks (`volume profile`).
-_copied = Min(1, P.copies - 1)
-_dispersed = Min(1, P.data_fragments - 1)
-_replicated = _copied * (1 - _dispersed)
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
@@ -80,14 +79,14 @@ def _changed(name: str, called: str) -> Node:
     """A change of a name: replicas lock it; fragments hold the directory's lock for longer."""
     alone = _ask(called, P.update_cpu)
     locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
-    return choice((_replicated, locked), (1 - _replicated, alone))
+    return either(copied & ~dispersed, locked, alone)
 
 
 _create = seq(_lookup, _changed("entrylk", "create"), name="create")
 _open_call = _ask("open", P.lookup_cpu)
 _open = seq(_lookup, _open_call, name="open")
 _flush_call = _ask("flush", P.lookup_cpu)
-_locked = choice((_dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock)))
+_locked = when(dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock))
 _flush = seq(_locked, _flush_call, name="close")
 
 # Sets of bricks lock both directories' layouts, and leave a pointer where the new name belongs
@@ -98,13 +97,12 @@ _spread_rename = seq(
     _lookup,
     *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
 )
-_several = Min(1, ceiling(subvolumes - 1))
 
 # The kernels of client and brick read ahead, so disk, network and client overlap.
 _stream = pipeline(
     ahead_requests,
     seq(
-        choice((uncached, disk_read("brick", ahead_piece_bytes, "diskRead"))),
+        when(uncached, disk_read("brick", ahead_piece_bytes, "diskRead")),
         cpu("brick", P.data_cpu + ahead_piece_bytes * P.brick_byte_cpu, "readv"),
     ),
     send("client", "reply", size_bytes=FRAMES * ahead_piece_bytes),
@@ -114,15 +112,13 @@ _stream = pipeline(
 # Nobody reads ahead of direct I/O, or of a reader who jumps. Of what a reader who jumps asks for,
 # the client's translators fetch the whole page: read-ahead again for each request, as it forgets
 # its pages when it is surprised; the cache, which comes before it, once.
-_jumps = P.scattered * (1 - P.direct)
-_pages_once = _jumps * P.io_cache
-_pages_each = _jumps * (1 - P.io_cache) * P.read_ahead
-fetches = _pages_once * ahead_requests + (1 - _pages_once) * requests
+_jumps = P.scattered & ~P.direct
+_pages_once = _jumps & P.io_cache
+_pages_each = _jumps & ~P.io_cache & P.read_ahead
+fetches = named("fetches", select(_pages_once, ahead_requests, requests))
 _page_bytes = Min(P.file_size, P.request_size) / P.data_fragments
-fetched_bytes = (
-    _pages_once * ahead_piece_bytes
-    + _pages_each * _page_bytes
-    + (1 - _pages_once - _pages_each) * piece_bytes
+fetched_bytes = select(
+    _pages_once, ahead_piece_bytes, select(_pages_each, _page_bytes, piece_bytes)
 )
 _turn = repeat(
     fetches,
@@ -135,7 +131,7 @@ _turn = repeat(
         call(
             "brick",
             "readv",
-            choice((uncached, disk_read("brick", piece_bytes * requests / fetches, "diskRead"))),
+            when(uncached, disk_read("brick", piece_bytes * requests / fetches, "diskRead")),
             cpu("brick", P.data_cpu + fetched_bytes * P.brick_byte_cpu, "readv"),
             response_bytes=FRAMES * fetched_bytes,
         ),
@@ -145,31 +141,31 @@ _turn = repeat(
 # Every further shard is a file of its own, found by its name.
 _read = seq(
     repeat(more_shards, _lookup),
-    choice(
-        (one_by_one, _turn),
-        (
-            1 - one_by_one,
-            par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments),
-        ),
+    either(
+        one_by_one,
+        _turn,
+        par(send("brick", "readv", _stream, size_bytes=256), copies=P.data_fragments),
     ),
     name="read",
 )
 _content = _ask(
     "lookup",
     P.lookup_cpu + P.file_size * P.brick_byte_cpu,
-    choice((P.cold, disk_read("brick", P.file_size, "diskRead"))),
+    when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + FRAMES * P.file_size,
 )
 # Where the content came with the lookup, an open is only sent if it may not be left out.
-_eager = 1 - quick * P.open_behind
+_eager = ~(quick & P.open_behind)
 # The kernel answers from the pages that the client wrote, and knows their names for a second; the
 # open is left out, so only the client's own process is told of it.
 KNOWN_S = 1
 WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000
-_age_s = P.entries * (
-    WRITING_S + P.file_size * P.copies / P.data_fragments / symbol("client.nic_bandwidth")
+_age_s = named(
+    "age_s",
+    P.entries
+    * (WRITING_S + P.file_size * P.copies / P.data_fragments / symbol("client.nic_bandwidth")),
 )
-_forgotten = Max(0, 1 - KNOWN_S / Max(_age_s, KNOWN_S))
+_forgotten = named("forgotten", Max(0, 1 - KNOWN_S / Max(_age_s, KNOWN_S)))
 _known = seq(
     seq(cpu("client", P.short_cpu), choice((_forgotten, _lookup)), name="open"),
     seq(
@@ -183,29 +179,29 @@ _known = seq(
     seq(cpu("client", P.short_cpu), name="close"),
 )
 _asked = seq(
-    seq(choice((quick, _content), (1 - quick, _lookup)), choice((_eager, _open_call)), name="open"),
-    choice((1 - quick, _read)),
-    seq(choice((_eager, _flush_call)), name="close"),
+    seq(either(quick, _content, _lookup), when(_eager, _open_call), name="open"),
+    when(~quick, _read),
+    seq(when(_eager, _flush_call), name="close"),
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _asked))
 
 # The client's process joins neighbouring writes that it may answer early into larger ones.
-joined = P.write_behind * (1 - P.scattered)
-writes = joined * ahead_requests + (1 - joined) * calls
-write_bytes = P.file_size / writes
+writes = named("writes", select(P.write_behind & ~P.scattered, ahead_requests, calls))
+write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
 _sent = cpu(
     "client", calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu, "request"
 )
 # What is forced before the end is written back then.
 _stored = (
-    cpu("brick", P.data_cpu + _copied * P.copied_cpu + written_piece_bytes * P.brick_byte_cpu),
-    choice(
-        (P.direct, disk_write("brick", written_piece_bytes)),
-        (
-            (1 - P.direct) * (1 - P.fsync),
-            later(disk_write("brick", written_piece_bytes), name="write-back"),
-        ),
+    cpu(
+        "brick",
+        P.data_cpu + select(copied, P.copied_cpu, 0) + written_piece_bytes * P.brick_byte_cpu,
+    ),
+    either(
+        P.direct,
+        disk_write("brick", written_piece_bytes),
+        when(~P.fsync, later(disk_write("brick", written_piece_bytes), name="write-back")),
     ),
 )
 # A window's bytes are on their way for one round trip, so a request waits for its share of it.
@@ -214,19 +210,17 @@ _window = delay(
 )
 # Data are cut at multiples of 512 bytes a fragment: of what begins or ends between, the rest is
 # read first, so nobody writes behind.
-_stripes = write_bytes / (512 * P.data_fragments)
-_ragged = _dispersed * ceiling(_stripes - floor(_stripes))
-_rest = choice(
-    (
-        _ragged,
-        repeat(
-            2,
-            par(
-                call("brick", "readv", cpu("brick", P.data_cpu), response_bytes=512),
-                copies=P.data_fragments,
-            ),
+_stripes = named("stripes", write_bytes / (512 * P.data_fragments))
+_ragged = dispersed & (_stripes > floor(_stripes))
+_rest = when(
+    _ragged,
+    repeat(
+        2,
+        par(
+            call("brick", "readv", cpu("brick", P.data_cpu), response_bytes=512),
+            copies=P.data_fragments,
         ),
-    )
+    ),
 )
 _behind = pipeline(
     writes,
@@ -237,7 +231,6 @@ _behind = pipeline(
     ),
     name="stream",
 )
-_overlapped = P.write_behind * (1 - _ragged)
 _in_turn = repeat(
     writes,
     _sent,
@@ -249,7 +242,7 @@ _in_turn = repeat(
 )
 _written = seq(
     repeat(more_shards, _lookup, _ask("mknod", P.update_cpu)),
-    choice((_overlapped, _behind), (1 - _overlapped, _in_turn)),
+    either(P.write_behind & ~_ragged, _behind, _in_turn),
     name="write",
 )
 
@@ -270,23 +263,20 @@ def _forced(size_bytes, *waits: Node) -> Node:
 
 # Shards are forced on all sets at once; which set has most differs from file to file, so that is
 # time, not work.
-_share_bytes = P.file_size / subvolumes
-_shards = Max(1, ceiling(P.file_size / P.shard_block_size))
+_share_bytes = named("share_bytes", P.file_size / subvolumes)
+_shards = named("shards", Max(1, ceiling(P.file_size / P.shard_block_size)))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)
 _fullest = delay(
     "brick", _above * _share_bytes / P.data_fragments / symbol("brick.disk_write_rate"), "fullest"
 )
-_fsync = choice(
-    (
-        P.fsync,
-        seq(
-            choice(
-                (1 - spread, _forced(P.file_size)),
-                (spread, par(_forced(_share_bytes, _fullest), copies=subvolumes)),
-            ),
-            name="fsync",
+_fsync = when(
+    P.fsync,
+    seq(
+        either(
+            spread, par(_forced(_share_bytes, _fullest), copies=subvolumes), _forced(P.file_size)
         ),
-    )
+        name="fsync",
+    ),
 )
 
 # One brick of every set has a part of a directory's names.
@@ -301,9 +291,10 @@ _ended = call("brick", "readdirp", _served(cpu("brick", P.lookup_cpu)))
 _list = seq(
     _ask("opendir", P.lookup_cpu),
     cpu("client", P.client_call_cpu),
-    choice(
-        (P.parallel_readdir, par(seq(_listed, _ended), copies=subvolumes)),
-        (1 - P.parallel_readdir, repeat(subvolumes, _listed, _ended)),
+    either(
+        P.parallel_readdir,
+        par(seq(_listed, _ended), copies=subvolumes),
+        repeat(subvolumes, _listed, _ended),
     ),
     name="list",
 )
@@ -319,7 +310,7 @@ OPERATIONS = {
     "rename": seq(
         _lookup,
         _lookup,
-        choice((_several, _spread_rename), (1 - _several, _changed("entrylk", "rename"))),
+        either(subvolumes > 1, _spread_rename, _changed("entrylk", "rename")),
         name="rename",
     ),
     "delete": seq(_lookup, _changed("entrylk", "unlink"), name="delete"),

@@ -8,21 +8,11 @@ does behind one call (replicas, uploads, journals) is in the calibrated times.
 from __future__ import annotations
 
 from dfslab.filesystems.hadoop.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling
-from dfslab.spec.operation import (
-    Node,
-    call,
-    choice,
-    cpu,
-    disk_read,
-    disk_write,
-    pipeline,
-    send,
-    seq,
-)
+from dfslab.spec.expression import Max, ceiling, named
+from dfslab.spec.operation import Node, call, cpu, disk_read, disk_write, pipeline, send, seq, when
 
-chunks = Max(1, ceiling(P.file_size / P.chunk_size))
-chunk_bytes = P.file_size / chunks
+chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
+chunk_bytes = named("chunk_bytes", P.file_size / chunks)
 
 
 def _ask(name: str, *work: Node, response_bytes=512) -> Node:
@@ -42,7 +32,7 @@ _read = _ask(
     "read",
     pipeline(
         chunks,
-        choice((P.cold, disk_read("store", chunk_bytes, "diskRead"))),
+        when(P.cold, disk_read("store", chunk_bytes, "diskRead")),
         cpu("store", chunk_bytes * P.store_byte_cpu, "sendChunk"),
         send("client", "chunk", size_bytes=chunk_bytes),
         cpu("client", chunk_bytes * P.client_byte_cpu, "receiveChunk"),

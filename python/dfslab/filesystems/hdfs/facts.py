@@ -90,6 +90,16 @@ PARAMETERS = Parameters(
         minimum=1,
     ),
     Parameter(
+        "read_streams",
+        "Blocks that a client reads at once (1: one after the other, as DFSInputStream does)",
+        "1",
+        "filesystem",
+        1.0,
+        "",
+        "Wu 2013, Figure 2",
+        minimum=1,
+    ),
+    Parameter(
         "block_sync",
         "Each block is on disk before it is done (1), as the load's own client "
         "asks with every last packet, or is written back later (0), as Java's can",
@@ -248,7 +258,7 @@ TRACED = {
     ("write/addBlock",): "rpc_addBlock",
     ("write/connect", "write/openReplica"): "connect_pipeline",
     ("close",): "close",
-    ("close/writeRequest", "close/lastAck", "close/ack"): "close/wait_for_acks",
+    ("close/writeRequest", "close/lastAck", "close/writeAck"): "close/wait_for_acks",
     ("close/complete",): "complete_file/rpc_complete",
     ("close/backoff",): "complete_back_off",
     ("open",): "open",

@@ -9,24 +9,26 @@ reach the disk after the lock is given back.
 from __future__ import annotations
 
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, ceiling
+from dfslab.spec.expression import Max, Min, ceiling, named
 from dfslab.spec.operation import (
     Node,
     at,
     call,
-    choice,
     cpu,
     delay,
     disk_read,
     disk_write,
+    either,
     hold_lock,
     hold_thread,
     later,
     par,
     pipeline,
     repeat,
+    reply,
     send,
     seq,
+    when,
 )
 from dfslab.spec.parameters import symbol
 from dfslab.spec.transport import round_trips, stalled_round_trips
@@ -36,10 +38,10 @@ SMALL_BYTES = 256
 # What the NameNode tells of a block, and of each replica: its DataNode and storage (hdfs.proto:
 # LocatedBlockProto, DatanodeInfoProto); some 690 bytes were counted for three replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
-blocks = Max(1, ceiling(P.file_size / P.block_size))
-block_bytes = P.file_size / blocks
-packets = Max(1, ceiling(block_bytes / P.packet_size))
-packet_bytes = block_bytes / packets
+blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
+block_bytes = named("block_bytes", P.file_size / blocks)
+packets = named("packets", Max(1, ceiling(block_bytes / P.packet_size)))
+packet_bytes = named("packet_bytes", block_bytes / packets)
 
 
 def _handle(seconds, *, writes: bool) -> Node:
@@ -62,7 +64,7 @@ def _ask(
     )
 
 
-_locations = ceiling(blocks / P.prefetch_blocks)
+_locations = named("locations", ceiling(blocks / P.prefetch_blocks))
 _located_bytes = SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (
     BLOCK_BYTES + P.replication * REPLICA_BYTES
 )
@@ -70,8 +72,11 @@ _located_bytes = SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (
 # Reading what was located takes longer than the time-out after which the connection begins with
 # its first window again (RFC 5681, 4.1), so many blocks' locations are waited for in windows.
 _windows = round_trips(
-    stalled_round_trips(
-        _located_bytes, Min(symbol("client.nic_bandwidth"), symbol("namenode.nic_bandwidth"))
+    named(
+        "windows_of_locations",
+        stalled_round_trips(
+            _located_bytes, Min(symbol("client.nic_bandwidth"), symbol("namenode.nic_bandwidth"))
+        ),
     ),
     "client",
     "window",
@@ -88,7 +93,7 @@ _read_block = seq(
         pipeline(
             packets,
             seq(
-                choice((P.cold, disk_read("datanode", packet_bytes, "diskRead"))),
+                when(P.cold, disk_read("datanode", packet_bytes, "diskRead")),
                 cpu("datanode", packet_bytes * P.server_read_byte_cpu, "sendPacket"),
             ),
             send("client", "packet", size_bytes=packet_bytes),
@@ -96,6 +101,11 @@ _read_block = seq(
             name="stream",
         ),
     ),
+)
+
+# The parallel branch of Figure 2: some blocks at once, each from another DataNode.
+_at_once = repeat(
+    named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
 
 _hop = send(
@@ -136,8 +146,11 @@ _set_up = seq(
 # follows it only for the rest of one.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
-    stalled_round_trips(block_bytes, _rate)
-    + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate),
+    named(
+        "windows_of_block",
+        stalled_round_trips(block_bytes, _rate)
+        + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate),
+    ),
     "datanode",
     "slowStart",
 )
@@ -145,12 +158,12 @@ _slow_start = round_trips(
 _write_block = seq(
     _slow_start,
     _stream,
-    choice((P.block_sync, _forced), (1 - P.block_sync, _written_back)),
+    either(P.block_sync, _forced, _written_back),
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
 # What a client may have handed over of a block before it is acknowledged; it waits for the rest.
-_waited = Max(0, packets - P.packets_in_flight) / packets
+_waited = named("share_acknowledged", Max(0, packets - P.packets_in_flight) / packets)
 
 _stream_opened = cpu("client", P.client_stream_cpu)
 # Who writes first has never asked the NameNode before; files to read were made by the same client.
@@ -159,18 +172,22 @@ _last_ack = seq(
     par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication),
     at(
         "datanode",
-        repeat(P.replication - 1, send("datanode", "ack", size_bytes=SMALL_BYTES)),
-        send("client", "ack", size_bytes=SMALL_BYTES),
+        repeat(P.replication - 1, reply("datanode", name="writeAck", size_bytes=SMALL_BYTES)),
+        reply("client", name="writeAck", size_bytes=SMALL_BYTES),
     ),
 )
 _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 
-def _written(*located: Node) -> Node:
-    """All blocks but the last, and of that what does not fit into the client's window."""
+def _written(*, appends: bool) -> Node:
+    """All blocks but the last, and of that what does not fit into the client's window.
+
+    A client that appends was given the file's last block, and asks for another when it is full.
+    """
+    before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(
-        repeat(blocks - 1, *located, _set_up, _write_block, _last_ack, anew=True),
-        *located,
+        repeat(blocks - 1, *before, _set_up, _write_block, _last_ack, *after, anew=True),
+        *before,
         _set_up,
         repeat(_waited, _write_block),
         name="write",
@@ -192,14 +209,14 @@ OPERATIONS = {
         seq(_stream_opened, _locate, name="open"),
         seq(
             repeat(Max(0, _locations - 1), _locate),
-            repeat(blocks, _read_block, anew=True),
+            either(P.read_streams > 1, _at_once, repeat(blocks, _read_block, anew=True)),
             name="read",
         ),
     ),
-    "write": seq(_create, _written(_add_block), _complete),
+    "write": seq(_create, _written(appends=False), _complete),
     "append": seq(
         seq(_stream_opened, _ask("append", P.update_cpu, writes=True), name="append"),
-        _written(),
+        _written(appends=True),
         _complete,
     ),
     "create": seq(_create, _empty_close),

@@ -61,6 +61,8 @@ class BedParameters(Model):
     )
     # What a client asks for, block by block; daemons are told nothing of it.
     block_sync: bool = True
+    # Nor of this: the load generator, as Java's client, reads block after block.
+    read_streams: int = Field(1, ge=1, le=1)
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
     data_directory: str = ""

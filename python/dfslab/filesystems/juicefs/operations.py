@@ -8,11 +8,11 @@ transaction were read off a running database (`redis-cli monitor`): one round tr
 from __future__ import annotations
 
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling
+from dfslab.spec.expression import Max, ceiling, named
 from dfslab.spec.operation import Node, call, cpu, pipeline, repeat, send, seq
 
-blocks = Max(1, ceiling(P.file_size / P.block_size))
-block_bytes = P.file_size / blocks
+blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
+block_bytes = named("block_bytes", P.file_size / blocks)
 
 
 def _ask(name: str, seconds, response_bytes=128) -> Node:

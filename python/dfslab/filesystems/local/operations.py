@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dfslab.filesystems.local.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling
+from dfslab.spec.expression import Expr, Max, Min, ceiling, select
 from dfslab.spec.operation import (
     Node,
-    choice,
     cpu,
     delay,
     disk_read,
     disk_write,
+    either,
     later,
     repeat,
     seq,
+    when,
 )
 from dfslab.spec.parameters import symbol
 
 calls = ceiling(P.file_size / P.transfer_size)
 call_bytes = Min(P.transfer_size, P.file_size)
-uncached = 1 - (1 - P.direct) * (1 - P.cold)
+uncached = P.direct | P.cold
 
 
 def _waited(request: Node) -> Node:
@@ -33,28 +34,26 @@ _close = seq(cpu("client", P.close_cpu), name="close")
 
 _read = repeat(
     calls,
-    cpu("client", P.call_cpu + (1 - P.direct) * call_bytes * P.read_byte_cpu),
-    choice((uncached, _waited(disk_read("storage", call_bytes, requests=P.occupied)))),
+    cpu("client", P.call_cpu + select(P.direct, 0, call_bytes * P.read_byte_cpu)),
+    when(uncached, _waited(disk_read("storage", call_bytes, requests=P.occupied))),
     name="read",
 )
 
 _written = repeat(
     calls,
-    cpu("client", P.call_cpu + (1 - P.direct) * call_bytes * P.write_byte_cpu),
-    choice((P.direct, _waited(disk_write("storage", call_bytes, requests=P.occupied)))),
+    cpu("client", P.call_cpu + select(P.direct, 0, call_bytes * P.write_byte_cpu)),
+    when(P.direct, _waited(disk_write("storage", call_bytes, requests=P.occupied))),
     name="write",
 )
 
-_fsync = choice(
-    (
-        P.fsync,
-        seq(
-            disk_write("storage", (1 - P.direct) * P.file_size),
-            delay("storage", P.fsync_delay),
-            name="fsync",
-        ),
+_fsync = either(
+    P.fsync,
+    seq(
+        disk_write("storage", select(P.direct, 0, P.file_size)),
+        delay("storage", P.fsync_delay),
+        name="fsync",
     ),
-    ((1 - P.fsync) * (1 - P.direct), later(disk_write("storage", P.file_size), name="write-back")),
+    when(~P.direct, later(disk_write("storage", P.file_size), name="write-back")),
 )
 
 OPERATIONS = {

@@ -11,41 +11,39 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.lustre.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling
+from dfslab.spec.expression import Expr, Max, Min, ceiling, named, select
 from dfslab.spec.operation import (
     Node,
     call,
-    choice,
     cpu,
     delay,
     disk_read,
     disk_write,
+    either,
     hold_thread,
     later,
     par,
     pipeline,
     send,
     seq,
+    when,
 )
 
-several = Min(1, Max(0, ceiling(P.file_size / P.stripe_size) - 1))
+several = P.file_size > P.stripe_size
 # What fits into the client's cache is answered at once, unless it is forced out.
-kept = 1 - (1 - P.fsync) * (1 - P.direct)
-absorbed_bytes = (1 - kept) * Min(P.file_size, P.max_dirty * (1 + several * (P.stripe_count - 1)))
-streamed_bytes = P.file_size - absorbed_bytes
+cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
+absorbed_bytes = named(
+    "absorbed_bytes", select(P.fsync | P.direct, 0, Min(P.file_size, cache_bytes))
+)
+streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
 # At most a window of RPCs is under way, so one of them takes a share of the round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
-
-
-def _any(size_bytes: Expr) -> Expr:
-    """1 if there is at least a byte, else 0."""
-    return Min(1, ceiling(size_bytes))
 
 
 def _striped(size_bytes: Expr, on_target: Callable[[Expr], Node]) -> Node:
     """`on_target` with all bytes at one target, or with equal parts at all of them."""
     spread = par(on_target(size_bytes / P.stripe_count), copies=P.stripe_count)
-    return choice((1 - several, on_target(size_bytes)), (several, spread))
+    return either(several, spread, on_target(size_bytes))
 
 
 def _intent(name: str, seconds, response_bytes=512) -> Node:
@@ -64,13 +62,13 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 def _read_from(size_bytes: Expr) -> Node:
     """One target's part: the client reads ahead, so disk, network and client overlap."""
-    rpcs = Max(1, ceiling(size_bytes / P.rpc_size))
+    rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     stream = pipeline(
         rpcs,
         delay("client", window_s, "window"),
         seq(
-            choice((P.cold, disk_read("oss", each, "diskRead"))),
+            when(P.cold, disk_read("oss", each, "diskRead")),
             cpu("oss", P.rpc_cpu + each * P.target_byte_cpu, "bulkRead"),
         ),
         send("client", "bulk", size_bytes=each),
@@ -82,7 +80,7 @@ def _read_from(size_bytes: Expr) -> Node:
 
 def _write_to(size_bytes: Expr) -> Node:
     """One target's part: the target answers a bulk RPC when its disk has the data."""
-    rpcs = Max(1, ceiling(size_bytes / P.rpc_size))
+    rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     return pipeline(
         rpcs,
@@ -104,11 +102,11 @@ _close = seq(_intent("close", P.intent_cpu), name="close")
 _lock = seq(cpu("client", P.client_call_cpu), _ask_targets("enqueue"), name="lock")
 _written = seq(
     cpu("client", absorbed_bytes * P.client_byte_cpu, "cache"),
-    choice((_any(streamed_bytes), _striped(streamed_bytes, _write_to))),
-    choice((_any(absorbed_bytes), later(_striped(absorbed_bytes, _write_to), name="write-back"))),
+    when(streamed_bytes > 0, _striped(streamed_bytes, _write_to)),
+    when(absorbed_bytes > 0, later(_striped(absorbed_bytes, _write_to), name="write-back")),
     name="write",
 )
-_flush = choice((P.fsync, seq(_ask_targets("sync", delay("oss", P.commit)), name="fsync")))
+_flush = when(P.fsync, seq(_ask_targets("sync", delay("oss", P.commit)), name="fsync"))
 
 OPERATIONS = {
     "read": seq(_open, _lock, seq(_striped(P.file_size, _read_from), name="read"), _close),

@@ -7,27 +7,28 @@ waits until all have the data, not until it is on their disks.
 from __future__ import annotations
 
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, ceiling
+from dfslab.spec.expression import Max, ceiling, named
 from dfslab.spec.operation import (
     Node,
     call,
-    choice,
     cpu,
     delay,
     disk_read,
     disk_write,
+    either,
     later,
     par,
     pipeline,
     repeat,
     send,
     seq,
+    when,
 )
 
-chunks = Max(1, ceiling(P.file_size / P.chunk_size))
-chunk_bytes = P.file_size / chunks
-blocks = Max(1, ceiling(chunk_bytes / P.block_size))
-block_bytes = chunk_bytes / blocks
+chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
+chunk_bytes = named("chunk_bytes", P.file_size / chunks)
+blocks = named("blocks", Max(1, ceiling(chunk_bytes / P.block_size)))
+block_bytes = named("block_bytes", chunk_bytes / blocks)
 
 
 def _ask(name: str, seconds, response_bytes=128) -> Node:
@@ -48,7 +49,7 @@ def _stream(count) -> Node:
         pipeline(
             count,
             seq(
-                choice((P.cold, disk_read("chunkserver", block_bytes, "diskRead"))),
+                when(P.cold, disk_read("chunkserver", block_bytes, "diskRead")),
                 cpu("chunkserver", block_bytes * P.server_byte_cpu, "sendBlock"),
             ),
             send("client", "block", size_bytes=block_bytes),
@@ -64,13 +65,13 @@ _find_chunk = seq(
 # While a chunk is read, the chunkservers of the next two already read theirs (seen on the disks of
 # a bed), so from the second chunk on two disks work for one stream.
 rest = Max(0, chunks - 1)
-two = Min(1, Max(0, rest - 1))
-one = Min(1, rest) - two
 _read = seq(
     _find_chunk,
     _stream(blocks),
     repeat(rest, _find_chunk),
-    choice((one, _stream(blocks)), (two, par(_stream(Max(1, rest * blocks / 2)), copies=2))),
+    either(
+        rest > 1, par(_stream(Max(1, rest * blocks / 2)), copies=2), when(rest > 0, _stream(blocks))
+    ),
     name="read",
 )
 

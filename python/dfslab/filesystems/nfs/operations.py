@@ -7,11 +7,10 @@ back, so only COMMIT waits for the disk.
 from __future__ import annotations
 
 from dfslab.filesystems.nfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, ceiling
+from dfslab.spec.expression import Max, Min, ceiling, named
 from dfslab.spec.operation import (
     Node,
     call,
-    choice,
     cpu,
     disk_read,
     disk_write,
@@ -19,10 +18,11 @@ from dfslab.spec.operation import (
     par,
     repeat,
     seq,
+    when,
 )
 
-requests = Max(1, ceiling(P.file_size / Min(P.request_size, P.transfer_size)))
-request_bytes = P.file_size / requests
+requests = named("requests", Max(1, ceiling(P.file_size / Min(P.request_size, P.transfer_size))))
+request_bytes = named("request_bytes", P.file_size / requests)
 
 
 def _ask(name: str, seconds, response_bytes=256) -> Node:
@@ -45,7 +45,7 @@ _read = par(
             response_bytes=request_bytes,
         ),
     ),
-    choice((P.cold, call("server", "readAhead", disk_read("server", P.file_size)))),
+    when(P.cold, call("server", "readAhead", disk_read("server", P.file_size))),
     name="read",
 )
 
@@ -64,8 +64,8 @@ _write = seq(
     name="write",
 )
 
-_commit = choice(
-    (P.fsync, seq(call("server", "COMMIT", disk_write("server", P.file_size)), name="fsync"))
+_commit = when(
+    P.fsync, seq(call("server", "COMMIT", disk_write("server", P.file_size)), name="fsync")
 )
 
 _lookup = _ask("LOOKUP", P.lookup_cpu)

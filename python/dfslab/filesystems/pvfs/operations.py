@@ -8,40 +8,35 @@ server; a larger one is spread evenly over all it can reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dfslab.filesystems.pvfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling
+from dfslab.spec.expression import Expr, Max, Min, ceiling, named
 from dfslab.spec.operation import (
     Node,
     call,
-    choice,
     cpu,
     delay,
     disk_read,
     disk_write,
+    either,
     later,
     par,
     pipeline,
     repeat,
     send,
     seq,
+    striped,
+    when,
 )
 
-calls = Max(1, ceiling(P.file_size / P.transfer_size))
-call_bytes = P.file_size / calls
+calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
+call_bytes = named("call_bytes", P.file_size / calls)
 reach = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
 # A round is what the servers' disks take in one turn: a call, or one stripe for each server.
-rounds = Max(1, ceiling(P.file_size / Max(P.transfer_size, P.stripe_count * P.stripe_size)))
-round_bytes = P.file_size / rounds
-durable = 1 - (1 - P.sync_on_close) * (1 - P.fsync)
-
-
-def _striped(size_bytes: Expr, servers: Expr, on_one: Callable[[Expr], Node]) -> Node:
-    """`on_one` with all bytes at one server if they are one stripe, else with equal parts."""
-    several = Min(1, Max(0, ceiling(size_bytes / P.stripe_size) - 1))
-    spread = par(on_one(size_bytes / servers), copies=servers)
-    return choice((1 - several, on_one(size_bytes)), (several, spread))
+rounds = named(
+    "rounds", Max(1, ceiling(P.file_size / Max(P.transfer_size, P.stripe_count * P.stripe_size)))
+)
+round_bytes = named("round_bytes", P.file_size / rounds)
+durable = P.sync_on_close | P.fsync
 
 
 def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
@@ -61,12 +56,12 @@ def _ask_servers(name: str, *work: Node) -> Node:
 
 def _read_from(size_bytes: Expr) -> Node:
     """One server's part of a call: disk, network and client overlap by flow buffers."""
-    buffers = Max(1, ceiling(size_bytes / P.flow_buffer))
+    buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     flow = pipeline(
         buffers,
         seq(
-            choice((P.cold, disk_read("server", each, "diskRead"))),
+            when(P.cold, disk_read("server", each, "diskRead")),
             cpu("server", each * P.server_byte_cpu, "sendBuffer"),
         ),
         send("client", "buffer", size_bytes=each),
@@ -78,7 +73,7 @@ def _read_from(size_bytes: Expr) -> Node:
 
 def _write_to(size_bytes: Expr) -> Node:
     """One server's part of a call, into its page cache."""
-    buffers = Max(1, ceiling(size_bytes / P.flow_buffer))
+    buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     flow = pipeline(
         buffers,
@@ -94,22 +89,31 @@ def _write_to(size_bytes: Expr) -> Node:
     return seq(flow, call("server", "write", cpu("server", P.server_cpu)))
 
 
-_disks = _striped(round_bytes, P.stripe_count, lambda size: disk_write("server", size))
+_disks = striped(
+    round_bytes, P.stripe_size, P.stripe_count, lambda size: disk_write("server", size)
+)
 _open = seq(_ask("lookup", P.lookup_cpu), name="open")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
 _read = repeat(
-    calls, cpu("client", P.request_cpu), _striped(call_bytes, reach, _read_from), name="read"
+    calls,
+    cpu("client", P.request_cpu),
+    striped(call_bytes, P.stripe_size, reach, _read_from),
+    name="read",
 )
 # The servers' disks write one round while the client sends the next; closing waits for the last.
 _written = pipeline(
     rounds,
     seq(
-        repeat(calls / rounds, cpu("client", P.request_cpu), _striped(call_bytes, reach, _write_to))
+        repeat(
+            calls / rounds,
+            cpu("client", P.request_cpu),
+            striped(call_bytes, P.stripe_size, reach, _write_to),
+        )
     ),
-    choice((durable, _disks), (1 - durable, later(_disks, name="write-back"))),
+    either(durable, _disks, later(_disks, name="write-back")),
     name="write",
 )
-_flush = choice((durable, seq(_ask_servers("flush", delay("server", P.commit)), name="flush")))
+_flush = when(durable, seq(_ask_servers("flush", delay("server", P.commit)), name="flush"))
 _create = seq(
     _ask("lookup", P.lookup_cpu),
     _ask("create", P.update_cpu, writes=True),

@@ -7,11 +7,10 @@ by the client until a part is full or the object is closed, which is when the st
 from __future__ import annotations
 
 from dfslab.filesystems.s3.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, ceiling
+from dfslab.spec.expression import Max, ceiling, named
 from dfslab.spec.operation import (
     Node,
     call,
-    choice,
     cpu,
     disk_read,
     disk_write,
@@ -19,13 +18,14 @@ from dfslab.spec.operation import (
     repeat,
     send,
     seq,
+    when,
 )
 
-parts = Max(1, ceiling(P.file_size / P.part_size))
-part_bytes = P.file_size / parts
-in_parts = Min(1, parts - 1)
-chunks = Max(1, ceiling(P.file_size / P.chunk_size))
-chunk_bytes = P.file_size / chunks
+parts = named("parts", Max(1, ceiling(P.file_size / P.part_size)))
+part_bytes = named("part_bytes", P.file_size / parts)
+in_parts = parts > 1
+chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
+chunk_bytes = named("chunk_bytes", P.file_size / chunks)
 # Names, dates, a signature and a digest: what a request of S3 carries beside its data.
 HEADER_BYTES = 1024
 
@@ -56,7 +56,7 @@ _get = _ask(
     cpu("store", P.lookup_cpu),
     pipeline(
         chunks,
-        choice((P.cold, disk_read("store", chunk_bytes, "diskRead"))),
+        when(P.cold, disk_read("store", chunk_bytes, "diskRead")),
         cpu("store", chunk_bytes * P.store_byte_cpu, "sendChunk"),
         send("client", "chunk", size_bytes=chunk_bytes),
         cpu("client", chunk_bytes * P.client_byte_cpu, "receiveChunk"),
@@ -73,8 +73,8 @@ _delete = _ask("deleteObject", cpu("store", P.update_cpu))
 OPERATIONS = {
     "read": seq(_get, name="read"),
     "write": seq(
-        choice((in_parts, _upload), name="write"),
-        seq(_put("putObject", part_bytes), choice((in_parts, _complete)), name="close"),
+        when(in_parts, _upload, name="write"),
+        seq(_put("putObject", part_bytes), when(in_parts, _complete), name="close"),
     ),
     "create": seq(_ask("putObject", cpu("store", P.update_cpu)), name="close"),
     "stat": seq(_ask("headObject", cpu("store", P.lookup_cpu)), name="stat"),

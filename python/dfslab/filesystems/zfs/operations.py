@@ -10,32 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.zfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling, expression
+from dfslab.spec.expression import Expr, Max, ceiling, expression, named
 from dfslab.spec.operation import (
     Node,
     Use,
-    choice,
     cpu,
     delay,
     disk_read,
     disk_write,
+    either,
     hold_thread,
     later,
     par,
     pipeline,
     repeat,
     seq,
+    when,
 )
 
-calls = Max(1, ceiling(P.file_size / P.transfer_size))
-call_bytes = P.file_size / calls
+calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
+call_bytes = named("call_bytes", P.file_size / calls)
 # Neighbouring records reach a disk as one request, up to the limit of aggregation.
-rounds = Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation)))
-round_bytes = P.file_size / rounds
-# 1 where a file is more than a sector, and more than a record.
-cut = Min(1, Max(0, ceiling(P.file_size / P.sector_size) - 1))
-several = Min(1, Max(0, ceiling(P.file_size / P.record_size) - 1))
-uncached = 1 - (1 - P.direct) * (1 - P.cold)
+rounds = named("rounds", Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation))))
+round_bytes = named("round_bytes", P.file_size / rounds)
+uncached = P.direct | P.cold
 
 
 def _client(seconds, name: str) -> Use:
@@ -52,11 +50,9 @@ def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node
         request(round_bytes / (P.data_disks * P.vdevs)),
         copies=copies * P.vdevs * (P.data_disks + extra),
     )
-    return choice(
-        (1 - cut, par(request(P.sector_size), copies=copies * (1 + extra))),
-        (cut * (1 - several), record),
-        (cut * several, all_vdevs),
-    )
+    one_sector = par(request(P.sector_size), copies=copies * (1 + extra))
+    cut = either(P.file_size > P.record_size, all_vdevs, record)
+    return either(P.file_size > P.sector_size, cut, one_sector)
 
 
 # A mirror reads from one of its disks, a raidz from its data disks; prefetch overlaps the checksum.
@@ -74,25 +70,20 @@ _open = seq(_client(P.open_cpu, ""), name="open")
 _close = seq(_client(P.close_cpu, ""), name="close")
 _create = seq(_client(P.open_cpu + P.update_cpu, ""), name="create")
 _read = seq(
-    choice((uncached, pipeline(rounds, _read_disks, _checksum, name="fetch"))), _copied, name="read"
+    when(uncached, pipeline(rounds, _read_disks, _checksum, name="fetch")), _copied, name="read"
 )
-_written = seq(_copied, choice((P.direct, _group), (1 - P.direct, later(_group))), name="write")
+_written = seq(_copied, either(P.direct, _group, later(_group)), name="write")
 # The separate device takes one commit at a time.
 _log_on_its_own = hold_thread(
     "pool", 1, delay("pool", P.log_latency + P.file_size / P.log_rate), name="separateLog"
 )
-_fsync = choice(
-    (
-        P.fsync,
-        seq(
-            choice(
-                (P.separate_log, _log_on_its_own),
-                ((1 - P.separate_log) * (1 - P.direct), pipeline(rounds, _write_disks)),
-            ),
-            delay("pool", P.flush, "flush"),
-            name="fsync",
-        ),
-    )
+_fsync = when(
+    P.fsync,
+    seq(
+        either(P.separate_log, _log_on_its_own, when(~P.direct, pipeline(rounds, _write_disks))),
+        delay("pool", P.flush, "flush"),
+        name="fsync",
+    ),
 )
 
 OPERATIONS = {

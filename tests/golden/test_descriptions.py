@@ -1,0 +1,168 @@
+"""Every description's numbers, formulas and nets on a grid of parameters, against recorded ones.
+
+A description may be rewritten, as long as it says the same: latency, work by station, formula and
+the structure of the net stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import random
+from pathlib import Path
+
+import pytest
+import sympy
+from dfslab import discover
+from dfslab.models.cost import Reader
+from dfslab.models.formula import formula
+from dfslab.models.net_job import Job
+from dfslab.models.prediction import Situation
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+
+FILE = Path(__file__).parent / "descriptions.json"
+SYSTEMS = list(discover.members("filesystems", folders=True))
+CASES = 8
+NETS = 3
+SIZES_BYTES = (1.0, 4096.0, 70_000.0, 3e6, 2e7, 3e8)
+CALLS_BYTES = (512.0, 65536.0, 131072.0, 1048576.0)
+SWITCHES = ("direct", "cold", "fsync", "scattered", "unforced")
+SHARES = ("kept", "first")
+COUNTS = {
+    "copies": (1, 2, 3, 4, 6),
+    "data_fragments": (1, 2, 4),
+    "replication": (1, 2, 3),
+    "goal": (1, 2, 3),
+    "stripe_count": (1, 2, 4),
+}
+# Parameters that came after the recording stay at their defaults, or every draw would change.
+ADDED = ("read_streams",)
+# Servers of a role, so that copies and stripes find others; systems of one server have one.
+SERVERS = 6
+
+
+def instances(system):
+    """How many nodes play each role."""
+    defaults = {one.key: one.default for one in system.parameters if one.origin == "filesystem"}
+    counts = {role.name: SERVERS if role.kind == "data" else 1 for role in system.roles}
+    wrong = system.check(defaults, counts)
+    return {role.name: 1 for role in system.roles} if wrong else counts
+
+
+def situation(name):
+    """One client and several data servers, each on a node of its own."""
+    system = discover.file_system(name)
+    nodes = [
+        {"name": role, "count": count, "roles": {role: 1}}
+        for role, count in instances(system).items()
+    ]
+    table = {
+        "name": "golden",
+        "deployment": {"node": nodes},
+        "file_system": {"name": name},
+        "workload": {"name": "sequential_read"},
+    }
+    return Situation(build(Scenario, table))
+
+
+def cases(given):
+    """Environments of one system, the same for the same name: legal parameters, drawn by a seed."""
+    seeded = random.Random(given.system.name)
+    counts = instances(given.system)
+    calibrated = given.system.parameters.of_origin("calibrated")
+    found = []
+    while len(found) < CASES:
+        values = {**given.environment, **{key: one.default for key, one in calibrated.items()}}
+        values |= {key: float(seeded.random() < 0.5) for key in SWITCHES}
+        values |= {key: seeded.choice((0.0, 0.25, 1.0)) for key in SHARES}
+        values["file_size"] = seeded.choice(SIZES_BYTES)
+        values["transfer_size"] = seeded.choice(CALLS_BYTES)
+        values["entries"] = seeded.choice((1.0, 100.0))
+        own = dict(given.parameters)
+        for parameter in given.system.parameters:
+            key = parameter.key
+            if key in own and key not in ADDED and seeded.random() < 0.5:
+                options = parameter.choices or COUNTS.get(key, (parameter.default,))
+                own[key] = float(seeded.choice(options))
+        if not given.system.check(own, counts):
+            found.append({**values, **own})
+    return found
+
+
+def of_case(given, tree, values):
+    """[latency, work in front, work behind] in seconds."""
+    cost = Reader(given.placement, values, given.client, 0.5).read(tree)
+    front, behind = (math.fsum(work.values()) for work in (cost.demands, cost.background))
+    return [float(f"{one:.10g}") for one in (cost.latency_s, front, behind)]
+
+
+def of_formula(given, operation, tree, grid):
+    """The formula's latency in every case, worked out step by step."""
+    found = formula(operation, tree, given.client)
+    left = {"total": found.total, **{str(name): expression for name, expression in found.steps}}
+    known = [dict(values) for values in grid]
+
+    def work_out(name):
+        expression = left.pop(name)
+        symbols = sorted(map(str, expression.free_symbols))
+        for one in symbols:
+            if one in left:
+                work_out(one)
+        arguments = [sympy.Symbol(one, nonnegative=True) for one in symbols]
+        number = sympy.lambdify(arguments, expression, "math", dummify=True)
+        for values in known:
+            values[name] = number(*(values[one] for one in symbols))
+
+    work_out("total")
+    return [float(f"{values['total']:.10g}") for values in known]
+
+
+def of_net(given, operation, tree, values):
+    """A digest of the net's structure, whatever its places and transitions are called."""
+    job = Job({operation: tree}, given.placement, values, given.client, written_back=0.5)
+    size = int(values["file_size"])
+    net, watched = job.net("golden", 1, [(0, 0, operation, 0, size, 131072)])
+    names = {place["name"]: f"p{number}" for number, place in enumerate(net["places"])}
+    places = [[place["colour"], place["initial"]] for place in net["places"]]
+    moves = [
+        [
+            [names[arc["place"]] for arc in one["in"]],
+            [[names[arc["place"]], arc["token"], arc.get("delay")] for arc in one["out"]],
+            one.get("guard"),
+        ]
+        for one in net["transitions"]
+    ]
+    text = json.dumps([places, moves, list(watched.steps.values()), sorted(map(str, watched.idle))])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def described(name):
+    """Everything about one system: operation -> numbers of every case, digests of some nets."""
+    given = situation(name)
+    grid = cases(given)
+    found = {}
+    for operation, tree in given.system.trees.items():
+        found[operation] = [of_case(given, tree, values) for values in grid]
+        found[operation] += [of_net(given, operation, tree, values) for values in grid[:NETS]]
+    for operation, tree in given.system.operations.items():
+        found[f"{operation} by formula"] = [of_formula(given, operation, tree, grid)]
+    return found
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_description_says_what_was_recorded(name):
+    found = described(name)
+    recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
+    if os.environ.get("DFSLAB_RECORD"):
+        recorded[name] = found
+        lines = [f" {json.dumps(one)}: {json.dumps(of)}" for one, of in sorted(recorded.items())]
+        FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    expected = recorded[name]
+    assert found.keys() == expected.keys()
+    for operation, rows in found.items():
+        for case, (row, before) in enumerate(zip(rows, expected[operation], strict=True)):
+            same = before if isinstance(before, str) else pytest.approx(before, rel=1e-9)
+            assert row == same, f"{operation}, case {case}"

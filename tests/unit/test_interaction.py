@@ -1,0 +1,95 @@
+"""Interactions: chains, parallel branches, guards and legends as in Wu 2013, Figures 2 and 3."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dfslab import discover
+from dfslab.report import diagram, show, xmi
+from dfslab.report.interaction import Fragment, interaction, messages
+from dfslab.report.uml import uml
+
+HDFS = discover.file_system("hdfs")
+SYSTEMS = list(discover.members("filesystems", folders=True))
+MOST_GUARD_LENGTH = 100
+
+
+def fragments(body):
+    """All combined fragments, outer ones first."""
+    for event in body:
+        if isinstance(event, Fragment):
+            yield event
+            for operand in event.operands:
+                yield from fragments(operand.body)
+
+
+def ways(drawn, name):
+    """(sender, receiver) of the messages of a name, each once, in order."""
+    sent = [(one.sender, one.receiver) for one in messages(drawn.body) if one.name == name]
+    return list(dict.fromkeys(sent))
+
+
+def test_a_written_packet_goes_along_the_chain_and_its_acknowledgement_back():
+    drawn = interaction(HDFS, "write")
+    chain = ["client", "datanode", "datanode2", "datanode3"]
+    there = list(zip(chain, chain[1:], strict=False))
+    assert ways(drawn, "receivePacket") == there
+    assert ways(drawn, "lastPacket") == there
+    back = [(receiver, sender) for sender, receiver in reversed(there)]
+    assert ways(drawn, "writeAck") == back
+    labels = [line.label for line in drawn.lifelines[2:]]
+    assert labels == ["first DataNode", "second DataNode", "third DataNode"]
+    assert "drawn with replication = 3" in drawn.legend
+
+
+def test_a_read_has_the_parallel_and_the_sequential_branch():
+    drawn = interaction(HDFS, "read")
+    (branches,) = [one for one in fragments(drawn.body) if one.operator == "alt"]
+    assert [operand.guard for operand in branches.operands] == ["read_streams > 1", "else"]
+    parallel, sequential = ([one.operator for one in fragments(o.body)] for o in branches.operands)
+    assert "par" in parallel
+    assert "par" not in sequential
+    assert any(text == "blocks = max(1, ceil(file_size / block_size))" for text in drawn.legend)
+
+
+def test_an_append_asks_for_a_block_only_when_one_is_full():
+    """Wu 2013, section 2.2.2: addBlock stands in the loop, in no place before or after it."""
+    drawn = interaction(HDFS, "append")
+    outside = [one for one in drawn.body if not isinstance(one, Fragment)]
+    assert "addBlock" not in [one.name for one in messages(outside)]
+    assert "addBlock" in [one.name for one in messages(drawn.body)]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_guards_are_short_and_their_names_are_explained(name):
+    for drawn in uml(discover.file_system(name)).interactions:
+        for fragment in fragments(drawn.body):
+            for operand in fragment.operands:
+                assert len(operand.guard) <= MOST_GUARD_LENGTH, operand.guard
+        assert not any("answered" in one.name or not one.name for one in messages(drawn.body))
+
+
+def test_both_languages_print_the_same_events():
+    drawn = interaction(HDFS, "write")
+    texts = [draw("hdfs", drawn) for draw in (diagram.mermaid, diagram.plantuml)]
+    counts = [text.count("«") - text.count('participant "«') for text in texts]
+    assert counts[0] == counts[1] > 0
+    kinds = [{part.split("»")[0] for part in text.split("«")[1:]} for text in texts]
+    assert kinds[0] == kinds[1] - {"HwComputingResource"}
+
+
+@pytest.mark.parametrize("form", show.FORMS)
+def test_one_operation_is_shown_where_one_is_asked_for(form):
+    document, _ = show.filesystem("hdfs", form, "stat")
+    if form == "table":
+        acting = {one.split(":")[0] for row in document for one in row["acts in"].split("; ")}
+        assert acting == {"stat"}
+    elif form == "formula":
+        assert re.findall(r"^T_t_\w+", document["formula"], re.MULTILINE) == ["T_t_stat"]
+    elif form == "xmi":
+        assert [one.name for one in xmi.read(document["xmi"]).interactions] == ["stat"]
+    elif form == "net":
+        assert list(document) == ["stat"]
+    else:
+        assert list(document) == ["class", "deployment", "stat"]
