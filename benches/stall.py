@@ -51,7 +51,9 @@ def response(seed: int) -> dict[str, Any]:
     }
     report, _, _ = run.run_load(plan, (Place("left"), Place("right")))
     assert report.complete, report.errors
-    return report.operations["stat"].response
+    response = report.operations["stat"].response
+    assert response is not None
+    return response.model_dump()
 
 
 def off_the_truth(figures: dict[str, Any]) -> float:
