@@ -86,7 +86,9 @@ fn shown_stations(net: &Net) -> Vec<usize> {
             arcs.entry(input.place).or_default().0 += 1;
         }
         for output in &transition.outputs {
-            arcs.entry(output.place).or_default().1 += 1;
+            // How many tokens a counted arc puts is known when it fires.
+            let put = if output.count.is_some() { 2 } else { 1 };
+            arcs.entry(output.place).or_default().1 += put;
         }
         for (place, (taken, put)) in arcs {
             sound[place as usize] &= taken == put && taken <= 1;

@@ -46,10 +46,11 @@ pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
 
 fn refuse_draws(net: &Net) -> Result<()> {
     for (index, transition) in net.transitions.iter().enumerate() {
-        if transition
-            .outputs
-            .iter()
-            .any(|arc| arc.fields.iter().any(draws))
+        let outputs = transition.outputs.iter();
+        let made = outputs.flat_map(|arc| arc.fields.iter().chain(&arc.count));
+        if made
+            .chain(&transition.locals)
+            .any(|value| draws(net, value))
         {
             let reason = "an output token is drawn at random; a state space has no chance";
             return Err(NetError::input(net.context(index), reason));

@@ -7,9 +7,10 @@ use serde_json::Number;
 use super::function::{Function, Pure, FUNCTIONS};
 use super::list::{common, LIST_FUNCTIONS};
 use super::parse::{BinaryOperator, Expression, UnaryOperator};
-use super::program::{evaluate, Binding, Instruction, Value, STACK_MAX};
+use super::program::{evaluate, Binding, Instruction, Library, Value, STACK_MAX};
 use crate::definition::{FieldType, NetDefinition};
 use crate::error::known;
+use crate::lists::Lists;
 use crate::stream::Stream;
 
 /// A variable of a transition: which arc binds it, and its fields.
@@ -29,6 +30,10 @@ pub(crate) struct Scope<'a> {
     pub(crate) net: &'a NetDefinition,
     /// Guards and monitors must not change the course of chance.
     pub(crate) draws_allowed: bool,
+    /// The parameters of a function, or the locals of a transition.
+    pub(crate) parameters: &'a [(String, FieldType)],
+    /// Where texts of inscriptions are kept while the net is compiled.
+    pub(crate) texts: Option<&'a RefCell<Lists>>,
 }
 
 /// Code with the type of what it leaves.
@@ -108,12 +113,24 @@ pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
     }
 }
 
+/// Whether code of a net draws at random, itself or through functions.
+pub(crate) fn draws(code: &[Instruction], net: &NetDefinition) -> bool {
+    code.iter().any(|one| match one {
+        Instruction::Draw(_) | Instruction::Empirical(_) => true,
+        Instruction::Call { function, .. } => net.functions[usize::from(*function)].draws,
+        _ => false,
+    })
+}
+
 /// An upper bound of the stack's depth; both branches of a choice count.
 fn stack_needed(code: &[Instruction]) -> usize {
     let pushes = |instruction: &&Instruction| {
         matches!(
             instruction,
-            Instruction::Push(_) | Instruction::Load { .. } | Instruction::Empirical(_)
+            Instruction::Push(_)
+                | Instruction::Load { .. }
+                | Instruction::Empirical(_)
+                | Instruction::Parameter(_)
         )
     };
     let (mut depth, mut most) = (0usize, 0usize);
@@ -128,6 +145,7 @@ fn stack_needed(code: &[Instruction]) -> usize {
             }
             Instruction::Draw(draw) => depth + 1 - draw.arguments(),
             Instruction::List(function) => depth + 1 - function.arguments(),
+            Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
         // A function of one argument reads the cell above it too, so that cell must exist.
@@ -144,6 +162,8 @@ fn fold(typed: Typed) -> Typed {
             Instruction::Load { .. }
                 | Instruction::Draw(_)
                 | Instruction::Empirical(_)
+                | Instruction::Parameter(_)
+                | Instruction::Call { .. }
                 // A list lies among those of a run, of which there is none yet.
                 | Instruction::List(_)
         )
@@ -155,7 +175,9 @@ fn fold(typed: Typed) -> Typed {
         rows: &[],
         stride: 0,
         tokens: &[],
-        tables: &[],
+        library: &Library::default(),
+        parameters: &[],
+        depth: 0,
         lists: &RefCell::default(),
     };
     match evaluate(&typed.code, nothing, &mut Stream::new(0, 0, 0)) {
@@ -176,6 +198,7 @@ impl Scope<'_> {
             Expression::Boolean(truth) => {
                 Typed::new(vec![Instruction::Push(u64::from(*truth))], FieldType::Bool)
             }
+            Expression::Text(text) => self.text(text)?,
             Expression::Name(name) => self.name(name)?,
             Expression::Field(variable, field) => self.field(variable, field)?,
             Expression::Unary(operator, inner) => self.unary(*operator, inner)?,
@@ -188,6 +211,10 @@ impl Scope<'_> {
     }
 
     fn name(&self, name: &str) -> Result<Typed, String> {
+        if let Some(at) = self.parameters.iter().position(|one| one.0 == name) {
+            let code = vec![Instruction::Parameter(at as u16)];
+            return Ok(Typed::new(code, self.parameters[at].1));
+        }
         if let Some(number) = self.net.constants.get(name) {
             let (word, kind) = constant_of(number);
             return Ok(Typed::new(vec![Instruction::Push(word)], kind));
@@ -281,6 +308,12 @@ impl Scope<'_> {
                 let instruction = Instruction::Integer(operator);
                 Ok(join(left, right, instruction, FieldType::Bool))
             }
+            _ if (a, b) == (FieldType::Text, FieldType::Text) && operator.compares() => {
+                let compared = self.compared(left, right);
+                let zero = Typed::new(vec![Instruction::Push(0)], FieldType::Int);
+                let instruction = Instruction::Integer(operator);
+                Ok(join(compared, zero, instruction, FieldType::Bool))
+            }
             _ if !(a.is_number() && b.is_number()) => {
                 Err(format!("'{spelling}' takes two numbers, not {a} and {b}"))
             }
@@ -347,6 +380,9 @@ impl Scope<'_> {
             return self.list_call(name, function, arguments);
         }
         let Some(&(_, function, wanted)) = FUNCTIONS.iter().find(|entry| entry.0 == name) else {
+            if let Some(at) = self.net.functions.iter().position(|one| one.name == name) {
+                return self.own(at, arguments);
+            }
             if let Some(colour) = self.net.listed(name) {
                 return self.record(name, colour, arguments);
             }

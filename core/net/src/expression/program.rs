@@ -9,7 +9,7 @@ use super::distribution::{draw, exponential, Table};
 use super::function::{Draw, Pure};
 use super::list::ListFunction;
 use super::parse::BinaryOperator;
-use crate::lists::{Lists, LENGTH_MAX};
+use crate::lists::{Lists, CALLS_MAX, LENGTH_MAX};
 use crate::stream::Stream;
 
 /// How deep the stack of a program may grow; longer expressions are refused at build time.
@@ -24,6 +24,8 @@ pub(crate) enum Instruction {
         arc: u16,
         field: u16,
     },
+    /// An argument of the function that runs, or a local of the transition.
+    Parameter(u16),
     IntegerToReal,
     NegateInteger,
     NegateReal,
@@ -41,10 +43,26 @@ pub(crate) enum Instruction {
     Empirical(u16),
     /// A function of a list, and of the word above it where it takes two.
     List(ListFunction),
+    /// A function of the net with that index, and how many words it takes.
+    Call {
+        function: u16,
+        arguments: u16,
+    },
     /// Pops a bool and jumps that many instructions forward when it is false.
     SkipUnless(u16),
     Skip(u16),
 }
+
+/// What every inscription of a net may use.
+#[derive(Debug, Default)]
+pub(crate) struct Library {
+    /// The histograms of the net.
+    pub(crate) tables: Vec<Table>,
+    pub(crate) functions: Vec<Code>,
+}
+
+/// How deep functions may call each other.
+const CALLS_DEEP_MAX: u32 = 1_000;
 
 /// A program that leaves one value.
 pub(crate) type Code = Box<[Instruction]>;
@@ -94,6 +112,8 @@ pub(crate) enum Fault {
     },
     /// A list grew without bound.
     LongList,
+    /// Functions called each other without end.
+    EndlessCalls,
 }
 
 impl std::fmt::Display for Fault {
@@ -110,6 +130,10 @@ impl std::fmt::Display for Fault {
             Fault::NoElement { index, length } => {
                 write!(formatter, "at(): a list of {length} has no element {index}")
             }
+            Fault::EndlessCalls => write!(
+                formatter,
+                "functions call each other more than {CALLS_DEEP_MAX} deep or {CALLS_MAX} times"
+            ),
             Fault::LongList => {
                 write!(formatter, "a list grew beyond {LENGTH_MAX} elements")
             }
@@ -123,8 +147,11 @@ pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],
     pub(crate) stride: usize,
     pub(crate) tokens: &'a [u32],
-    /// The histograms of the net.
-    pub(crate) tables: &'a [Table],
+    pub(crate) library: &'a Library,
+    /// What parameters stand for.
+    pub(crate) parameters: &'a [u64],
+    /// How many functions are being run.
+    pub(crate) depth: u32,
     /// The lists of the run; making a value may add to them.
     pub(crate) lists: &'a RefCell<Lists>,
 }
@@ -199,8 +226,23 @@ pub(crate) fn evaluate(
             }
             Instruction::Skip(distance) => at += usize::from(distance),
             Instruction::Empirical(table) => {
-                stack[top] = binding.tables[usize::from(table)].draw(stream).to_bits();
+                stack[top] = binding.library.tables[usize::from(table)]
+                    .draw(stream)
+                    .to_bits();
                 top += 1;
+            }
+            Instruction::Parameter(at) => {
+                stack[top] = binding.parameters[usize::from(at)];
+                top += 1;
+            }
+            Instruction::Call {
+                function,
+                arguments,
+            } => {
+                let first = top - usize::from(arguments);
+                let word = called(function, &stack[first..top], binding, stream)?;
+                stack[first] = word;
+                top = first + 1;
             }
             Instruction::List(function) => {
                 top -= function.arguments() - 1;
@@ -229,6 +271,26 @@ pub(crate) fn evaluate(
     }
     debug_assert_eq!(top, 1, "a program leaves one value");
     Ok(stack[0])
+}
+
+/// Runs a function of the net.
+#[inline(never)]
+fn called(
+    function: u16,
+    arguments: &[u64],
+    binding: Binding<'_>,
+    stream: &mut Stream,
+) -> Result<u64, Fault> {
+    if binding.depth >= CALLS_DEEP_MAX || !binding.lists.borrow_mut().count_call(binding.depth) {
+        return Err(Fault::EndlessCalls);
+    }
+    let inside = Binding {
+        parameters: arguments,
+        depth: binding.depth + 1,
+        ..binding
+    };
+    let code = &binding.library.functions[usize::from(function)];
+    evaluate(code, inside, stream)
 }
 
 /// A binary operator on ints; `//` and `%` round towards minus infinity.

@@ -39,6 +39,8 @@ pub struct Reference {
     arrivals: u64,
     sequence: u64,
     parsed: HashMap<String, Expression>,
+    /// What names stand for beside tokens: locals, and the parameters of the function walked.
+    named: Vec<(String, Scalar)>,
 }
 
 /// A value of an enumeration as its position.
@@ -96,6 +98,7 @@ impl Reference {
             arrivals: 0,
             sequence: 0,
             parsed: HashMap::new(),
+            named: Vec::new(),
         };
         for (place, definition) in net.places.iter().enumerate() {
             let fields = &net.colours[&definition.colour];
@@ -282,6 +285,12 @@ impl Reference {
                 arc.1 = self.streams[transition].below(self.places[arc.0].len());
             }
         }
+        self.named.clear();
+        for local in &definition.locals {
+            let value = self.scalar(&local.value, &definition, &bound, transition);
+            let value = value.of_type(local.resolved);
+            self.named.push((local.name.clone(), value));
+        }
         let delay_ns = |reference: &mut Self, json: &Option<serde_json::Value>| match json {
             None => 0,
             Some(json) => {
@@ -293,9 +302,23 @@ impl Reference {
         let mut made = Vec::new();
         for output in &definition.outputs {
             let place = self.place(&output.place);
-            let row = self.row(output, place, &definition, &bound, transition);
-            made.push((place, row, base_ns + delay_ns(self, &output.delay)));
+            let turns = match &output.count {
+                None => 1,
+                Some(json) => {
+                    let count = self.scalar(json, &definition, &bound, transition);
+                    count.real() as i64
+                }
+            };
+            for turn in 0..turns {
+                if output.count.is_some() {
+                    self.named.push(("turn".to_owned(), Scalar::Int(turn)));
+                }
+                let row = self.row(output, place, &definition, &bound, transition);
+                made.push((place, row, base_ns + delay_ns(self, &output.delay)));
+                self.named.truncate(definition.locals.len());
+            }
         }
+        self.named.clear();
         self.remove(bound);
         for arc in &definition.reset {
             let place = self.place(&arc.place);
@@ -408,8 +431,19 @@ impl Reference {
         bound: &Bound,
         transition: usize,
     ) -> Scalar {
+        if let Expression::Call(name, arguments) = tree {
+            if let Some(at) = self.net.functions.iter().position(|one| one.name == *name) {
+                return self.own(at, arguments, definition, bound, transition);
+            }
+        }
+        if let Expression::Name(name) = tree {
+            if let Some(found) = self.named.iter().find(|one| one.0 == *name) {
+                return found.1.clone();
+            }
+        }
         let mut value = |inner: &Expression| self.walk(inner, definition, bound, transition);
         match tree {
+            Expression::Text(text) => Scalar::Text(text.clone()),
             Expression::Integer(whole) => Scalar::Int(*whole),
             Expression::Real(real) => Scalar::Real(*real),
             Expression::Boolean(truth) => Scalar::Bool(*truth),
@@ -469,6 +503,27 @@ impl Reference {
                 call(name, &arguments, &mut self.streams[transition])
             }
         }
+    }
+
+    /// A call of a function of the net: its body, with the parameters in place of all other names.
+    fn own(
+        &mut self,
+        at: usize,
+        arguments: &[Expression],
+        definition: &TransitionDefinition,
+        bound: &Bound,
+        transition: usize,
+    ) -> Scalar {
+        let function = self.net.functions[at].clone();
+        let mut named = Vec::new();
+        for (argument, (label, kind)) in arguments.iter().zip(&function.parameters) {
+            let value = self.walk(argument, definition, bound, transition);
+            named.push((label.clone(), value.of_type(*kind)));
+        }
+        let outside = std::mem::replace(&mut self.named, named);
+        let value = self.scalar_of_text(&function.body, definition, bound, transition);
+        self.named = outside;
+        value.of_type(function.result)
     }
 
     fn field(
