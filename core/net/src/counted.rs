@@ -38,6 +38,8 @@ impl Engine<'_> {
             let context = format!("{}{}", self.net.context(transition), part());
             return Err(NetError::run(context, bad_count(word)));
         }
+        let place = self.net.transitions[transition].outputs[arc].place;
+        self.laws.make(place, word);
         Ok(word)
     }
 }

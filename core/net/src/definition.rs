@@ -382,8 +382,11 @@ impl NetDefinition {
     pub(crate) fn listed(&self, colour: &str) -> Option<u16> {
         let at = self.colours.keys().position(|name| name == colour)? as u16;
         let kind = FieldType::List(Element::Record(at));
-        let mut fields = self.colours.values().flatten();
-        fields.any(|field| field.1 == kind).then_some(at)
+        let fields = self.colours.values().flatten().map(|field| field.1);
+        let called = self.functions.iter().flat_map(FunctionDefinition::kinds);
+        let locals = self.transitions.iter().flat_map(|one| &one.locals);
+        let mut kinds = fields.chain(called).chain(locals.map(|one| one.resolved));
+        kinds.any(|one| one == kind).then_some(at)
     }
 }
 

@@ -25,6 +25,14 @@ pub struct FunctionDefinition {
     pub draws: bool,
 }
 
+impl FunctionDefinition {
+    /// The types of its parameters and of its result.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = FieldType> + '_ {
+        let parameters = self.parameters.iter().map(|one| one.1);
+        parameters.chain([self.result])
+    }
+}
+
 /// A function as the document has it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename = "function")]

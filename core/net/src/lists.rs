@@ -249,10 +249,7 @@ mod tests {
         assert_eq!(lists.string(known), "kept");
         assert_eq!(lists.string(inner), "inner");
         assert_eq!(lists.text("lone"), Ok(lone));
-        assert!(
-            lists.known.len() <= before - 3,
-            "three letters go"
-        );
+        assert!(lists.known.len() <= before - 3, "three letters go");
     }
 
     fn list(lists: &mut Lists, elements: &[u64]) -> u64 {
