@@ -32,7 +32,7 @@ COLOURS = {
 VARIABLES = {
     "n": "INT", "m": "INT", "s": "STRING", "b": "BOOL", "r": "REAL", "disk": "DISK", "k": "SMALL",
     "hue": "HUE", "job": "JOB", "pair": "PAIR", "nested": "NESTED", "q": "INTS", "jobs": "JOBS",
-    "message": "MESSAGE", "u": "UNIT",
+    "message": "MESSAGE", "u": "UNIT", "grid": "GRID", "orders": "ORDERS",
 }  # fmt: skip
 
 
@@ -68,6 +68,8 @@ def document(row: Row) -> str:
     parts += [f"<color id='c{k}'><id>{k}</id>{kind}</color>" for k, kind in colours.items()]
     parts.append(row.colours)
     for name, colour in VARIABLES.items():
+        if colour not in colours:
+            continue
         parts.append(f"<var id='v{name}'><type><id>{colour}</id></type><id>{name}</id></var>")
     if row.ml:
         parts.append(f"<ml id='m'>{escape(row.ml)}</ml>")

@@ -363,11 +363,6 @@ def test_a_queue_of_packets_is_a_list_of_products():
         ("[#1 p = 5]", "[#3 p = 5]", "'#3': is no field of"),
         ('(2,"b")', "2", r"a list holds one type, not \(int, text\) and int"),
         ("<list><id>PACKET</id>", "<list><id>PACKETS</id>", "is no colour set"),
-        (
-            '<color id="c6">',
-            '<color id="c7"><id>SENT</id><list><id>PACKETS</id></list></color><color id="c8">',
-            "lists of lists are not read; number the inner lists",
-        ),
     ],
 )
 def test_records_that_do_not_fit_name_the_inscription(old, new, words):

@@ -96,7 +96,7 @@ pub enum Element {
     Text,
     /// A value of the enumeration with that index.
     Enum(u16),
-    /// A record of the colour with that index, all of whose fields are single values.
+    /// A record of the colour with that index: single values, and lists of what lists may hold.
     Record(u16),
 }
 
@@ -128,6 +128,27 @@ impl Element {
     }
 }
 
+/// How deep lists may lie within records within lists.
+const NESTING_MAX: u32 = 8;
+
+/// Whether lists may hold a colour's records: no value contains itself, however deep.
+fn fits(
+    name: &str,
+    colours: &BTreeMap<String, Vec<(String, String)>>,
+    is_single: &impl Fn(&str) -> bool,
+    depth: u32,
+) -> bool {
+    let Some(fields) = colours.get(name).filter(|_| depth < NESTING_MAX) else {
+        return false;
+    };
+    fields
+        .iter()
+        .all(|(_, kind)| match kind.strip_prefix("list ") {
+            Some(inner) => is_single(inner) || fits(inner, colours, is_single, depth + 1),
+            None => is_single(kind),
+        })
+}
+
 impl TryFrom<Written> for NetDefinition {
     type Error = String;
 
@@ -143,11 +164,9 @@ impl TryFrom<Written> for NetDefinition {
                 Some(FieldType::Enum(at as u16))
             }
         };
-        // Records in lists are of single values, so that no value contains itself.
         let record = |name: &str| {
             let at = written.colours.keys().position(|colour| colour == name)?;
-            let plain = |field: &(String, String)| single(&field.1).is_some();
-            let fits = written.colours[name].iter().all(plain);
+            let fits = fits(name, &written.colours, &|name| single(name).is_some(), 0);
             fits.then_some(Element::Record(at as u16))
         };
         let kind = |name: &str| match name.strip_prefix("list ") {

@@ -36,7 +36,8 @@ impl Maker {
             "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"], ["h", "hue"],
                                 ["q", "list int"], ["r", "list hue"], ["s", "list pair"],
                                 ["w", "text"]],
-                        "pair": [["n", "int"], ["y", "real"], ["h", "hue"]]},
+                        "pair": [["n", "int"], ["y", "real"], ["h", "hue"], ["m", "list int"],
+                                 ["z", "text"]]},
             "functions": {
                 "sum": {"parameters": [["l", "list int"]], "result": "int",
                         "body": "if(l == [], 0, head(l) + sum(tail(l)))"},
@@ -68,7 +69,8 @@ impl Maker {
                 let hue = self.one_of(&["red", "green", "blue"]);
                 let queue: Vec<usize> = (0..self.below(4)).map(|_| self.below(3)).collect();
                 let hues = &["red", "green"][..self.below(3)];
-                let pairs = (0..self.below(3)).map(|n| json!([n, n as f64 / 2.0, "red"]));
+                let pairs =
+                    (0..self.below(3)).map(|n| json!([n, n as f64 / 2.0, "red", [n, 1], "a"]));
                 let pairs: Vec<Json> = pairs.collect();
                 let word = self.one_of(&["", "a", "b1", "a\"\\"]);
                 json!([
@@ -158,7 +160,7 @@ impl Maker {
             "a.w == \"a\" || a.w < \"b\"",
             "even(a.n)",
             "sum(a.q) < 4 && a.w != \"\"",
-            "!contains(a.s, pair(a.n, a.x, a.h))",
+            "!contains(a.s, pair(a.n, a.x, a.h, a.q, a.w))",
         ];
         let two = [
             "a.k == b.k",
@@ -178,7 +180,7 @@ impl Maker {
             "sum(a.q) <= sum(b.q) || a.w >= b.w",
             "concat(a.w, b.w) != \"aa\" && a.k == b.k",
             "a.s == b.s",
-            "contains(a.s, pair(b.n, 1, red)) || length(b.s) > 1",
+            "contains(a.s, pair(b.n, 1, red, b.q, a.w)) || length(b.s) > 1",
         ];
         let three = [
             "a.k == b.k && b.k == c.k",
@@ -222,6 +224,7 @@ impl Maker {
                 };
                 let real = match self.below(4) {
                     0 => format!("if({variable}.s == [], 0.25, head({variable}.s).y)"),
+                    1 => "now() * 1e6".to_owned(),
                     _ => format!("{variable}.x / 2 + {}", self.below(3)),
                 };
                 json!([
@@ -273,10 +276,10 @@ impl Maker {
     /// A list of records; an int for a real among its fields, and reals that are added.
     fn pairs(&mut self, v: &str) -> String {
         let made = match self.below(6) {
-            0 => format!("cons(pair({v}.n, 1, {v}.h), {v}.s)"),
-            1 => format!("append({v}.s, pair({v}.k, {v}.x, blue))"),
-            2 => format!("if({v}.s == [], [pair(0, {v}.x + 1, red)], tail({v}.s))"),
-            3 => format!("if({v}.s == [], [], [pair(head({v}.s).n, 0.5, head({v}.s).h)])"),
+            0 => format!("cons(pair({v}.n, 1, {v}.h, {v}.q, {v}.w), {v}.s)"),
+            1 => format!("append({v}.s, pair({v}.k, {v}.x, blue, [{v}.n], \"\"))"),
+            2 => format!("if({v}.s == [], [pair(0, {v}.x + 1, red, [], {v}.w)], tail({v}.s))"),
+            3 => format!("if({v}.s == [], [], [pair(head({v}.s).n, 0.5, head({v}.s).h, head({v}.s).m, \"b\")])"),
             4 => format!("reverse({v}.s)"),
             _ => format!("{v}.s"),
         };

@@ -65,7 +65,14 @@ COMPUTED: Mapping[str, Callable[..., Any]] = {
     "Int.min": min,
     "Int.max": max,
 }
+# The clock is read once a firing; one unit of the file is a second.
+NOW = Leaf("floor(now())", INT, draws=True)
 SAME = {
+    "intTime": "time",
+    "ModelTime.time": "time",
+    "IntInf.fromInt": "IntInf.toInt",
+    "Int.toLarge": "IntInf.toInt",
+    "Int.fromLarge": "IntInf.toInt",
     "Real.fromInt": "real",
     "Real.floor": "floor",
     "Real.ceil": "ceil",
@@ -112,14 +119,12 @@ fun intersect [] m = [] | intersect (x::r) m =
   if mem m x then x :: intersect r m else intersect r m
 fun concat [] = "" | concat (s::r) = s ^ concat r
 fun fst (x, y) = x
+fun copies (x, n) = if n <= 0 then [] else x :: copies (x, n - 1)
 fun snd (x, y) = y
 """
 OTHERWISE = {
     "normal": "is refused: there it can be negative, here a delay cannot; use erlang or uniform",
     "poisson": "is no distribution that is read; use discrete or exponential",
-    "time": "is not read: inscriptions do not see the clock; keep the time in the token",
-    "intTime": "is not read: inscriptions do not see the clock; keep the time in the token",
-    "ModelTime.time": "is not read: inscriptions do not see the clock; keep it in the token",
 }
 
 
@@ -144,6 +149,8 @@ class Builtins:
             "size": (1, lambda given: self.length(given[0])),
             "Int.toString": (1, lambda given: self.digits(given[0])),
             "Bool.toString": (1, lambda given: self.word(given[0])),
+            "time": (1, lambda given: NOW),
+            "IntInf.toInt": (1, lambda given: given[0]),
             "list_to_ms": (1, lambda given: evaluator.bag(given[0])),
             "ms_to_list": (1, lambda given: self.flattened(given[0])),
         }

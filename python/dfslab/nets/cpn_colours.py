@@ -117,22 +117,14 @@ class Colours:
             return LIST + kind.inner.name
         if isinstance(kind, Listing) and isinstance(kind.inner, Struct):
             return LIST + self.record_name(kind.inner, context)
+        if isinstance(kind, Listing) and isinstance(kind.inner, Listing):
+            return LIST + self.record_name(boxed(kind.inner), context)
         if isinstance(kind, Listing) and kind.inner is None:
             return LIST + "int"
-        raise InputError(
-            context,
-            words(kind),
-            "lists of lists are not read; number the inner lists and hold (number, element)",
-        )
+        raise InputError(context, words(kind), "is no type of a token's field")
 
     def record_name(self, kind: Struct, context: str) -> str:
         """The colour of records in a list; every type has one."""
-        if any(isinstance(one, Listing) for _, one in flat(kind)):
-            raise InputError(
-                context,
-                words(kind),
-                "lists of records that hold lists are not read; keep the inner list in a place",
-            )
         if kind not in self.names:
             self.names[kind] = self.free("pair")
         self.held[self.names[kind]] = kind
@@ -166,6 +158,10 @@ class Colours:
 
     def element(self, value: Value, kind: Kind | None, context: str) -> Leaf:
         """A value as an element of a list: a record is one value there."""
+        if isinstance(kind, Listing):
+            inner = self.leaf(value, context)
+            name = self.record_name(boxed(kind), context)
+            return Leaf(f"{name}({inner.text})", Plain(name), draws=inner.draws)
         if not isinstance(kind, Struct):
             return self.leaf(value, context)
         name = self.record_name(kind, context)
@@ -215,10 +211,11 @@ class Colours:
             for _, one in value.fields:
                 yield from self.cells(one, context)
         elif isinstance(value, Items) and value.tail is None:
-            yield [
-                self.row(one, context) if isinstance(one, Rec) else next(self.cells(one, context))
-                for one in value.items
-            ]
+            boxes = isinstance(value.items[0], Rec | Items) if value.items else False
+            rows = [self.row(one, context) for one in value.items]
+            yield rows if boxes else [row[0] for row in rows]
+        elif isinstance(value, Leaf) and value.text == "[]":
+            yield []
         elif isinstance(value, Leaf) and value.known:
             yield value.constant
         else:
@@ -230,8 +227,12 @@ class Colours:
         made: dict[str, list[list[str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
-        for name, kind in list(self.held.items()):
-            made[name] = self.fields(kind, context)
+        waiting = [name for name in self.held if name not in made]
+        while waiting:
+            for name in waiting:
+                made[name] = self.fields(self.held[name], context)
+            # What a record's lists hold was met just now.
+            waiting = [name for name in self.held if name not in made]
         return made
 
     def colour_name(self, name: str) -> str:
@@ -251,6 +252,11 @@ class Colours:
             raise InputError(context, count, f"at most {MEMBERS_MOST} values can be listed")
         labels = [label for label, _ in parts]
         return [Rec(tuple(zip(labels, one, strict=True)), kind.union) for one in product(*choices)]
+
+
+def boxed(kind: Listing) -> Struct:
+    """A list in a list is the only field of a record there."""
+    return Struct((("value", kind),))
 
 
 def booleans() -> list[Value]:

@@ -51,6 +51,8 @@ class Declarations:
         self.evaluator.dotted = OfColours(self.evaluator).named
         self.variables: dict[str, str] = {}
         self.constants: dict[str, float] = {}
+        texts = " ".join(net.itertext())
+        self.assigned = set(re.findall(r"([A-Za-z][\w']*)\s*:=", texts))
         box = net.find("globbox")
         for element in self.elements(box) if box is not None else ():
             self.declare(element)
@@ -74,9 +76,7 @@ class Declarations:
             text = (element.text or "").strip() or (element.findtext("layout") or "")
             self.values(text)
         elif element.tag == "globref":
-            name = text_of(element.find("id"))
-            reason = "references are not read; keep what changes in a token"
-            self.evaluator.broken[name] = InputError(f"globref {name}", name, reason)
+            self.reference(text_of(element.find("id")), whole_text(element.find("ml")))
 
     def values(self, text: str) -> None:
         evaluator = self.evaluator
@@ -93,6 +93,16 @@ class Declarations:
         if isinstance(value, Leaf) and number and clean(name) == name:
             self.constants[name] = value.constant
             self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
+
+    def reference(self, name: str, text: str) -> None:
+        """A reference that nothing assigns to is what it is at first."""
+        context = self.evaluator.context = f"globref {name}"
+        try:
+            if name in self.assigned:
+                raise InputError(context, name, "is assigned to; keep what changes in a token")
+            self.evaluator.references[name] = self.evaluator.value(parse(text, context), {})
+        except InputError as error:
+            self.evaluator.broken[name] = error
 
     def variable(self, element: ET.Element) -> None:
         colour = text_of(element.find("type/id"))
@@ -285,6 +295,6 @@ def with_ids(kind: ET.Element) -> list[str]:
     return [text_of(one) for one in kind.findall("with/id")]
 
 
-def whole_text(element: ET.Element) -> str:
+def whole_text(element: ET.Element | None) -> str:
     """The text of an element, whether its own or its child's."""
-    return " ".join("".join(element.itertext()).split())
+    return " ".join("".join(element.itertext()).split()) if element is not None else ""

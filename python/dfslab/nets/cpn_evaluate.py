@@ -61,6 +61,8 @@ class Evaluator:
         self.colours = colours
         self.globals: dict[str, Value] = {}
         self.constructors: set[str] = set()
+        # What references hold that nothing assigns to.
+        self.references: dict[str, Value] = {}
         self.broken: dict[str, InputError] = {}
         self.context = "declarations"
         self.calls = self.deep = 0
@@ -146,6 +148,16 @@ class Evaluator:
         if found is not None:
             return found
         raise self.wrong(name, self.unknown)
+
+    def reference(self, tree: Tree, env: Env) -> Value:
+        del env
+        name = tree.parts[0].word
+        if name in self.broken:
+            raise self.broken[name]
+        if name not in self.references:
+            reason = "references are not read; keep what changes in a token"
+            raise self.wrong(f"!{name}", reason)
+        return self.references[name]
 
     def literal(self, tree: Tree, env: Env) -> Value:
         del env
@@ -444,6 +456,7 @@ READERS: Mapping[str, Callable[[Evaluator, Tree, Env], Value]] = {
     **dict.fromkeys(("not", "negative"), Evaluator.prefixed),
     **dict.fromkeys(("at", "stamp"), cpn_multiset.timed),
     "name": Evaluator.name,
+    "reference": Evaluator.reference,
     "typed": Evaluator.typed,
     "op": Evaluator.operation,
     "if": Evaluator.choice,

@@ -46,6 +46,7 @@ CALLS = {
     "contains": "(mem ({0}) ({1}))",
     "at": "List.nth({0}, {1})",
     "text": "Int.toString({0})",
+    "now": "(Real.fromInt (IntInf.toInt (time ())))",
 }
 
 

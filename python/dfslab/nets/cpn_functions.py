@@ -164,11 +164,11 @@ class Functions:
             return entry.each, each.inner if isinstance(each, Listing) else None
         kind = kind_of(entry.value)
         if entry.count.known and 0 <= entry.count.constant <= COPIES_MOST:
-            copies = Items((entry.value,) * entry.count.constant)
-            return self.evaluator.colours.leaf(copies, self.context), kind
-        raise self.evaluator.wrong(
-            entry.count.text, "a function gives a number of tokens that is known; use a list"
-        )
+            known = Items((entry.value,) * entry.count.constant)
+            return self.evaluator.colours.leaf(known, self.context), kind
+        count = Rec((("1", entry.value), ("2", entry.count)))
+        copies = self.evaluator.apply(self.evaluator.globals["copies"], count)
+        return self.evaluator.colours.leaf(copies, self.context), kind
 
 
 class _Abstract:

@@ -31,11 +31,10 @@ LEVELS: tuple[Mapping[str, str], ...] = (
     {"*": "*", "/": "/", "div": "//", "mod": "%"},
 )
 LISTED, ADDED = 3, 4
-OPENERS = ("(", "[", "{", "#")
+OPENERS = ("(", "[", "{", "#", "!")
 # What stops a file by its own name, with the way around.
 REFUSED: Mapping[str, str] = {
     ":=": "references are not read; keep what changes in a token",
-    "!": "references are not read; keep what changes in a token",
     "ref": "references are not read; keep what changes in a token",
     "while": "loops are not read; write a function that calls itself",
     "raise": "exceptions are not read; give a value for every case",
@@ -402,6 +401,7 @@ class _Parser:
         "#": field,
         "~": lambda self: Tree("negative", "", (self.tight(),)),
         "not": lambda self: Tree("not", "", (self.tight(),)),
+        "!": lambda self: Tree("reference", "", (self.atom(),)),
         "if": choice,
         "case": case,
         "let": let,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dfslab.nets.cpn_match import equal
-from dfslab.nets.cpn_merge import merged
+from dfslab.nets.cpn_merge import both, merged, negated
 from dfslab.nets.cpn_ml import Tree
 from dfslab.nets.cpn_values import INT, REAL, Bag, Entry, Leaf, Value, constant
 
@@ -50,6 +50,10 @@ def without(evaluator: Evaluator, entry: Entry, gone: Entry) -> Entry:
     left = constant(max(0, entry.count.constant - gone.count.constant), INT)
     if same.known:
         return Entry(entry.value, left, entry.when, entry.delay)
+    if left.constant == 0:
+        rest = negated(same)
+        when = rest if entry.when is None else both("&&", entry.when, rest)
+        return Entry(entry.value, entry.count, when, entry.delay)
     count = merged(same, left, entry.count, evaluator)
     assert isinstance(count, Leaf)
     return Entry(entry.value, count, entry.when, entry.delay)

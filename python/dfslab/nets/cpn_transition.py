@@ -6,6 +6,8 @@ stands on several input arcs becomes a condition that those fields are equal.
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +23,7 @@ from dfslab.nets.cpn_values import (
     INT,
     REAL,
     Bag,
+    Closure,
     Entry,
     Leaf,
     Rec,
@@ -30,6 +33,7 @@ from dfslab.nets.cpn_values import (
     constant,
     draws,
     each_of,
+    element_of,
     flat,
     kind_of,
     made_of,
@@ -37,7 +41,8 @@ from dfslab.nets.cpn_values import (
 )
 from dfslab.spec.model import InputError
 
-WEIGHT_MOST = 1_000
+WEIGHT_MOST, CHOICES_MOST = 1_000, 1_000
+COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two transitions with guards"
 CODE = re.compile(
     r"(?:input\s*(?P<input>\([^)]*\))\s*;?)?\s*(?:output\s*(?P<output>\([^)]*\))\s*;?)?"
     r"\s*(?:action\s*(?P<action>.*))?",
@@ -170,11 +175,7 @@ class Transition:
             return
         count = self.evaluator.leaf(tree.parts[0], self.env, (INT,), "a count")
         if not count.known or count.constant < 0:
-            raise InputError(
-                context,
-                count.text,
-                "an input arc takes a number of tokens that is known; use transitions with guards",
-            )
+            raise InputError(context, count.text, COUNT_KNOWN)
         if count.constant > WEIGHT_MOST:
             raise InputError(context, count.constant, f"an arc moves at most {WEIGHT_MOST} tokens")
         yield from (tree.parts[1] for _ in range(count.constant))
@@ -293,12 +294,8 @@ class Transition:
         arc, values = one.arc, list[Value]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:
-                raise InputError(
-                    arc.context,
-                    arc.text[:60],
-                    "an input arc takes a number of tokens that is known; use two transitions "
-                    "with guards",
-                )
+                values = self.counted(one)
+                break
             values += [entry.value] * entry.count.constant
         if not values or len(values) > WEIGHT_MOST:
             raise InputError(arc.context, len(values), f"an arc takes 1 to {WEIGHT_MOST} tokens")
@@ -309,6 +306,31 @@ class Transition:
             self.taken.append(Taken(arc.place, variable))
             labels = (f"{variable}.{label}" for label, _ in flat(kind))
             self.require(replace(one, part=made_of(kind, labels, variable)), other)
+
+    def counted(self, one: Wanted) -> list[Value]:
+        """The tokens of a multiset that depends on names of small colour sets, as many for all
+        their values: the elements of a list that a function gives."""
+        names = sorted(name for name in free_names(one.expression) if name in self.env)
+        context, counts = one.arc.context, set[int]()
+        choices = [self.colours.members(self.known.variables[name], context) for name in names]
+        if math.prod(len(choice) for choice in choices) > CHOICES_MOST:
+            raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
+        for values in itertools.product(*choices):
+            env = dict(zip(names, values, strict=True))
+            bag = self.evaluator.bag(self.evaluator.value(one.expression, env))
+            if not all(entry.count.known and entry.when is None for entry in bag.entries):
+                raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
+            counts.add(sum(entry.count.constant for entry in bag.entries))
+        if len(counts) != 1:
+            raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
+        pattern = Tree("tuple", "", tuple(Tree("name", name) for name in names))
+        clauses = (Tree("clause", "", (pattern, one.expression)),)
+        given = Rec(tuple((str(at + 1), self.env[name]) for at, name in enumerate(names)))
+        found = self.evaluator.specialised(Closure("tokens", clauses, {}), [given])
+        listed = self.evaluator.bag(found).entries[0].each
+        assert listed is not None
+        kind = self.colours.sets[one.arc.colour].kind
+        return [element_of(f"at({listed.text}, {at})", kind) for at in range(counts.pop())]
 
     # Guards, and names that no arc binds.
 
@@ -384,7 +406,9 @@ class Transition:
             if not isinstance(found, Leaf) or found.kind != BOOL:
                 raise InputError(context, words(kind_of(found)), "a guard is a bool")
             if draws(found):
-                raise InputError(context, found.text[:60], "a guard cannot draw at random")
+                raise InputError(
+                    context, found.text[:60], "a guard cannot draw at random, or read the clock"
+                )
             if not found.known or not found.constant:
                 self.conditions += split(found)
 

@@ -201,7 +201,9 @@ def made_of(kind: Kind, texts: Iterator[str], base: str = "") -> Value:
 
 def element_of(text: str, kind: Kind, is_drawn: bool = False) -> Value:
     """An element of a list, taken out by that text."""
-    if not isinstance(kind, Struct):
+    if isinstance(kind, Listing):
+        found = made_of(kind, iter([f"{text}.value"]))
+    elif not isinstance(kind, Struct):
         found = made_of(kind, iter([text]))
     else:
         labels = [label for label, _ in flat(kind)]

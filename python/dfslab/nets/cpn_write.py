@@ -4,7 +4,7 @@ refused, place disciplines excepted: there CPN Tools takes any token."""
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dfslab.nets.build import Document, Net, document_of
@@ -61,12 +61,12 @@ class _Writer:
             name: f"{name}_set" if name in taken else name for name in self.document["colours"]
         }
         self.lists: dict[str, str] = {}
-        # What lists hold stands before them, and what has lists behind.
-        colours = self.document["colours"].items()
-        plain = [one for one in colours if not any(sort.startswith(LIST) for _, sort in one[1])]
-        self.declare_colours(plain)
-        self.declare_lists(taken | set(self.sets.values()))
-        self.declare_colours([one for one in colours if one not in plain])
+        self.declared: set[str] = set()
+        names = taken | set(self.sets.values())
+        for name in self.document["colours"]:
+            self.declare_colour(name, names)
+        for sort in self.sorts():
+            self.declare_sort(sort, names)
         for name, value in self.document.get("constants", {}).items():
             text = str(value).replace("-", "~")
             ET.SubElement(self.block, "ml", id=self.key()).text = f"val {name} = {text};"
@@ -90,17 +90,22 @@ class _Writer:
         """The colour set of a type."""
         return self.lists.get(kind) or SORTS.get(kind, kind)
 
-    def declare_colours(self, colours: Iterable[tuple[str, Any]]) -> None:
-        """Record colour sets, and unit ones where there are no fields."""
-        for name, fields in colours:
-            made = ET.SubElement(self.block, "color", id=self.key())
-            ET.SubElement(made, "id").text = self.sets[name]
-            ET.SubElement(made, "timed")
-            kind = ET.SubElement(made, "record" if fields else "unit")
-            for label, sort in fields:
-                one = ET.SubElement(kind, "recordfield")
-                ET.SubElement(one, "id").text = label
-                ET.SubElement(one, "id").text = self.sort(sort)
+    def declare_colour(self, name: str, taken: set[str]) -> None:
+        """A record colour set, or a unit one where there are no fields, after what it holds."""
+        if name in self.declared:
+            return
+        self.declared.add(name)
+        fields = self.document["colours"][name]
+        for _, sort in fields:
+            self.declare_sort(sort, taken)
+        made = ET.SubElement(self.block, "color", id=self.key())
+        ET.SubElement(made, "id").text = self.sets[name]
+        ET.SubElement(made, "timed")
+        kind = ET.SubElement(made, "record" if fields else "unit")
+        for label, sort in fields:
+            one = ET.SubElement(kind, "recordfield")
+            ET.SubElement(one, "id").text = label
+            ET.SubElement(one, "id").text = self.sort(sort)
 
     def sorts(self) -> Iterator[str]:
         """The types of all fields, parameters, results and locals."""
@@ -112,20 +117,24 @@ class _Writer:
         for transition in self.document["transitions"]:
             yield from (local["type"] for local in transition.get("locals", ()))
 
-    def declare_lists(self, taken: set[str]) -> None:
-        """A colour set for every kind of list, with a name that is free."""
-        for sort in {sort: None for sort in self.sorts() if sort.startswith(LIST)}:
-            inner = sort.removeprefix(LIST)
-            inner = SORTS.get(inner) or (
-                inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
-            )
-            name = f"{inner}_list"
-            while name in taken:
-                name += "_"
-            self.lists[sort] = name
-            made = ET.SubElement(self.block, "color", id=self.key())
-            ET.SubElement(made, "id").text = name
-            ET.SubElement(ET.SubElement(made, "list"), "id").text = inner
+    def declare_sort(self, sort: str, taken: set[str]) -> None:
+        """A colour set for a kind of list, with a name that is free."""
+        if not sort.startswith(LIST) or sort in self.lists:
+            return
+        inner = sort.removeprefix(LIST)
+        if inner in self.document["colours"]:
+            self.declare_colour(inner, taken)
+        held = SORTS.get(inner) or (
+            inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
+        )
+        name = f"{held}_list"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        self.lists[sort] = name
+        made = ET.SubElement(self.block, "color", id=self.key())
+        ET.SubElement(made, "id").text = name
+        ET.SubElement(ET.SubElement(made, "list"), "id").text = held
 
     def variable(self, name: str, sort: str, context: str) -> str:
         """A variable of the file has one type; a second use of a name with another gets its own."""

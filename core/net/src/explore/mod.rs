@@ -29,6 +29,7 @@ type Row = Vec<u64>;
 struct Ground<'a> {
     net: &'a Net,
     lists: &'a RefCell<Lists>,
+    now_ns: u64,
 }
 
 impl Deref for Ground<'_> {
@@ -141,6 +142,7 @@ fn binding<'a>(
         library: &net.net.library,
         parameters,
         depth: 0,
+        now_ns: net.now_ns,
         lists: net.lists,
     }
 }

@@ -113,15 +113,6 @@ pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
     }
 }
 
-/// Whether code of a net draws at random, itself or through functions.
-pub(crate) fn draws(code: &[Instruction], net: &NetDefinition) -> bool {
-    code.iter().any(|one| match one {
-        Instruction::Draw(_) | Instruction::Empirical(_) => true,
-        Instruction::Call { function, .. } => net.functions[usize::from(*function)].draws,
-        _ => false,
-    })
-}
-
 /// An upper bound of the stack's depth; both branches of a choice count.
 fn stack_needed(code: &[Instruction]) -> usize {
     let pushes = |instruction: &&Instruction| {
@@ -131,6 +122,7 @@ fn stack_needed(code: &[Instruction]) -> usize {
                 | Instruction::Load { .. }
                 | Instruction::Empirical(_)
                 | Instruction::Parameter(_)
+                | Instruction::Now
         )
     };
     let (mut depth, mut most) = (0usize, 0usize);
@@ -163,6 +155,7 @@ fn fold(typed: Typed) -> Typed {
                 | Instruction::Draw(_)
                 | Instruction::Empirical(_)
                 | Instruction::Parameter(_)
+                | Instruction::Now
                 | Instruction::Call { .. }
                 // A list lies among those of a run, of which there is none yet.
                 | Instruction::List(_)
@@ -178,6 +171,7 @@ fn fold(typed: Typed) -> Typed {
         library: &Library::default(),
         parameters: &[],
         depth: 0,
+        now_ns: 0,
         lists: &RefCell::default(),
     };
     match evaluate(&typed.code, nothing, &mut Stream::new(0, 0, 0)) {
@@ -355,25 +349,12 @@ impl Scope<'_> {
         }
     }
 
-    /// `empirical(table)`: the argument is the name of a table.
-    fn empirical(&self, arguments: &[Expression]) -> Result<Typed, String> {
-        let names = known(self.net.tables.keys().map(String::as_str));
-        let [Expression::Name(name)] = arguments else {
-            return Err(format!("empirical() takes the name of a table ({names})"));
-        };
-        let at = self.net.tables.keys().position(|one| one == name);
-        let at = at.ok_or_else(|| format!("unknown table '{name}' ({names})"))?;
-        if !self.draws_allowed {
-            let reason = "empirical() draws at random, which is not allowed here";
-            return Err(reason.to_owned());
-        }
-        let code = vec![Instruction::Empirical(at as u16)];
-        Ok(Typed::new(code, FieldType::Real))
-    }
-
     fn call(&self, name: &str, arguments: &[Expression]) -> Result<Typed, String> {
         if name == "empirical" {
             return self.empirical(arguments);
+        }
+        if name == "now" {
+            return self.now(arguments);
         }
         if let Some(&(_, function, wanted)) = LIST_FUNCTIONS.iter().find(|entry| entry.0 == name) {
             counted(name, arguments, wanted)?;
@@ -389,7 +370,7 @@ impl Scope<'_> {
             let names = FUNCTIONS.map(|entry| entry.0).join(", ");
             let of_lists = LIST_FUNCTIONS.map(|entry| entry.0).join(", ");
             return Err(format!(
-                "unknown function '{name}' (known: {names}, empirical; of lists: {of_lists})"
+                "unknown function '{name}' (known: {names}, empirical, now; of lists: {of_lists})"
             ));
         };
         counted(name, arguments, wanted)?;

@@ -74,14 +74,16 @@ pub(crate) const FUNCTIONS: [(&str, Function, usize); 19] = [
 pub(crate) fn is_function(name: &str) -> bool {
     let mut of_lists = LIST_FUNCTIONS.iter().map(|entry| entry.0);
     let mut others = FUNCTIONS.iter().map(|entry| entry.0);
-    name == "empirical" || of_lists.any(|one| one == name) || others.any(|one| one == name)
+    matches!(name, "empirical" | "now")
+        || of_lists.any(|one| one == name)
+        || others.any(|one| one == name)
 }
 
-/// Whether a function of that name draws at random.
+/// Whether a function of that name draws at random or reads the clock.
 pub(crate) fn is_draw(name: &str) -> bool {
     let draw =
         |entry: &(&str, Function, usize)| entry.0 == name && matches!(entry.1, Function::Draw(_));
-    name == "empirical" || FUNCTIONS.iter().any(draw)
+    matches!(name, "empirical" | "now") || FUNCTIONS.iter().any(draw)
 }
 
 impl Pure {

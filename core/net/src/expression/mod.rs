@@ -1,5 +1,6 @@
 //! The inscription language: text becomes a tree, the tree is typed, the types become flat code.
 
+mod chance;
 mod check;
 mod distribution;
 mod function;
@@ -9,7 +10,8 @@ mod program;
 mod record;
 mod text;
 
-pub(crate) use check::{compile, constant_of, convert, draws, Scope, Typed, Variable};
+pub(crate) use chance::draws;
+pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use distribution::draw;
 pub(crate) use distribution::{exponential, Table};

@@ -9,6 +9,7 @@ use super::distribution::{draw, exponential, Table};
 use super::function::{Draw, Pure};
 use super::list::ListFunction;
 use super::parse::BinaryOperator;
+use crate::clock::seconds;
 use crate::lists::{Lists, CALLS_MAX, LENGTH_MAX};
 use crate::stream::Stream;
 
@@ -24,6 +25,8 @@ pub(crate) enum Instruction {
         arc: u16,
         field: u16,
     },
+    /// The time in seconds.
+    Now,
     /// An argument of the function that runs, or a local of the transition.
     Parameter(u16),
     IntegerToReal,
@@ -152,6 +155,7 @@ pub(crate) struct Binding<'a> {
     pub(crate) parameters: &'a [u64],
     /// How many functions are being run.
     pub(crate) depth: u32,
+    pub(crate) now_ns: u64,
     /// The lists of the run; making a value may add to them.
     pub(crate) lists: &'a RefCell<Lists>,
 }
@@ -229,6 +233,10 @@ pub(crate) fn evaluate(
                 stack[top] = binding.library.tables[usize::from(table)]
                     .draw(stream)
                     .to_bits();
+                top += 1;
+            }
+            Instruction::Now => {
+                stack[top] = seconds(binding.now_ns).to_bits();
                 top += 1;
             }
             Instruction::Parameter(at) => {

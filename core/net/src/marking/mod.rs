@@ -170,6 +170,7 @@ impl<'n> Marking<'n> {
             library: &self.net.library,
             parameters: &self.parameters,
             depth: 0,
+            now_ns: self.now_ns,
             lists: &self.lists,
         }
     }
@@ -315,6 +316,7 @@ impl<'n> Marking<'n> {
             library: &self.net.library,
             parameters: &[],
             depth: 0,
+            now_ns: self.now_ns,
             lists: &self.lists,
         };
         Ok(evaluate(code, binding, &mut self.unused_stream)? != 0)
