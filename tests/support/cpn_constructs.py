@@ -30,10 +30,24 @@ COLOURS = {
     "<unionfield><id>stop_now</id></unionfield></union>",
 }
 VARIABLES = {
-    "n": "INT", "m": "INT", "s": "STRING", "b": "BOOL", "r": "REAL", "disk": "DISK", "k": "SMALL",
-    "hue": "HUE", "job": "JOB", "pair": "PAIR", "nested": "NESTED", "q": "INTS", "jobs": "JOBS",
-    "message": "MESSAGE", "u": "UNIT", "grid": "GRID", "orders": "ORDERS",
-}  # fmt: skip
+    "n": "INT",
+    "m": "INT",
+    "s": "STRING",
+    "b": "BOOL",
+    "r": "REAL",
+    "disk": "DISK",
+    "k": "SMALL",
+    "hue": "HUE",
+    "job": "JOB",
+    "pair": "PAIR",
+    "nested": "NESTED",
+    "q": "INTS",
+    "jobs": "JOBS",
+    "message": "MESSAGE",
+    "u": "UNIT",
+    "grid": "GRID",
+    "orders": "ORDERS",
+}
 
 
 @dataclass(frozen=True)
@@ -61,42 +75,74 @@ class Row:
     extra: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Step:
+    """A transition of a file: its arcs by the names of places, and its other inscriptions."""
+
+    name: str
+    takes: dict[str, str]
+    puts: dict[str, str]
+    guard: str = ""
+    time: str = ""
+    code: str = ""
+
+
+def file_of(declarations: list[str], places: dict[str, tuple[str, str]], steps: list[Step]) -> str:
+    """A file of one page; places are names with a colour set and a first marking."""
+    nodes, keys = [], {}
+    for at, (name, (colour, first)) in enumerate(places.items()):
+        keys[name] = f"p{at}"
+        nodes.append(
+            f"<place id='p{at}'><text>{name}</text><type><text>{colour}</text></type>"
+            f"<initmark><text>{escape(first)}</text></initmark></place>"
+        )
+    arcs = []
+    for at, step in enumerate(steps):
+        texts = (("cond", step.guard), ("time", step.time), ("code", step.code))
+        labels = "".join(
+            f"<{tag}><text>{escape(text)}</text></{tag}>" for tag, text in texts if text
+        )
+        nodes.append(f"<trans id='t{at}'><text>{step.name}</text>{labels}</trans>")
+        for way, ends in (("PtoT", step.takes), ("TtoP", step.puts)):
+            arcs += [
+                f"<arc id='{way}{at}{keys[place]}' orientation='{way}'>"
+                f"<transend idref='t{at}'/><placeend idref='{keys[place]}'/>"
+                f"<annot><text>{escape(text)}</text></annot></arc>"
+                for place, text in ends.items()
+            ]
+    return (
+        f"<workspaceElements><cpnet><globbox><block id='b'>{''.join(declarations)}</block>"
+        f"</globbox><page id='p'><pageattr name='Main'/>{''.join(nodes)}{''.join(arcs)}</page>"
+        "</cpnet></workspaceElements>"
+    )
+
+
+def ml(text: str) -> str:
+    """A declaration of values or functions."""
+    return f"<ml id='m'>{escape(text)}</ml>"
+
+
+def color(name: str, kind: str) -> str:
+    """The declaration of a colour set."""
+    return f"<color id='c{name}'><id>{name}</id>{kind}</color>"
+
+
+def var(name: str, colour: str) -> str:
+    """The declaration of a variable."""
+    return f"<var id='v{name}'><type><id>{colour}</id></type><id>{name}</id></var>"
+
+
 def document(row: Row) -> str:
     """The file of a row: one transition between two places."""
-    parts = ["<ml id='first'>val nodes = 3;</ml>"]
     colours = COLOURS | row.extra
-    parts += [f"<color id='c{k}'><id>{k}</id>{kind}</color>" for k, kind in colours.items()]
+    parts = [ml("val nodes = 3;")]
+    parts += [color(name, kind) for name, kind in colours.items()]
     parts.append(row.colours)
-    for name, colour in VARIABLES.items():
-        if colour not in colours:
-            continue
-        parts.append(f"<var id='v{name}'><type><id>{colour}</id></type><id>{name}</id></var>")
-    if row.ml:
-        parts.append(f"<ml id='m'>{escape(row.ml)}</ml>")
-    places = [("x", "waiting", row.colour, row.first), ("y", "served", row.made, "")]
-    for key, name, colour, first in places:
-        parts_of = f"<type><text>{colour}</text></type><initmark><text>{escape(first)}</text>"
-        places_text = f"<place id='{key}'><text>{name}</text>{parts_of}</initmark></place>"
-        parts.append("" if key == "" else places_text)
-    declared, placed = parts[: -len(places)], parts[-len(places) :]
-    labels = "".join(
-        f"<{tag}><text>{escape(text)}</text></{tag}>"
-        for tag, text in (("cond", row.guard), ("time", row.time), ("code", row.code))
-        if text
-    )
-    arcs = "".join(
-        f"<arc id='a{key}' orientation='{way}'><transend idref='t'/><placeend idref='{key}'/>"
-        f"<annot><text>{escape(text)}</text></annot></arc>"
-        for key, way, text in (("x", "PtoT", row.takes), ("y", "TtoP", row.puts))
-    )
-    return (
-        "<workspaceElements><cpnet><globbox><block id='b'>"
-        + "".join(declared)
-        + "</block></globbox><page id='p'><pageattr name='Main'/>"
-        + "".join(placed)
-        + f"<trans id='t'><text>serve</text>{labels}</trans>{arcs}</page></cpnet>"
-        + "</workspaceElements>"
-    )
+    parts += [var(name, colour) for name, colour in VARIABLES.items() if colour in colours]
+    parts += [ml(row.ml)] if row.ml else []
+    places = {"waiting": (row.colour, row.first), "served": (row.made, "")}
+    ends = {"waiting": row.takes}, {"served": row.puts}
+    return file_of(parts, places, [Step("serve", *ends, row.guard, row.time, row.code)])
 
 
 def table(rows: list[Row]) -> str:

@@ -404,9 +404,8 @@ impl<'n> Engine<'n> {
                     delay_ns += self.delay(delay, transition, Some(arc), chosen)?;
                 }
                 self.laws.serve(output.place, delay_ns);
-                let Some(time_ns) = self.marking.now_ns.checked_add(delay_ns) else {
-                    return Err(self.no_more_time(transition));
-                };
+                let time_ns = self.marking.now_ns.checked_add(delay_ns);
+                let time_ns = time_ns.ok_or_else(|| self.no_more_time(transition))?;
                 if time_ns == self.marking.now_ns {
                     self.arrive(token)?;
                     continue;

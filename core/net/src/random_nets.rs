@@ -279,7 +279,11 @@ impl Maker {
             0 => format!("cons(pair({v}.n, 1, {v}.h, {v}.q, {v}.w), {v}.s)"),
             1 => format!("append({v}.s, pair({v}.k, {v}.x, blue, [{v}.n], \"\"))"),
             2 => format!("if({v}.s == [], [pair(0, {v}.x + 1, red, [], {v}.w)], tail({v}.s))"),
-            3 => format!("if({v}.s == [], [], [pair(head({v}.s).n, 0.5, head({v}.s).h, head({v}.s).m, \"b\")])"),
+            3 => {
+                let of = |field: &str| format!("head({v}.s).{field}");
+                let made = format!("{}, 0.5, {}, {}, \"b\"", of("n"), of("h"), of("m"));
+                format!("if({v}.s == [], [], [pair({made})])")
+            }
             4 => format!("reverse({v}.s)"),
             _ => format!("{v}.s"),
         };

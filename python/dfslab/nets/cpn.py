@@ -14,8 +14,9 @@ from typing import Any
 
 from dfslab.nets.cpn_declarations import Declarations
 from dfslab.nets.cpn_functions import documents
+from dfslab.nets.cpn_inputs import Arc
 from dfslab.nets.cpn_ml import parse
-from dfslab.nets.cpn_transition import Arc, Inscriptions, Transition
+from dfslab.nets.cpn_transition import Inscriptions, Transition
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000

@@ -192,7 +192,8 @@ class Builtins:
                 leaves.append(one)
             own = kind or (REAL if REAL in [one.kind for one in leaves] else leaves[0].kind)
             if name in COMPUTED and all(one.known for one in leaves):
-                return constant(COMPUTED[name](*(one.constant for one in leaves)), own)  # type: ignore[arg-type]
+                assert isinstance(own, Plain)
+                return constant(COMPUTED[name](*(one.constant for one in leaves)), own)
             drawn = name in CHANCE or any(one.draws for one in leaves)
             return Leaf(form.format(*(one.text for one in leaves)), own, draws=drawn)
 

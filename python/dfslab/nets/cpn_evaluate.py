@@ -43,9 +43,23 @@ from dfslab.spec.model import InputError
 
 # What does more than compute a value, by its first words.
 EFFECTS = (
-    "print", "TextIO.", "output", "input", "OS.", "Time.", "Date.", "ConnManagementLayer.",
-    "MSC.", "BitMap.", "Report.", "openIn", "openOut", "closeIn", "closeOut", "stop",
-)  # fmt: skip
+    "print",
+    "TextIO.",
+    "output",
+    "input",
+    "OS.",
+    "Time.",
+    "Date.",
+    "ConnManagementLayer.",
+    "MSC.",
+    "BitMap.",
+    "Report.",
+    "openIn",
+    "openOut",
+    "closeIn",
+    "closeOut",
+    "stop",
+)
 EFFECTS_REFUSED = (
     "has side effects, which inscriptions here have not; log values with a monitor, keep what "
     "changes in a token"

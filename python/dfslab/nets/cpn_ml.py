@@ -45,10 +45,31 @@ REFUSED: Mapping[str, str] = {
     "use": "files are not read; put the declarations into the net",
 }
 RESERVED = {
-    "if", "then", "else", "andalso", "orelse", "not", "div", "mod", "true", "false", "empty",
-    "let", "in", "end", "fn", "fun", "case", "of", "val", "and", "as", "rec", "nil",
+    "if",
+    "then",
+    "else",
+    "andalso",
+    "orelse",
+    "not",
+    "div",
+    "mod",
+    "true",
+    "false",
+    "empty",
+    "let",
+    "in",
+    "end",
+    "fn",
+    "fun",
+    "case",
+    "of",
+    "val",
+    "and",
+    "as",
+    "rec",
+    "nil",
     *REFUSED,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,21 @@ fn locals_of(
     Ok(made)
 }
 
+/// What is wrong with a transition before its inscriptions are read.
+fn check_size(definition: &TransitionDefinition, context: &str) -> Result<()> {
+    let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
+    let reason = if definition.weight.is_some_and(bad_weight) {
+        "a weight is a finite number above 0".to_owned()
+    } else if definition.inputs.is_empty() {
+        "has no input arc, so it could fire for ever at one instant".to_owned()
+    } else if definition.inputs.len() + definition.outputs.len() > ARCS_MAX {
+        format!("has more than {ARCS_MAX} arcs")
+    } else {
+        return Ok(());
+    };
+    Err(NetError::input(context, reason))
+}
+
 pub(super) struct Builder<'a> {
     pub(super) definition: &'a NetDefinition,
     pub(super) disciplines: Vec<Discipline>,
@@ -94,25 +109,7 @@ impl Builder<'_> {
         level: u32,
     ) -> Result<Transition> {
         let context = transition_context(&definition.page, &definition.name);
-        if definition
-            .weight
-            .is_some_and(|weight| !(weight.is_finite() && weight > 0.0))
-        {
-            return Err(NetError::input(
-                context,
-                "a weight is a finite number above 0",
-            ));
-        }
-        if definition.inputs.is_empty() {
-            let reason = "has no input arc, so it could fire for ever at one instant";
-            return Err(NetError::input(context, reason));
-        }
-        if definition.inputs.len() + definition.outputs.len() > ARCS_MAX {
-            return Err(NetError::input(
-                context,
-                format!("has more than {ARCS_MAX} arcs"),
-            ));
-        }
+        check_size(definition, &context)?;
         let places = self.input_places(definition, &context)?;
         let variables = self.variables(&definition.inputs, &places, &context)?;
         let mut scope = Scope {

@@ -311,41 +311,7 @@ impl Scope<'_> {
             _ if !(a.is_number() && b.is_number()) => {
                 Err(format!("'{spelling}' takes two numbers, not {a} and {b}"))
             }
-            BinaryOperator::FloorDivide | BinaryOperator::Modulo => match (a, b) {
-                (FieldType::Int, FieldType::Int) => Ok(join(
-                    left,
-                    right,
-                    Instruction::Integer(operator),
-                    FieldType::Int,
-                )),
-                _ => Err(format!("'{spelling}' takes two ints, not {a} and {b}")),
-            },
-            _ => {
-                let whole = (a, b) == (FieldType::Int, FieldType::Int);
-                let divides = operator == BinaryOperator::Divide;
-                let arithmetic = matches!(
-                    operator,
-                    BinaryOperator::Add | BinaryOperator::Subtract | BinaryOperator::Multiply
-                );
-                let result = |number| {
-                    if arithmetic || divides {
-                        number
-                    } else {
-                        FieldType::Bool
-                    }
-                };
-                if whole && !divides {
-                    let instruction = Instruction::Integer(operator);
-                    return Ok(join(left, right, instruction, result(FieldType::Int)));
-                }
-                let instruction = Instruction::Real(operator);
-                Ok(join(
-                    left.into_real(),
-                    right.into_real(),
-                    instruction,
-                    result(FieldType::Real),
-                ))
-            }
+            _ => numbers(operator, left, right),
         }
     }
 
@@ -452,6 +418,49 @@ fn number(function: &str, argument: Typed) -> Result<Typed, String> {
     match argument.kind {
         kind if kind.is_number() => Ok(argument),
         kind => Err(format!("{function}() takes numbers, not {kind}")),
+    }
+}
+
+/// An operator on two numbers; ints among reals are reals.
+fn numbers(operator: BinaryOperator, left: Typed, right: Typed) -> Result<Typed, String> {
+    let (a, b) = (left.kind, right.kind);
+    let spelling = operator.spelling();
+    match operator {
+        BinaryOperator::FloorDivide | BinaryOperator::Modulo => match (a, b) {
+            (FieldType::Int, FieldType::Int) => Ok(join(
+                left,
+                right,
+                Instruction::Integer(operator),
+                FieldType::Int,
+            )),
+            _ => Err(format!("'{spelling}' takes two ints, not {a} and {b}")),
+        },
+        _ => {
+            let whole = (a, b) == (FieldType::Int, FieldType::Int);
+            let divides = operator == BinaryOperator::Divide;
+            let arithmetic = matches!(
+                operator,
+                BinaryOperator::Add | BinaryOperator::Subtract | BinaryOperator::Multiply
+            );
+            let result = |number| {
+                if arithmetic || divides {
+                    number
+                } else {
+                    FieldType::Bool
+                }
+            };
+            if whole && !divides {
+                let instruction = Instruction::Integer(operator);
+                return Ok(join(left, right, instruction, result(FieldType::Int)));
+            }
+            let instruction = Instruction::Real(operator);
+            Ok(join(
+                left.into_real(),
+                right.into_real(),
+                instruction,
+                result(FieldType::Real),
+            ))
+        }
     }
 }
 

@@ -229,56 +229,70 @@ pub(crate) fn evaluate(
                 };
             }
             Instruction::Skip(distance) => at += usize::from(distance),
-            Instruction::Empirical(table) => {
-                stack[top] = binding.library.tables[usize::from(table)]
-                    .draw(stream)
-                    .to_bits();
-                top += 1;
-            }
-            Instruction::Now => {
-                stack[top] = seconds(binding.now_ns).to_bits();
-                top += 1;
-            }
-            Instruction::Parameter(at) => {
-                stack[top] = binding.parameters[usize::from(at)];
-                top += 1;
-            }
-            Instruction::Call {
-                function,
-                arguments,
-            } => {
-                let first = top - usize::from(arguments);
-                let word = called(function, &stack[first..top], binding, stream)?;
-                stack[first] = word;
-                top = first + 1;
-            }
-            Instruction::List(function) => {
-                top -= function.arguments() - 1;
-                stack[top - 1] = function.of([stack[top - 1], stack[top]], binding.lists)?;
-            }
-            Instruction::Draw(kind) => {
-                top -= kind.arguments() - 1;
-                let first = f64::from_bits(stack[top - 1]);
-                stack[top - 1] = draw(kind, first, f64::from_bits(stack[top]), stream)?;
-            }
-            Instruction::PureInteger(function) => {
-                top -= function.arguments() - 1;
-                let first = stack[top - 1] as i64;
-                stack[top - 1] = pure_integer(function, first, stack[top] as i64)?;
-            }
-            Instruction::PureReal(function) => {
-                top -= function.arguments() - 1;
-                let first = f64::from_bits(stack[top - 1]);
-                stack[top - 1] = pure(function, first, f64::from_bits(stack[top]))?;
-            }
             Instruction::IntegerToReal
             | Instruction::NegateInteger
             | Instruction::NegateReal
             | Instruction::Not => stack[top - 1] = unary(instruction, stack[top - 1])?,
+            other => top = seldom(other, &mut stack, top, binding, stream)?,
         }
     }
     debug_assert_eq!(top, 1, "a program leaves one value");
     Ok(stack[0])
+}
+
+/// Functions, draws and parameters: the new top of the stack.
+#[inline]
+fn seldom(
+    instruction: Instruction,
+    stack: &mut [u64; STACK_MAX],
+    mut top: usize,
+    binding: Binding<'_>,
+    stream: &mut Stream,
+) -> Result<usize, Fault> {
+    match instruction {
+        Instruction::Empirical(table) => {
+            let table = &binding.library.tables[usize::from(table)];
+            stack[top] = table.draw(stream).to_bits();
+            return Ok(top + 1);
+        }
+        Instruction::Now => {
+            stack[top] = seconds(binding.now_ns).to_bits();
+            return Ok(top + 1);
+        }
+        Instruction::Parameter(at) => {
+            stack[top] = binding.parameters[usize::from(at)];
+            return Ok(top + 1);
+        }
+        Instruction::Call {
+            function,
+            arguments,
+        } => {
+            let first = top - usize::from(arguments);
+            stack[first] = called(function, &stack[first..top], binding, stream)?;
+            return Ok(first + 1);
+        }
+        Instruction::List(function) => {
+            top -= function.arguments() - 1;
+            stack[top - 1] = function.of([stack[top - 1], stack[top]], binding.lists)?;
+        }
+        Instruction::Draw(kind) => {
+            top -= kind.arguments() - 1;
+            let first = f64::from_bits(stack[top - 1]);
+            stack[top - 1] = draw(kind, first, f64::from_bits(stack[top]), stream)?;
+        }
+        Instruction::PureInteger(function) => {
+            top -= function.arguments() - 1;
+            let first = stack[top - 1] as i64;
+            stack[top - 1] = pure_integer(function, first, stack[top] as i64)?;
+        }
+        Instruction::PureReal(function) => {
+            top -= function.arguments() - 1;
+            let first = f64::from_bits(stack[top - 1]);
+            stack[top - 1] = pure(function, first, f64::from_bits(stack[top]))?;
+        }
+        other => unreachable!("{other:?} has its own arm"),
+    }
+    Ok(top)
 }
 
 /// Runs a function of the net.

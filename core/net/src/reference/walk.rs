@@ -18,34 +18,14 @@ impl Reference {
                 return self.own(at, arguments, definition, bound, transition);
             }
         }
-        if let Expression::Name(name) = tree {
-            if let Some(found) = self.named.iter().find(|one| one.0 == *name) {
-                return found.1.clone();
-            }
-        }
         let mut value = |inner: &Expression| self.walk(inner, definition, bound, transition);
         match tree {
             Expression::Text(text) => Scalar::Text(text.clone()),
             Expression::Integer(whole) => Scalar::Int(*whole),
             Expression::Real(real) => Scalar::Real(*real),
             Expression::Boolean(truth) => Scalar::Bool(*truth),
-            Expression::Name(name) if definition.arc_of(name).is_some() => {
-                let arc = definition.arc_of(name).expect("just found");
-                let (place, at) = bound[arc];
-                let fields = self.net.colours[&self.net.places[place].colour].iter();
-                let row = self.places[place][at].row.clone();
-                Scalar::Record(fields.map(|field| field.0.clone()).zip(row).collect())
-            }
             Expression::Part(record, field) => value(record).field(field),
-            Expression::Name(name) => {
-                let Some(number) = self.net.constants.get(name) else {
-                    let mut enums = self.net.enums.iter();
-                    let found = enums.find_map(|entry| enumerated(&entry.1, name));
-                    return found.expect("a value of an enumeration");
-                };
-                let whole = number.as_i64().map(Scalar::Int);
-                whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
-            }
+            Expression::Name(name) => self.named_value(name, definition, bound),
             Expression::List(elements) => Scalar::List(elements.iter().map(value).collect()),
             Expression::Field(variable, field) => self.field(variable, field, definition, bound),
             Expression::Unary(UnaryOperator::Not, inner) => Scalar::Bool(!value(inner).truth()),
@@ -88,6 +68,26 @@ impl Reference {
                 call(name, &arguments, &mut self.streams[transition])
             }
         }
+    }
+
+    /// A parameter or local, a whole token, a constant, or a value of an enumeration.
+    fn named_value(&self, name: &str, definition: &TransitionDefinition, bound: &Bound) -> Scalar {
+        if let Some(found) = self.named.iter().find(|one| one.0 == name) {
+            return found.1.clone();
+        }
+        if let Some(arc) = definition.arc_of(name) {
+            let (place, at) = bound[arc];
+            let fields = self.net.colours[&self.net.places[place].colour].iter();
+            let row = self.places[place][at].row.clone();
+            return Scalar::Record(fields.map(|field| field.0.clone()).zip(row).collect());
+        }
+        let Some(number) = self.net.constants.get(name) else {
+            let mut enums = self.net.enums.iter();
+            let found = enums.find_map(|entry| enumerated(&entry.1, name));
+            return found.expect("a value of an enumeration");
+        };
+        let whole = number.as_i64().map(Scalar::Int);
+        whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
     }
 
     /// A call of a function of the net: its body, with the parameters in place of all other names.
