@@ -308,7 +308,9 @@ fn ordered(word: u64, kind: FieldType) -> u64 {
     const SIGN: u64 = 1 << 63;
     match kind {
         FieldType::Bool | FieldType::Enum(_) => word,
-        FieldType::List(_) | FieldType::Record(_) => unreachable!("no discipline goes by a list"),
+        FieldType::List(_) | FieldType::Record(_) | FieldType::Text => {
+            unreachable!("no discipline goes by a list")
+        }
         FieldType::Int => word ^ SIGN,
         FieldType::Real if f64::from_bits(word).is_nan() => u64::MAX,
         FieldType::Real if word == SIGN => SIGN, // minus zero equals zero

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::definition::FieldType;
-use crate::expression::{BinaryOperator, Code, Instruction, Table, Value};
+use crate::expression::{BinaryOperator, Code, Instruction, Library, Value};
 use crate::lists::Lists;
 
 /// The most fields that one join may compare; a join of more scans for the rest.
@@ -21,7 +21,7 @@ pub struct Net {
     pub(crate) place_numbers: HashMap<String, usize>,
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
-    pub(crate) tables: Vec<Table>,
+    pub(crate) library: Library,
     /// The lists of the first tokens; every run begins with them.
     pub(crate) lists: Lists,
     /// Whether a colour has lists, so that a run has to look after them.
@@ -194,6 +194,8 @@ pub(crate) struct Transition {
     /// The whole condition, for those who try every combination of tokens.
     pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
+    /// Computed once a firing, before the delay and the outputs.
+    pub(crate) locals: Vec<Value>,
     pub(crate) outputs: Vec<Output>,
     /// The input arcs whose tokens no output arc forwards.
     pub(crate) released: Vec<u16>,
@@ -225,6 +227,8 @@ pub(crate) struct Output {
     pub(crate) fields: Vec<Value>,
     /// The input arc whose token goes on as it is, instead of a new one being written.
     pub(crate) forwards: Option<u16>,
+    /// How many tokens are made; one where it says nothing.
+    pub(crate) count: Option<Value>,
     pub(crate) delay: Option<Value>,
 }
 
@@ -261,6 +265,12 @@ impl Net {
 
     pub(crate) fn place_index(&self, name: &str) -> Option<usize> {
         self.place_numbers.get(name).copied()
+    }
+
+    /// The most locals that a transition computes, and one more for the turn of an output arc.
+    pub(crate) fn parameters_max(&self) -> usize {
+        let locals = self.transitions.iter().map(|one| one.locals.len());
+        locals.max().unwrap_or(0) + 1
     }
 
     /// Where a message says that something happened.

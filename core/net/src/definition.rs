@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use crate::error::{known, NetError, Result};
+use crate::functions::{self, FunctionDefinition, WrittenFunction};
 
 /// A whole net. Times in it are seconds, rows are lists of field values.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,6 +25,8 @@ pub struct NetDefinition {
     pub constants: BTreeMap<String, Number>,
     /// Histograms that `empirical` draws from, by name.
     pub tables: BTreeMap<String, TableDefinition>,
+    /// Functions of the net's own, in order of their names.
+    pub functions: Vec<FunctionDefinition>,
     /// The places, with their first tokens.
     pub places: Vec<PlaceDefinition>,
     /// The transitions, with their arcs.
@@ -43,6 +46,8 @@ struct Written {
     constants: BTreeMap<String, Number>,
     #[serde(default, deserialize_with = "unique_map")]
     tables: BTreeMap<String, TableDefinition>,
+    #[serde(default, deserialize_with = "unique_map")]
+    functions: BTreeMap<String, WrittenFunction>,
     places: Vec<PlaceDefinition>,
     transitions: Vec<TransitionDefinition>,
 }
@@ -58,7 +63,7 @@ pub struct TableDefinition {
 }
 
 /// The type of one field of a colour and of every expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// Signed 64-bit integer.
     Int,
@@ -66,6 +71,8 @@ pub enum FieldType {
     Real,
     /// true or false.
     Bool,
+    /// Characters, which lie among the lists of a run: equal texts are one word.
+    Text,
     /// A value of the enumeration with that index.
     Enum(u16),
     /// A record of the colour with that index, as lists hold it; no field has it.
@@ -75,7 +82,7 @@ pub enum FieldType {
 }
 
 /// The type of a list's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// Of `[]`, which fits every list; no colour has it.
     Nothing,
@@ -85,9 +92,11 @@ pub enum Element {
     Real,
     /// true or false.
     Bool,
+    /// Characters.
+    Text,
     /// A value of the enumeration with that index.
     Enum(u16),
-    /// A record of the colour with that index, all of whose fields are single values.
+    /// A record of the colour with that index: single values, and lists of what lists may hold.
     Record(u16),
 }
 
@@ -98,6 +107,7 @@ impl Element {
             FieldType::Int => Some(Element::Int),
             FieldType::Real => Some(Element::Real),
             FieldType::Bool => Some(Element::Bool),
+            FieldType::Text => Some(Element::Text),
             FieldType::Enum(at) => Some(Element::Enum(at)),
             FieldType::Record(at) => Some(Element::Record(at)),
             FieldType::List(_) => None,
@@ -111,10 +121,32 @@ impl Element {
             Element::Int => Some(FieldType::Int),
             Element::Real => Some(FieldType::Real),
             Element::Bool => Some(FieldType::Bool),
+            Element::Text => Some(FieldType::Text),
             Element::Enum(at) => Some(FieldType::Enum(at)),
             Element::Record(at) => Some(FieldType::Record(at)),
         }
     }
+}
+
+/// How deep lists may lie within records within lists.
+const NESTING_MAX: u32 = 8;
+
+/// Whether lists may hold a colour's records: no value contains itself, however deep.
+fn fits(
+    name: &str,
+    colours: &BTreeMap<String, Vec<(String, String)>>,
+    is_single: &impl Fn(&str) -> bool,
+    depth: u32,
+) -> bool {
+    let Some(fields) = colours.get(name).filter(|_| depth < NESTING_MAX) else {
+        return false;
+    };
+    fields
+        .iter()
+        .all(|(_, kind)| match kind.strip_prefix("list ") {
+            Some(inner) => is_single(inner) || fits(inner, colours, is_single, depth + 1),
+            None => is_single(kind),
+        })
 }
 
 impl TryFrom<Written> for NetDefinition {
@@ -126,16 +158,15 @@ impl TryFrom<Written> for NetDefinition {
             "int" => Some(FieldType::Int),
             "real" => Some(FieldType::Real),
             "bool" => Some(FieldType::Bool),
+            "text" => Some(FieldType::Text),
             other => {
                 let at = enums.iter().position(|entry| entry.0 == other)?;
                 Some(FieldType::Enum(at as u16))
             }
         };
-        // Records in lists are of single values, so that no value contains itself.
         let record = |name: &str| {
             let at = written.colours.keys().position(|colour| colour == name)?;
-            let plain = |field: &(String, String)| single(&field.1).is_some();
-            let fits = written.colours[name].iter().all(plain);
+            let fits = fits(name, &written.colours, &|name| single(name).is_some(), 0);
             fits.then_some(Element::Record(at as u16))
         };
         let kind = |name: &str| match name.strip_prefix("list ") {
@@ -151,7 +182,7 @@ impl TryFrom<Written> for NetDefinition {
             for (field, name) in fields {
                 let Some(kind) = kind(name) else {
                     let names = enums.iter().map(|entry| entry.0.as_str());
-                    let names = known(names.chain(["int", "real", "bool"]));
+                    let names = known(names.chain(["int", "real", "bool", "text"]));
                     return Err(format!(
                         "colour {colour}, field {field}: unknown type '{name}' ({names}, and \
                          lists of these, as in 'list int', or of a colour of them)"
@@ -161,19 +192,37 @@ impl TryFrom<Written> for NetDefinition {
             }
             colours.insert(colour.clone(), typed);
         }
+        let functions = functions::resolved(&written.functions, &kind)?;
+        let mut transitions = written.transitions;
+        for local in transitions.iter_mut().flat_map(|one| &mut one.locals) {
+            let known = kind(&local.kind);
+            local.resolved = known.ok_or_else(|| {
+                let (name, kind) = (&local.name, &local.kind);
+                format!("local {name}: unknown type '{kind}'")
+            })?;
+        }
         Ok(Self {
             name: written.name,
             enums,
             colours,
             constants: written.constants,
             tables: written.tables,
+            functions,
             places: written.places,
-            transitions: written.transitions,
+            transitions,
         })
     }
 }
 
 impl FieldType {
+    /// Whether its word is the number of a cell among a run's lists.
+    pub(crate) fn has_cells(self) -> bool {
+        matches!(
+            self,
+            FieldType::Text | FieldType::Record(_) | FieldType::List(_)
+        )
+    }
+
     /// Whether it can be added and ordered.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, FieldType::Int | FieldType::Real)
@@ -186,12 +235,14 @@ impl fmt::Display for FieldType {
             FieldType::Int => "int",
             FieldType::Real => "real",
             FieldType::Bool => "bool",
+            FieldType::Text => "a text",
             FieldType::Enum(_) => "an enumeration",
             FieldType::List(Element::Nothing) => "an empty list",
             FieldType::List(Element::Int) => "a list of int",
             FieldType::List(Element::Real) => "a list of real",
             FieldType::List(Element::Bool) => "a list of bool",
             FieldType::Record(_) => "a record",
+            FieldType::List(Element::Text) => "a list of texts",
             FieldType::List(Element::Enum(_)) => "a list of an enumeration",
             FieldType::List(Element::Record(_)) => "a list of records",
         })
@@ -250,6 +301,25 @@ pub struct TransitionDefinition {
     /// Seconds added to the delay of every output arc, drawn once a firing.
     #[serde(default)]
     pub delay: Option<Value>,
+    /// Values computed once a firing, for the delay and the output arcs.
+    #[serde(default)]
+    pub locals: Vec<LocalDefinition>,
+}
+
+/// A value that a transition computes once a firing, in order; it may draw.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalDefinition {
+    /// What the inscriptions of outputs call it.
+    pub name: String,
+    /// The name of its type, as colours name those of fields.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// An expression over the tokens taken and the locals before it.
+    pub value: Value,
+    /// The type that `kind` names.
+    #[serde(skip, default = "unresolved")]
+    pub(crate) resolved: FieldType,
 }
 
 /// An arc from a place: takes one token and binds it to a variable.
@@ -291,9 +361,16 @@ pub struct OutputDefinition {
     /// A list with one expression a field, or the name of a variable (its whole token).
     #[serde(default)]
     pub token: Option<Value>,
+    /// How many tokens it makes, 0 or more; 1 when left out. `turn` is 0 at the first of them.
+    #[serde(default)]
+    pub count: Option<Value>,
     /// Seconds until the token is available; an expression or a number.
     #[serde(default)]
     pub delay: Option<Value>,
+}
+
+fn unresolved() -> FieldType {
+    FieldType::Int
 }
 
 fn fifo() -> String {
@@ -324,8 +401,11 @@ impl NetDefinition {
     pub(crate) fn listed(&self, colour: &str) -> Option<u16> {
         let at = self.colours.keys().position(|name| name == colour)? as u16;
         let kind = FieldType::List(Element::Record(at));
-        let mut fields = self.colours.values().flatten();
-        fields.any(|field| field.1 == kind).then_some(at)
+        let fields = self.colours.values().flatten().map(|field| field.1);
+        let called = self.functions.iter().flat_map(FunctionDefinition::kinds);
+        let locals = self.transitions.iter().flat_map(|one| &one.locals);
+        let mut kinds = fields.chain(called).chain(locals.map(|one| one.resolved));
+        kinds.any(|one| one == kind).then_some(at)
     }
 }
 

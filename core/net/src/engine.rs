@@ -374,42 +374,53 @@ impl<'n> Engine<'n> {
         for &place in &definition.reset {
             self.marking.empty(place);
         }
+        if !definition.locals.is_empty() {
+            self.compute_locals(transition, chosen)?;
+        }
         let base_ns = match &definition.delay {
             None => 0,
             Some(delay) => self.delay(delay, transition, None, chosen)?,
         };
         let (mut first, mut last, mut due_ns) = (NONE, NONE, 0);
         for (arc, output) in definition.outputs.iter().enumerate() {
-            let token = match output.forwards {
-                Some(arc) => {
-                    let token = chosen[arc as usize];
-                    self.marking.forward(token, output.place);
-                    token
-                }
-                None => self.make(transition, arc, chosen)?,
+            let turns = match &output.count {
+                None => 1,
+                Some(count) => self.turns(count, transition, arc, chosen)?,
             };
-            let mut delay_ns = base_ns;
-            if let Some(delay) = &output.delay {
-                delay_ns += self.delay(delay, transition, Some(arc), chosen)?;
-            }
-            self.laws.serve(output.place, delay_ns);
-            let Some(time_ns) = self.marking.now_ns.checked_add(delay_ns) else {
-                return Err(self.no_more_time(transition));
-            };
-            if time_ns == self.marking.now_ns {
-                self.arrive(token)?;
-                continue;
-            }
-            // Outputs in a row that are due together share an event.
-            if first != NONE && time_ns == due_ns {
-                self.marking.tokens[last as usize].next = token;
-            } else {
-                if first != NONE {
-                    self.schedule(first, due_ns);
+            for turn in 0..turns {
+                if output.count.is_some() {
+                    self.marking.parameters[definition.locals.len()] = turn;
                 }
-                (first, due_ns) = (token, time_ns);
+                let token = match output.forwards {
+                    Some(arc) => {
+                        let token = chosen[arc as usize];
+                        self.marking.forward(token, output.place);
+                        token
+                    }
+                    None => self.make(transition, arc, chosen)?,
+                };
+                let mut delay_ns = base_ns;
+                if let Some(delay) = &output.delay {
+                    delay_ns += self.delay(delay, transition, Some(arc), chosen)?;
+                }
+                self.laws.serve(output.place, delay_ns);
+                let time_ns = self.marking.now_ns.checked_add(delay_ns);
+                let time_ns = time_ns.ok_or_else(|| self.no_more_time(transition))?;
+                if time_ns == self.marking.now_ns {
+                    self.arrive(token)?;
+                    continue;
+                }
+                // Outputs in a row that are due together share an event.
+                if first != NONE && time_ns == due_ns {
+                    self.marking.tokens[last as usize].next = token;
+                } else {
+                    if first != NONE {
+                        self.schedule(first, due_ns);
+                    }
+                    (first, due_ns) = (token, time_ns);
+                }
+                last = token;
             }
-            last = token;
         }
         if first != NONE {
             self.schedule(first, due_ns);

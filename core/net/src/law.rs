@@ -28,9 +28,16 @@ pub(crate) struct Laws {
     /// The sum of the service times begun at each station, and their number.
     service_ns: Vec<u128>,
     services: Vec<u64>,
+    /// How many tokens counted arcs made in each place.
+    counted: BTreeMap<u32, u64>,
 }
 
 impl Laws {
+    /// A counted arc makes so many tokens.
+    pub(crate) fn make(&mut self, place: u32, tokens: u64) {
+        *self.counted.entry(place).or_default() += tokens;
+    }
+
     /// A token is under way to a place for so long.
     #[inline(always)]
     pub(crate) fn serve(&mut self, place: u32, delay_ns: u64) {
@@ -86,7 +93,9 @@ fn shown_stations(net: &Net) -> Vec<usize> {
             arcs.entry(input.place).or_default().0 += 1;
         }
         for output in &transition.outputs {
-            arcs.entry(output.place).or_default().1 += 1;
+            // How many tokens a counted arc puts is known when it fires.
+            let put = if output.count.is_some() { 2 } else { 1 };
+            arcs.entry(output.place).or_default().1 += put;
         }
         for (place, (taken, put)) in arcs {
             sound[place as usize] &= taken == put && taken <= 1;
@@ -134,6 +143,7 @@ impl Engine<'_> {
             station_of,
             service_ns: vec![0; stations.len()],
             services: vec![0; stations.len()],
+            counted: std::mem::take(&mut self.laws.counted),
         };
     }
 
@@ -223,9 +233,13 @@ impl Engine<'_> {
             for input in &transition.inputs {
                 balance[input.place as usize] -= i128::from(fired);
             }
-            for output in &transition.outputs {
+            let outputs = transition.outputs.iter();
+            for output in outputs.filter(|one| one.count.is_none()) {
                 balance[output.place as usize] += i128::from(fired);
             }
+        }
+        for (&place, &made) in &self.laws.counted {
+            balance[place as usize] += i128::from(made);
         }
         let totals = self.marking.totals();
         for (at, place) in net.places.iter().enumerate() {

@@ -5,8 +5,9 @@
 //! no token leads to are found by a sweep when their number has doubled. A record in a list is a
 //! short list of its fields.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use crate::definition::FieldType;
 use crate::expression::Fault;
 
 /// The word of the empty list.
@@ -14,6 +15,9 @@ pub(crate) const EMPTY: u64 = 0;
 
 /// Where a list stops growing: an error says so before memory ends.
 pub(crate) const LENGTH_MAX: u32 = 100_000;
+
+/// How many functions one value may call before they are said not to end.
+pub(crate) const CALLS_MAX: u32 = 1_000_000;
 
 /// Cells made before anybody looks for those that can go; few in tests, so that they sweep too.
 const SWEEP_MIN: usize = if cfg!(test) { 16 } else { 1 << 16 };
@@ -34,6 +38,10 @@ pub(crate) struct Lists {
     free: Vec<u32>,
     /// How many cells in use ask for a sweep.
     sweep_at: usize,
+    /// Texts of the inscriptions, which stay.
+    kept: Vec<u64>,
+    /// Functions called for the value that is made.
+    calls: u32,
 }
 
 impl Default for Lists {
@@ -44,6 +52,8 @@ impl Default for Lists {
             known: HashMap::new(),
             free: Vec::new(),
             sweep_at: SWEEP_MIN,
+            kept: Vec::new(),
+            calls: 0,
         }
     }
 }
@@ -125,24 +135,76 @@ impl Lists {
         Ok(turned)
     }
 
+    /// A text as the list of its characters' numbers.
+    pub(crate) fn text(&mut self, text: &str) -> Result<u64, Fault> {
+        let letters: Vec<char> = text.chars().collect();
+        let mut letters = letters.into_iter().rev();
+        letters.try_fold(EMPTY, |list, letter| self.prepend(u64::from(letter), list))
+    }
+
+    /// The text of an inscription, which no sweep frees.
+    pub(crate) fn kept_text(&mut self, text: &str) -> Result<u64, Fault> {
+        let word = self.text(text)?;
+        self.kept.push(word);
+        Ok(word)
+    }
+
+    /// The characters of a text.
+    pub(crate) fn string(&self, text: u64) -> String {
+        let letters = self.elements(text);
+        letters
+            .filter_map(|word| char::from_u32(word as u32))
+            .collect()
+    }
+
+    /// Counts a call of a function; false when one value has made too many.
+    pub(crate) fn count_call(&mut self, depth: u32) -> bool {
+        self.calls = if depth == 0 { 1 } else { self.calls + 1 };
+        self.calls <= CALLS_MAX
+    }
+
     /// Whether it is time for a sweep.
     pub(crate) fn is_full(&self) -> bool {
         self.known.len() >= self.sweep_at
     }
 
-    /// Frees every cell that no list of `roots` leads to; with each goes whether it holds records.
-    pub(crate) fn sweep(&mut self, roots: impl Iterator<Item = (u64, bool)>) {
+    /// Frees every cell that none of `roots` leads to, each a word with its type; `fields` are
+    /// those of a colour's records.
+    pub(crate) fn sweep<'a>(
+        &mut self,
+        roots: impl Iterator<Item = (u64, FieldType)>,
+        fields: &impl Fn(u16) -> &'a [(String, FieldType)],
+    ) {
         let mut used = vec![false; self.cells.len()];
-        // Apart from those in use: a cell may belong to a list of ints and to one of records.
-        let mut opened = vec![false; self.cells.len()];
-        for (root, holds_records) in roots {
-            self.mark(root, &mut used);
-            let mut at = root;
-            while holds_records && at != EMPTY && !opened[at as usize] {
-                opened[at as usize] = true;
-                let Cell { head, tail, .. } = self.cell(at);
-                self.mark(head, &mut used);
-                at = u64::from(tail);
+        // By type, too: one cell may belong to a list of ints and to one of records.
+        let mut opened = HashSet::new();
+        let kept = self.kept.iter().map(|&word| (word, FieldType::Text));
+        let mut open: Vec<(u64, FieldType)> = kept.collect();
+        for root in std::iter::once((EMPTY, FieldType::Text)).chain(roots) {
+            open.push(root);
+            while let Some((word, kind)) = open.pop() {
+                match kind {
+                    FieldType::Text => self.mark(word, &mut used),
+                    FieldType::Record(colour) => {
+                        self.mark(word, &mut used);
+                        let kinds = fields(colour).iter().map(|field| field.1);
+                        open.extend(self.elements(word).zip(kinds));
+                    }
+                    FieldType::List(element) => {
+                        self.mark(word, &mut used);
+                        let inner = element.field_type();
+                        let Some(inner) = inner.filter(|kind| kind.has_cells()) else {
+                            continue;
+                        };
+                        let mut at = word;
+                        while at != EMPTY && opened.insert((at, inner)) {
+                            let Cell { head, tail, .. } = self.cell(at);
+                            open.push((head, inner));
+                            at = u64::from(tail);
+                        }
+                    }
+                    _ => {}
+                }
             }
         }
         self.known.retain(|_, cell| used[*cell as usize]);
@@ -163,6 +225,32 @@ impl Lists {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::Element;
+
+    const INTS: FieldType = FieldType::List(Element::Int);
+
+    #[test]
+    fn a_sweep_keeps_texts_wherever_they_lie_and_those_of_inscriptions() {
+        let mut lists = Lists::default();
+        let known = lists.kept_text("kept").expect("short");
+        let (inner, lone) = (lists.text("inner"), lists.text("lone"));
+        let (inner, lone) = (inner.expect("short"), lone.expect("short"));
+        let record = lists.record(&[1, inner]).expect("short");
+        let both = list(&mut lists, &[record]);
+        lists.text("xyz").expect("short");
+        let before = lists.known.len();
+        let fields = [("n", FieldType::Int), ("s", FieldType::Text)];
+        let fields = fields.map(|(name, kind)| (name.to_owned(), kind));
+        let roots = [
+            (both, FieldType::List(Element::Record(0))),
+            (lone, FieldType::Text),
+        ];
+        lists.sweep(roots.into_iter(), &|_| &fields);
+        assert_eq!(lists.string(known), "kept");
+        assert_eq!(lists.string(inner), "inner");
+        assert_eq!(lists.text("lone"), Ok(lone));
+        assert!(lists.known.len() <= before - 3, "three letters go");
+    }
 
     fn list(lists: &mut Lists, elements: &[u64]) -> u64 {
         let prepended = elements.iter().rev();
@@ -189,7 +277,7 @@ mod tests {
         let kept = list(&mut lists, &[1, 2, 3]);
         list(&mut lists, &[7, 8, 2, 3]);
         let before = lists.cells.len();
-        lists.sweep([(kept, false), (EMPTY, false)].into_iter());
+        lists.sweep([(kept, INTS), (EMPTY, INTS)].into_iter(), &|_| &[]);
         assert_eq!(lists.elements(kept).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(lists.free.len(), 2, "7 and 8 led to cells that are kept");
         list(&mut lists, &[5, 6]);
@@ -205,7 +293,9 @@ mod tests {
         let kept = list(&mut lists, &[one, two]);
         lists.record(&[8, 8]).expect("short");
         // First as ints, whose heads lead nowhere; then as what they are.
-        lists.sweep([(kept, false), (kept, true)].into_iter());
+        let records = FieldType::List(Element::Record(0));
+        let fields = ["a", "b"].map(|name| (name.to_owned(), FieldType::Int));
+        lists.sweep([(kept, INTS), (kept, records)].into_iter(), &|_| &fields);
         let found: Vec<Vec<u64>> = lists
             .elements(kept)
             .map(|record| lists.elements(record).collect())

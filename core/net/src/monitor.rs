@@ -140,10 +140,12 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
 
 /// A log outlives the lists of its run.
 fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
-    match fields
-        .iter()
-        .find(|entry| matches!(entry.1, FieldType::List(_) | FieldType::Record(_)))
-    {
+    match fields.iter().find(|entry| {
+        matches!(
+            entry.1,
+            FieldType::List(_) | FieldType::Record(_) | FieldType::Text
+        )
+    }) {
         Some((_, kind)) => Err(NetError::input(
             context,
             format!("a log holds single values, not {kind}; as in length(…)"),
@@ -192,6 +194,8 @@ fn inscription(
         variables: &variables,
         net: &net.definition,
         draws_allowed: false,
+        parameters: &[],
+        texts: None,
     };
     let typed = compile(&parse(text)?, scope)?;
     let kind = wanted.unwrap_or(typed.kind);
@@ -413,6 +417,10 @@ pub(crate) fn word_json(net: &Net, lists: Option<&Lists>, word: u64, kind: Field
         FieldType::Real => json!(f64::from_bits(word)),
         FieldType::Bool => json!(word != 0),
         FieldType::Enum(at) => json!(net.definition.enums[at as usize].1[word as usize]),
+        FieldType::Text => {
+            let lists = lists.expect("who shows rows has their lists");
+            json!(lists.string(word))
+        }
         FieldType::List(element) => {
             let lists = lists.expect("who shows rows has their lists");
             let one = |word| {

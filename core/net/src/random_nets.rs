@@ -34,8 +34,23 @@ impl Maker {
             "name": "random",
             "enums": {"hue": ["red", "green", "blue"]},
             "colours": {"item": [["k", "int"], ["n", "int"], ["x", "real"], ["h", "hue"],
-                                ["q", "list int"], ["r", "list hue"], ["s", "list pair"]],
-                        "pair": [["n", "int"], ["y", "real"], ["h", "hue"]]},
+                                ["q", "list int"], ["r", "list hue"], ["s", "list pair"],
+                                ["w", "text"]],
+                        "pair": [["n", "int"], ["y", "real"], ["h", "hue"], ["m", "list int"],
+                                 ["z", "text"]]},
+            "functions": {
+                "sum": {"parameters": [["l", "list int"]], "result": "int",
+                        "body": "if(l == [], 0, head(l) + sum(tail(l)))"},
+                "up": {"parameters": [["n", "int"], ["m", "int"]], "result": "list int",
+                       "body": "if(n > m, [], cons(n, up(n + 1, m)))"},
+                "noisy": {"parameters": [["n", "int"], ["x", "real"]], "result": "real",
+                          "body": "if(n <= 0, x, uniform(0, 1) + noisy(n - 1, x / 2))"},
+                "name": {"parameters": [["s", "text"], ["n", "int"]], "result": "text",
+                         "body": "if(n < 1 || length(s) > 5, s, name(concat(s, text(n)), n - 1))"},
+                "even": {"parameters": [["n", "int"]], "result": "bool",
+                         "body": "if(n <= 0, n == 0, odd(n - 1))"},
+                "odd": {"parameters": [["n", "int"]], "result": "bool",
+                        "body": "if(n <= 0, false, even(n - 1))"}},
             "tables": {"steps": {"edges": [0.0, 1e-6, 3e-6], "weights": [1, 2]}},
             "constants": {"two": 2, "half": 0.5},
             "places": places,
@@ -54,8 +69,10 @@ impl Maker {
                 let hue = self.one_of(&["red", "green", "blue"]);
                 let queue: Vec<usize> = (0..self.below(4)).map(|_| self.below(3)).collect();
                 let hues = &["red", "green"][..self.below(3)];
-                let pairs = (0..self.below(3)).map(|n| json!([n, n as f64 / 2.0, "red"]));
+                let pairs =
+                    (0..self.below(3)).map(|n| json!([n, n as f64 / 2.0, "red", [n, 1], "a"]));
                 let pairs: Vec<Json> = pairs.collect();
+                let word = self.one_of(&["", "a", "b1", "a\"\\"]);
                 json!([
                     key,
                     self.below(4),
@@ -63,7 +80,8 @@ impl Maker {
                     hue,
                     queue,
                     hues,
-                    pairs
+                    pairs,
+                    word
                 ])
             })
             .collect();
@@ -111,6 +129,19 @@ impl Maker {
         if self.below(4) == 0 {
             transition["delay"] = json!(self.delay("a"));
         }
+        if self.below(4) == 0 {
+            transition["locals"] = json!([
+                {"name": "d", "type": "real", "value": "noisy(2, a.x)"},
+                {"name": "e", "type": "text", "value": "name(a.w, a.n)"},
+                {"name": "f", "type": "int", "value": "floor(d) + length(e)"}
+            ]);
+            let out = transition["out"].as_array_mut().expect("a list");
+            for one in out.iter_mut().filter(|one| one["token"].is_array()) {
+                one["token"][1] = json!("f % 4");
+                one["token"][2] = json!("d + 0");
+                one["token"][7] = json!("if(length(e) > 4, \"\", e)");
+            }
+        }
         transition
     }
 
@@ -126,7 +157,10 @@ impl Maker {
             "a.q == [] || contains(a.q, a.n)",
             "contains([red, blue], a.h) || a.r != []",
             "a.s != [] && head(a.s).n <= a.n",
-            "!contains(a.s, pair(a.n, a.x, a.h))",
+            "a.w == \"a\" || a.w < \"b\"",
+            "even(a.n)",
+            "sum(a.q) < 4 && a.w != \"\"",
+            "!contains(a.s, pair(a.n, a.x, a.h, a.q, a.w))",
         ];
         let two = [
             "a.k == b.k",
@@ -142,8 +176,11 @@ impl Maker {
             "a.q == b.q",
             "a.r == b.r && length(a.q) <= length(b.q)",
             "contains(a.q, b.n)",
+            "a.w == b.w",
+            "sum(a.q) <= sum(b.q) || a.w >= b.w",
+            "concat(a.w, b.w) != \"aa\" && a.k == b.k",
             "a.s == b.s",
-            "contains(a.s, pair(b.n, 1, red)) || length(b.s) > 1",
+            "contains(a.s, pair(b.n, 1, red, b.q, a.w)) || length(b.s) > 1",
         ];
         let three = [
             "a.k == b.k && b.k == c.k",
@@ -154,6 +191,7 @@ impl Maker {
             "a.k == b.k && c.n > 0",
             "a.k == c.k && a.x <= c.x",
             "a.n + b.n == c.n",
+            "a.w == b.w && up(a.n, b.n) != [c.n]",
         ];
         let choices: &[&'static str] = match (arcs, self.below(3)) {
             (_, 0) => return None,
@@ -186,6 +224,7 @@ impl Maker {
                 };
                 let real = match self.below(4) {
                     0 => format!("if({variable}.s == [], 0.25, head({variable}.s).y)"),
+                    1 => "now() * 1e6".to_owned(),
                     _ => format!("{variable}.x / 2 + {}", self.below(3)),
                 };
                 json!([
@@ -195,11 +234,23 @@ impl Maker {
                     hue,
                     self.queue(variable),
                     self.hues(variable),
-                    self.pairs(variable)
+                    self.pairs(variable),
+                    self.words(variable)
                 ])
             }
         };
         let mut output = json!({"place": format!("p{}", self.below(places)), "token": token});
+        if self.below(5) == 0 {
+            let count = match self.below(3) {
+                0 => format!("if({variable}.n > 1, 1, 0)"),
+                1 => format!("min({variable}.n, 2)"),
+                _ => "discrete(0.6)".to_owned(),
+            };
+            output["count"] = json!(count);
+            if output["token"].is_array() && self.below(2) == 0 {
+                output["token"][1] = json!(format!("turn + {variable}.n % 2"));
+            }
+        }
         if self.below(4) > 0 {
             output["delay"] = json!(self.delay(variable));
         }
@@ -208,11 +259,12 @@ impl Maker {
 
     /// A list of ints, cut where it would grow for ever.
     fn queue(&mut self, v: &str) -> String {
-        let made = match self.below(8) {
+        let made = match self.below(9) {
             0 => format!("cons({v}.n, {v}.q)"),
             1 => format!("append({v}.q, {v}.k)"),
             2 => format!("if({v}.q == [], [1, {v}.n], tail({v}.q))"),
             3 => format!("concat([{v}.n], reverse({v}.q))"),
+            7 => format!("up({v}.n - 1, min(sum({v}.q), 3))"),
             4 => format!("[length({v}.q), if({v}.q != [], at({v}.q, length({v}.q) - 1), 0)]"),
             5 => "[]".to_owned(),
             6 => format!("concat({v}.q, {v}.q)"),
@@ -224,14 +276,29 @@ impl Maker {
     /// A list of records; an int for a real among its fields, and reals that are added.
     fn pairs(&mut self, v: &str) -> String {
         let made = match self.below(6) {
-            0 => format!("cons(pair({v}.n, 1, {v}.h), {v}.s)"),
-            1 => format!("append({v}.s, pair({v}.k, {v}.x, blue))"),
-            2 => format!("if({v}.s == [], [pair(0, {v}.x + 1, red)], tail({v}.s))"),
-            3 => format!("if({v}.s == [], [], [pair(head({v}.s).n, 0.5, head({v}.s).h)])"),
+            0 => format!("cons(pair({v}.n, 1, {v}.h, {v}.q, {v}.w), {v}.s)"),
+            1 => format!("append({v}.s, pair({v}.k, {v}.x, blue, [{v}.n], \"\"))"),
+            2 => format!("if({v}.s == [], [pair(0, {v}.x + 1, red, [], {v}.w)], tail({v}.s))"),
+            3 => {
+                let of = |field: &str| format!("head({v}.s).{field}");
+                let made = format!("{}, 0.5, {}, {}, \"b\"", of("n"), of("h"), of("m"));
+                format!("if({v}.s == [], [], [pair({made})])")
+            }
             4 => format!("reverse({v}.s)"),
             _ => format!("{v}.s"),
         };
         format!("if(length({v}.s) > 4, [], {made})")
+    }
+
+    fn words(&mut self, v: &str) -> String {
+        let made = match self.below(5) {
+            0 => format!("concat({v}.w, \"a\")"),
+            1 => format!("concat(text({v}.k - 2), {v}.w)"),
+            2 => format!("name({v}.w, {v}.n)"),
+            3 => "\"b1\"".to_owned(),
+            _ => format!("{v}.w"),
+        };
+        format!("if(length({v}.w) > 3, \"\", {made})")
     }
 
     fn hues(&mut self, v: &str) -> String {
@@ -322,12 +389,16 @@ fn broken_engines_are_caught() {
         }
         net
     };
-    let mut caught = [0; 7];
+    let mut caught = [0; 11];
     for seed in 0..100 {
         let net = Maker(Stream::new(seed, 0, 0)).net();
         let broken = [
             swapped(&net, "\"fifo\"", "\"lifo\""),
             swapped(&net, "reverse(", "("),
+            swapped(&net, "\"count\":\"if(a.n > 1, 1, 0)\"", "\"count\":1"),
+            swapped(&net, "uniform(0, 1) + noisy", "noisy"),
+            swapped(&net, "odd(n - 1)", "even(n - 1)"),
+            swapped(&net, "concat(s, text(n))", "concat(text(n), s)"),
             without(&net, "priority"),
             without(&net, "inhibit"),
             without(&net, "weight"),

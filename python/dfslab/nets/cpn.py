@@ -6,23 +6,38 @@ What is not in the subset is refused in one line that names the page, the node a
 from __future__ import annotations
 
 import re
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dfslab.nets.cpn_colours import Colours
-from dfslab.nets.cpn_transition import Arc, Transition
+from dfslab.nets.cpn_declarations import Declarations
+from dfslab.nets.cpn_functions import documents
+from dfslab.nets.cpn_inputs import Arc
+from dfslab.nets.cpn_ml import parse
+from dfslab.nets.cpn_transition import Inscriptions, Transition
 from dfslab.spec.model import InputError
 
-CHARACTERS_MOST, PAGES_DEEP, NODES_MOST = 50_000_000, 20, 100_000
+CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
+# Some ten of Python for each call of a function in the file.
+FRAMES_MOST = 10_000
 PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
 def read(text: str) -> dict[str, Any]:
     """A `.cpn` file's net; the time unit of the file is taken as a second."""
-    return _Reader(_parse(text)).document()
+    net = _parse(text)
+    limit = sys.getrecursionlimit()
+    # Functions that call themselves are followed as deep as the evaluator's own bound allows.
+    sys.setrecursionlimit(max(limit, FRAMES_MOST))
+    try:
+        return _Reader(net).document()
+    except RecursionError:
+        raise InputError("cpn", None, "its expressions are nested too deeply") from None
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _parse(text: str) -> ET.Element:
@@ -72,7 +87,8 @@ class _Reader:
     """Declarations, then pages, then a copy of a page for every use of it."""
 
     def __init__(self, net: ET.Element) -> None:
-        self.colours = Colours(net)
+        self.known = Declarations(net)
+        self.colours = self.known.colours
         self.pages = {page.key: page for page in map(self.page, net.findall("page"))}
         if not self.pages:
             raise InputError("cpn", None, "has no page")
@@ -101,14 +117,25 @@ class _Reader:
             raise InputError("cpn", None, "has no transition")
 
     def document(self) -> dict[str, Any]:
-        return {
+        used = {one["colour"] for one in self.places.values()}
+        made = {
             "name": next(iter(self.pages.values())).name or "cpn",
             "enums": self.colours.enums,
-            "colours": self.colours.documents({one["colour"] for one in self.places.values()}),
-            "constants": self.colours.constants,
-            "places": list(self.places.values()),
+            "colours": self.colours.documents(used, "declarations"),
+            "constants": self.constants(),
+            "places": [
+                one | {"colour": self.colours.colour_name(one["colour"])}
+                for one in self.places.values()
+            ],
             "transitions": self.transitions,
         }
+        functions = dict(documents(self.known.functions))
+        return made | ({"functions": functions} if functions else {})
+
+    def constants(self) -> dict[str, float]:
+        """The numbers whose names nothing else in our document has."""
+        taken = {value for values in self.colours.enums.values() for value in values}
+        return {key: one for key, one in self.known.constants.items() if key not in taken}
 
     def page(self, element: ET.Element) -> _Page:
         attributes = element.find("pageattr")
@@ -121,7 +148,7 @@ class _Reader:
             page.places[key] = _Place(
                 key,
                 named,
-                self.colours.known(words(node, "type/text"), f"{context}, type"),
+                self.colours.known(words(node, "type/text") or "UNIT", f"{context}, type").name,
                 words(node, "initmark/text"),
                 "",
             )
@@ -173,7 +200,7 @@ class _Reader:
 
     def place(self, page: _Page, place: _Place, name: str) -> None:
         context = f"page {page.name}, place {place.name}"
-        rows = self.colours.rows(place.marking, place.colour, f"{context}, initial marking")
+        rows = self.rows(place.marking, place.colour, f"{context}, initial marking")
         if name in self.places:
             if self.places[name]["colour"] != place.colour:
                 raise InputError(context, place.colour, f"fusion {name} needs one colour")
@@ -181,6 +208,24 @@ class _Reader:
                 self.places[name]["initial"] = rows
             return
         self.places[name] = {"name": name, "colour": place.colour, "initial": rows}
+
+    def rows(self, text: str, colour: str, context: str) -> list[list[Any]]:
+        """An initial marking as rows."""
+        if not text:
+            return []
+        evaluator = self.known.evaluator
+        evaluator.context, evaluator.unknown = context, "is not declared"
+        value = evaluator.value(parse(text, context), {})
+        made: list[list[Any]] = []
+        for entry in self.known.tokens(value, colour):
+            if not entry.count.known or entry.when or entry.delay:
+                reason = "a first token is known, and there from the start"
+                raise InputError(context, text[:60], reason)
+            row = self.colours.row(self.colours.fitted(entry.value, colour, context), context)
+            made += [list(row) for _ in range(entry.count.constant)]
+            if len(made) > TOKENS_MOST:
+                raise InputError(context, len(made), f"at most {TOKENS_MOST} tokens")
+        return made
 
     def inner(self, node: ET.Element, page: _Page, name: str) -> _Page:
         key = self.subpage(node)
@@ -236,17 +281,14 @@ class _Reader:
 
     def transition(self, page: _Page, node: ET.Element, name: str, arcs: list[Arc]) -> None:
         context = f"page {page.name}, transition {name}"
-        code = words(node, "code/text")
-        if code and not re.fullmatch(
-            r"input\s*\(\s*\);\s*output\s*\(\s*\);\s*action\s*\(\s*\);", code
-        ):
-            raise InputError(f"{context}, code segment", code[:60], "code is not read")
-        one = Transition(name, page.name, self.colours, context)
-        made = one.document(arcs, words(node, "cond/text"), words(node, "time/text"))
+        one = Transition(name, page.name, self.known, context)
+        texts = Inscriptions(*(words(node, f"{part}/text") for part in ("cond", "time", "code")))
+        made, places = one.document(arcs, texts)
+        self.places.update((place["name"], place) for place in places)
         priority = words(node, "priority/text")
         level = PRIORITIES.get(priority or "P_NORMAL")
         if level is None:
-            constant = self.colours.constants.get(priority, priority)
+            constant = self.known.constants.get(priority, priority)
             if not re.fullmatch(r"\d{1,9}", str(constant)):
                 raise InputError(f"{context}, priority", priority, "must be a whole number")
             level = int(constant)

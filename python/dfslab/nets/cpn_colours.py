@@ -1,280 +1,276 @@
-"""Declarations of a `.cpn` file: colour sets, variables and constants, and values of them."""
+"""Colour sets of a `.cpn` file: their types, their values, and both as our documents have them."""
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from dfslab.nets.colour import LIST
-from dfslab.nets.cpn_ml import EMPTY, Tree, parse
+from dfslab.nets.cpn_values import (
+    BOOL,
+    INT,
+    REAL,
+    TEXT,
+    UNIT,
+    Items,
+    Kind,
+    Leaf,
+    Listing,
+    Plain,
+    Rec,
+    Struct,
+    Value,
+    clean,
+    constant,
+    flat,
+    joined,
+    kind_of,
+    words,
+)
 from dfslab.spec.model import InputError
 
-TOKENS_MOST = 100_000
-PLAIN = {"int": "int", "intinf": "int", "time": "int", "bool": "bool", "real": "real"}
-VALUE = re.compile(r"val\s+([A-Za-z][A-Za-z0-9_']*)\s*(?::\s*\w+\s*)?=\s*(.+?)\s*;?\s*$")
+MEMBERS_MOST = 10_000
+PLAIN = {"int": INT, "intinf": INT, "time": INT, "bool": BOOL, "real": REAL, "string": TEXT}
+COMMON: dict[str, Kind] = {
+    "UNIT": UNIT,
+    "INT": INT,
+    "INTINF": INT,
+    "BOOL": BOOL,
+    "REAL": REAL,
+    "TIME": INT,
+    "STRING": TEXT,
+}
+# Names that the language of our inscriptions has for itself.
+TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "length", "at", "cons")
 
 
 @dataclass(frozen=True)
 class ColourSet:
-    """A colour set: one value (`scalar`), nothing, or named fields."""
+    """A colour set: its type, and its values where they are few."""
 
     name: str
-    fields: tuple[tuple[str, str], ...]
-    scalar: bool = False
-    index: str = ""
+    kind: Kind
+    members: Callable[[], list[Value]] | None = None
 
 
 class Colours:
-    """All declarations, by name."""
+    """All colour sets, by name."""
 
-    def __init__(self, net: ET.Element) -> None:
+    def __init__(self) -> None:
         self.sets: dict[str, ColourSet] = {}
         self.enums: dict[str, list[str]] = {}
-        self.strings: dict[str, str] = {}
-        self.variables: dict[str, str] = {}
-        self.constants: dict[str, float] = {}
-        box = net.find("globbox")
-        for element in box.iter() if box is not None else ():
-            if element.tag == "color":
-                self.colour(element)
-            elif element.tag == "alias":
-                raise InputError("declarations", element.findtext("id"), "aliases are not read")
-            elif element.tag == "var":
-                self.variable(element)
-            elif element.tag == "ml":
-                self.constant(element)
-            elif element.tag == "globref":
-                raise InputError("declarations", element.findtext("id"), "references are not read")
-        if self.strings:
-            self.enums["STRING"] = list(self.strings.values())
+        # Why a colour set is not read; it stops only a net that uses it.
+        self.broken: dict[str, InputError] = {}
+        self.names: dict[Struct, str] = {}
+        # Colours that lists hold, which no place may have.
+        self.held: dict[str, Struct] = {}
 
-    def colour(self, element: ET.Element) -> None:
-        name = (element.findtext("id") or "").strip()
-        context = f"colset {name}"
-        kinds = [one for one in element if one.tag not in ("id", "layout", "timed", "declare")]
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_']*", name) or len(kinds) != 1:
-            raise InputError(context, None, "is no colour set of the subset read")
-        kind = kinds[0]
-        if kind.tag == "alias":
-            self.sets[name] = self.sets[self.known((kind.findtext("id") or "").strip(), context)]
-        elif kind.tag == "unit":
-            self.sets[name] = ColourSet(name, ())
-        elif kind.tag in PLAIN:
-            self.sets[name] = ColourSet(name, (("value", PLAIN[kind.tag]),), True)
-        elif kind.tag == "string":
-            self.sets[name] = ColourSet(name, (("value", "STRING"),), True)
-            self.strings.setdefault("", "s0")
-        elif kind.tag == "index":
-            index = (kind.findtext("id") or "").strip()
-            self.sets[name] = ColourSet(name, (("value", "int"),), True, index)
-        elif kind.tag == "enum":
-            values = [(one.text or "").strip() for one in kind.findall("id")]
-            self.enums[name] = values
-            self.sets[name] = ColourSet(name, (("value", name),), True)
-        elif kind.tag == "list":
-            inner = self.sets[self.known((kind.findtext("id") or "").strip(), context)]
-            self.sets[name] = ColourSet(name, (("value", LIST + self.held(inner, context)),), True)
-        elif kind.tag == "product":
-            parts = [(str(at + 1), one) for at, one in enumerate(kind.findall("id"))]
-            self.compound(name, [(f"f{at}", one) for at, one in parts], context)
-        elif kind.tag == "record":
-            parts = []
-            for one in kind.findall("recordfield"):
-                ids = one.findall("id")
-                if len(ids) != 2:
-                    raise InputError(context, None, "a record field has a name and a type")
-                parts.append(((ids[0].text or "").strip(), ids[1]))
-            self.compound(name, parts, context)
-        else:
-            raise InputError(
-                context, kind.tag, "this kind of colour set is not read (unions, subsets)"
-            )
+    def add(self, name: str, kind: Kind, members: Callable[[], list[Value]] | None = None) -> None:
+        self.sets[name] = ColourSet(name, kind, members)
+        if isinstance(kind, Struct) and kind not in self.names:
+            self.names[kind] = self.free(name)
 
-    def held(self, inner: ColourSet, context: str) -> str:
-        """The type of a list's elements: of single values, or records of them."""
-        if any(kind.startswith(LIST) for _, kind in inner.fields):
-            raise InputError(
-                context,
-                inner.name,
-                "lists of the subset hold single values, and products and records of them",
-            )
-        if inner.scalar:
-            return inner.fields[0][1]
-        if inner.name in PLAIN.values() or not inner.name.isidentifier():
-            raise InputError(
-                context,
-                inner.name,
-                "a colour set that lists hold is named by "
-                "letters, digits and _, and unlike int, real and bool",
-            )
-        return inner.name
-
-    def compound(self, name: str, parts: list[tuple[str, ET.Element]], context: str) -> None:
-        fields = []
-        for label, element in parts:
-            inner = self.sets[self.known((element.text or "").strip(), context)]
-            if not inner.scalar:
-                raise InputError(context, inner.name, "fields of the subset are single values")
-            fields.append((label, inner.fields[0][1]))
-        self.sets[name] = ColourSet(name, tuple(fields))
-
-    def known(self, name: str, context: str) -> str:
-        """The name of a declared colour set; the common ones need no declaration."""
-        common = {
-            "UNIT": (),
-            "INT": (("value", "int"),),
-            "BOOL": (("value", "bool"),),
-            "REAL": (("value", "real"),),
-            "TIME": (("value", "int"),),
-        }
-        if name not in self.sets and name in common:
-            self.sets[name] = ColourSet(name, common[name], bool(common[name]))
-        if name not in self.sets:
-            raise InputError(context, name, f"is no colour set: {', '.join(self.sets) or 'none'}")
+    def free(self, name: str) -> str:
+        """A name for a colour or an enumeration that nothing else has."""
+        name = clean(name)
+        while name in TAKEN or name in self.enums or name in self.names.values():
+            name += "_"
         return name
 
-    def variable(self, element: ET.Element) -> None:
-        kind = element.find("type/id")
-        colour = (kind.text or "").strip() if kind is not None else ""
-        for one in element.findall("id"):
-            name = (one.text or "").strip()
-            self.variables[name] = self.known(colour, f"var {name}")
+    def enumeration(self, name: str, values: list[str]) -> Plain:
+        own = self.free(name)
+        self.enums[own] = values
+        return Plain(own)
 
-    def constant(self, element: ET.Element) -> None:
-        text = " ".join((element.text or element.findtext("layout") or "").split())
-        if not text:
-            return
-        found = VALUE.match(text)
-        if found is None:
-            raise InputError("declarations", text[:60], "only `val name = number;` is read")
-        tree = parse(found[2], f"val {found[1]}")
-        if tree.kind not in ("int", "real"):
-            raise InputError(f"val {found[1]}", found[2][:60], "must be a number")
-        self.constants[found[1]] = float(tree.word) if tree.kind == "real" else int(tree.word)
+    def known(self, name: str, context: str) -> ColourSet:
+        """A declared colour set; the common ones need no declaration."""
+        if name in self.broken:
+            raise self.broken[name]
+        if name not in self.sets and name in COMMON:
+            members = booleans if COMMON[name] == BOOL else None
+            self.add(name, COMMON[name], members)
+        if name not in self.sets:
+            listed = ", ".join(self.sets) or "none"
+            raise InputError(context, name, f"is no colour set that is declared: {listed}")
+        return self.sets[name]
 
-    def documents(self, used: set[str]) -> dict[str, list[list[str]]]:
-        """The colour sets that places have or lists hold; the others were parts of them."""
-        fields = [pair for one in used for pair in self.sets[one].fields]
-        held = {kind.removeprefix(LIST) for _, kind in fields if kind.startswith(LIST)}
-        return {
-            one: [list(pair) for pair in colour.fields]
-            for one, colour in self.sets.items()
-            if one in used | held
-        }
-
-    def string(self, text: str) -> str:
-        """The enumeration value that stands for a string."""
-        made = self.strings.setdefault(text, f"s{len(self.strings)}")
-        self.enums["STRING"] = list(self.strings.values())
-        return made
-
-    def rows(self, text: str, colour: str, context: str) -> list[list[Any]]:
-        """An initial marking as rows."""
-        if not text:
-            return []
-        return list(self.tokens(parse(text, context), colour, context))
-
-    def tokens(self, tree: Tree, colour: str, context: str) -> Iterator[list[Any]]:
-        if tree == EMPTY:
-            return
-        if tree.kind == "sum":
-            for one in tree.parts:
-                yield from self.tokens(one, colour, context)
-            return
-        count = 1
-        if tree.kind == "many":
-            number, tree = tree.parts
-            count = self.count(number, context)
-        if tree.kind == "call" and tree.word == f"{colour}.all" and not tree.parts:
-            for value in self.all_values(colour, context):
-                yield from ([value] for _ in range(count))
-            return
-        row = [
-            self.literal(one, kind, colour, context)
-            for one, kind in self.cells(tree, colour, context)
-        ]
-        yield from (list(row) for _ in range(count))
-
-    def count(self, tree: Tree, context: str) -> int:
-        text = str(self.constants.get(tree.word, tree.word))
-        if not re.fullmatch(r"\d{1,6}", text) or int(text) > TOKENS_MOST:
-            raise InputError(context, tree.word, f"a count is a number up to {TOKENS_MOST}")
-        return int(text)
-
-    def all_values(self, colour: str, context: str) -> list[Any]:
-        kind = self.sets[colour].fields[0][1] if self.sets[colour].scalar else ""
-        if kind == "bool":
-            return [False, True]
-        if kind not in self.enums or kind == "STRING":
-            raise InputError(context, f"{colour}.all()", "is read for enumerations and bool")
-        return list(self.enums[kind])
-
-    def record(self, tree: Tree, wanted: str, context: str) -> str:
-        """The colour set of a tuple or record in a list: what is wanted there, else the only one
-        that it fits."""
-        if wanted:
-            return wanted
-        labels = sorted(one.word for one in tree.parts)
-        fits = [
-            one
-            for one, found in self.sets.items()
-            if not found.scalar
-            and found.name == one
-            and len(found.fields) == len(tree.parts)
-            and (tree.kind == "tuple" or labels == sorted(name for name, _ in found.fields))
-            and any(
-                (LIST + one) in (kind for _, kind in other.fields) for other in self.sets.values()
-            )
-        ]
-        if len(fits) != 1:
-            names = ", ".join(fits) or "no colour set in a list"
+    def members(self, name: str, context: str) -> list[Value]:
+        """All values of a colour set, where they are few."""
+        found = self.known(name, context)
+        if found.members is None:
             raise InputError(
                 context,
-                tree.kind,
-                f"cannot stand inside an expression of the subset read: it fits {names}",
+                name,
+                f"has more values than can be listed: {words(found.kind)}; give it a range",
             )
-        return fits[0]
+        return found.members()
 
-    def cells(self, tree: Tree, colour: str, context: str) -> list[tuple[Tree, str]]:
-        """The parts of a value or pattern, each with the type of its field."""
-        found = self.sets[colour]
-        kinds = [kind for _, kind in found.fields]
-        if tree.kind == "record" and not found.scalar:
-            parts = {one.word: one.parts[0] for one in tree.parts}
-            if sorted(parts) != sorted(name for name, _ in found.fields):
-                raise InputError(context, "{…}", f"colour set {colour} has other fields")
-            return [(parts[name], kind) for name, kind in found.fields]
-        parts_of = tree.parts if tree.kind == "tuple" else (tree,)
-        if tree.kind == "unit":
-            parts_of = ()
-        if found.scalar and len(parts_of) == 1:
-            return [(parts_of[0], kinds[0])]
-        if len(parts_of) != len(kinds) or tree.kind == "record":
-            raise InputError(context, tree.kind, f"does not fit colour set {colour}")
-        return list(zip(parts_of, kinds, strict=True))
+    # Types and values as our documents have them.
 
-    def literal(self, tree: Tree, kind: str, colour: str, context: str) -> Any:
-        if tree.kind == "call" and tree.word == self.sets[colour].index and len(tree.parts) == 1:
-            tree = tree.parts[0]
-        if tree.kind == "list" and kind.startswith(LIST):
-            inner = kind.removeprefix(LIST)
-            return [self.literal(one, inner, colour, context) for one in tree.parts]
-        if tree.kind in ("tuple", "record") and kind in self.sets and not self.sets[kind].scalar:
-            cells = self.cells(tree, kind, context)
-            return [self.literal(one, inner, kind, context) for one, inner in cells]
-        if tree.kind == "int" and kind in ("int", "real"):
-            return int(tree.word)
-        if tree.kind == "real" and kind == "real":
-            return float(tree.word)
-        if tree.kind == "bool" and kind == "bool":
-            return tree.word == "true"
-        if tree.kind == "str" and kind == "STRING":
-            return self.string(tree.word)
-        if tree.kind == "name" and tree.word in self.enums.get(kind, ()):
-            return tree.word
-        if tree.kind == "name" and tree.word in self.constants and kind in ("int", "real"):
-            return self.constants[tree.word]
-        raise InputError(context, tree.word or tree.kind, f"is no value of {kind}")
+    def type_name(self, kind: Kind, context: str) -> str:
+        if isinstance(kind, Plain):
+            return kind.name
+        if isinstance(kind, Listing) and isinstance(kind.inner, Plain):
+            return LIST + kind.inner.name
+        if isinstance(kind, Listing) and isinstance(kind.inner, Struct):
+            return LIST + self.record_name(kind.inner, context)
+        if isinstance(kind, Listing) and isinstance(kind.inner, Listing):
+            return LIST + self.record_name(boxed(kind.inner), context)
+        if isinstance(kind, Listing) and kind.inner is None:
+            return LIST + "int"
+        raise InputError(context, words(kind), "is no type of a token's field")
+
+    def record_name(self, kind: Struct, context: str) -> str:
+        """The colour of records in a list; every type has one."""
+        if kind not in self.names:
+            self.names[kind] = self.free("pair")
+        self.held[self.names[kind]] = kind
+        return self.names[kind]
+
+    def fields(self, kind: Kind, context: str) -> list[list[str]]:
+        return [[label, self.type_name(one, context)] for label, one in flat(kind)]
+
+    def leaves(self, value: Value, context: str) -> list[Leaf]:
+        """The fields of a value, in the order of `flat`."""
+        if isinstance(value, Rec):
+            return [leaf for _, one in value.fields for leaf in self.leaves(one, context)]
+        return [self.leaf(value, context)]
+
+    def leaf(self, value: Value, context: str) -> Leaf:
+        """A single value or a list as text."""
+        if isinstance(value, Leaf):
+            return value
+        kind = kind_of(value)
+        if not isinstance(value, Items) or not isinstance(kind, Listing):
+            raise InputError(context, words(kind), "stands where a single value is expected")
+        self.type_name(kind, context)
+        parts = [self.element(one, kind.inner, context) for one in value.items]
+        drawn = any(one.draws for one in parts)
+        text = "[" + ", ".join(one.text for one in parts) + "]"
+        if value.tail:
+            drawn, text = drawn or value.tail.draws, value.tail.text
+            for one in reversed(parts):
+                text = f"cons({one.text}, {text})"
+        return Leaf(text, kind, draws=drawn)
+
+    def element(self, value: Value, kind: Kind | None, context: str) -> Leaf:
+        """A value as an element of a list: a record is one value there."""
+        if isinstance(kind, Listing):
+            inner = self.leaf(value, context)
+            name = self.record_name(boxed(kind), context)
+            return Leaf(f"{name}({inner.text})", Plain(name), draws=inner.draws)
+        if not isinstance(kind, Struct):
+            return self.leaf(value, context)
+        name = self.record_name(kind, context)
+        if isinstance(value, Rec) and value.base:
+            return Leaf(value.base, Plain(name))
+        parts = self.leaves(value, context)
+        text = f"{name}({', '.join(one.text for one in parts)})"
+        return Leaf(text, Plain(name), draws=any(one.draws for one in parts))
+
+    def fitted(self, value: Value, colour: str, context: str) -> Value:
+        """A value of a colour set; a whole number may stand for a real."""
+        kind = self.sets[colour].kind
+        if kind == REAL and isinstance(value, Leaf) and value.kind == INT:
+            return constant(float(value.constant), REAL) if value.known else value
+        if isinstance(kind, Struct) and isinstance(value, Rec):
+            pairs = zip(kind.fields, value.fields, strict=False)
+            if len(kind.fields) == len(value.fields) and all(a[0] == b[0] for a, b in pairs):
+                return self.fitted_fields(value, kind, colour, context)
+        if joined(kind, kind_of(value)) != kind:
+            found = words(kind_of(value))
+            raise InputError(
+                context, found, f"does not fit colour set {colour}, which is {words(kind)}"
+            )
+        return value
+
+    def fitted_fields(self, value: Rec, kind: Struct, colour: str, context: str) -> Rec:
+        made = []
+        for (label, wanted), (_, one) in zip(kind.fields, value.fields, strict=True):
+            if wanted == REAL and isinstance(one, Leaf) and one.kind == INT and one.known:
+                one = constant(float(one.constant), REAL)
+            elif joined(wanted, kind_of(one)) != wanted and (wanted, kind_of(one)) != (REAL, INT):
+                raise InputError(
+                    f"{context}, field {label}",
+                    words(kind_of(one)),
+                    f"does not fit colour set {colour}, which is {words(kind)}",
+                )
+            made.append((label, one))
+        return Rec(tuple(made), value.union, value.base)
+
+    def row(self, value: Value, context: str) -> list[Any]:
+        """A known value as the row of a first token."""
+        parts = (one for _, one in value.fields) if isinstance(value, Rec) else (value,)
+        return [cell for one in parts for cell in self.cells(one, context)]
+
+    def cells(self, value: Value, context: str) -> Iterator[Any]:
+        if isinstance(value, Rec):
+            for _, one in value.fields:
+                yield from self.cells(one, context)
+        elif isinstance(value, Items) and value.tail is None:
+            boxes = isinstance(value.items[0], Rec | Items) if value.items else False
+            rows = [self.row(one, context) for one in value.items]
+            yield rows if boxes else [row[0] for row in rows]
+        elif isinstance(value, Leaf) and value.text == "[]":
+            yield []
+        elif isinstance(value, Leaf) and value.known:
+            yield value.constant
+        else:
+            text = value.text if isinstance(value, Leaf) else words(kind_of(value))
+            raise InputError(context, text[:60], "is not known before the net runs")
+
+    def documents(self, used: set[str], context: str) -> dict[str, list[list[str]]]:
+        """The colours of places, and those that lists hold."""
+        made: dict[str, list[list[str]]] = {}
+        for name in sorted(used):
+            made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
+        waiting = [name for name in self.held if name not in made]
+        while waiting:
+            for name in waiting:
+                made[name] = self.fields(self.held[name], context)
+            # What a record's lists hold was met just now.
+            waiting = [name for name in self.held if name not in made]
+        return made
+
+    def colour_name(self, name: str) -> str:
+        """What our documents call a colour set of the file."""
+        kind = self.sets[name].kind
+        return self.names.get(kind, name) if isinstance(kind, Struct) else name
+
+    # Values of small colour sets.
+
+    def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[Value]:
+        """All records whose fields are of small colour sets."""
+        choices = [self.members(name, context) for _, name in parts]
+        count = 1
+        for one in choices:
+            count *= len(one)
+        if count > MEMBERS_MOST:
+            raise InputError(context, count, f"at most {MEMBERS_MOST} values can be listed")
+        labels = [label for label, _ in parts]
+        return [Rec(tuple(zip(labels, one, strict=True)), kind.union) for one in product(*choices)]
+
+
+def boxed(kind: Listing) -> Struct:
+    """A list in a list is the only field of a record there."""
+    return Struct((("value", kind),))
+
+
+def booleans() -> list[Value]:
+    """Both truth values, in the order of CPN Tools."""
+    return [constant(False, BOOL), constant(True, BOOL)]
+
+
+def between(low: int, high: int, context: str) -> list[Value]:
+    """The numbers of a range."""
+    if high - low >= MEMBERS_MOST:
+        raise InputError(context, high - low + 1, f"at most {MEMBERS_MOST} values can be listed")
+    return [constant(at, INT) for at in range(low, high + 1)]
+
+
+def text_of(element: ET.Element | None) -> str:
+    """The text of an element, its lines joined."""
+    return " ".join((element.text or "").split()) if element is not None else ""

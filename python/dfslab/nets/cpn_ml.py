@@ -1,36 +1,49 @@
-"""The subset of CPN ML that inscriptions are read in: text to a tree, a tree to our expressions.
+"""The subset of CPN ML that is read: the text of inscriptions and declarations to trees.
 
-Read: whole and real numbers (`~` negates), strings, `true`, `false`, `()`, names, tuples, records,
-lists, `::`, `^^`, `#field v`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`,
-`if then else`, multisets with `` ` ``, `++` and `+++`, `empty`, `@+ delay`, and calls of the
-functions below.
+Read: numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`, application,
+`::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`, `if then else`, `let`,
+`case`, `fn`, patterns with `_` and `as`, type annotations, multisets with `` ` ``, `++` and `--`,
+`empty` and `@+`; and the declarations `val` and `fun`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dfslab.spec.model import InputError
 
 TOKEN = re.compile(
-    r"\s*(?:(?P<real>~?\d+\.\d+(?:[eE]~?\d+)?)|(?P<int>~?\d+)|(?P<str>\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<name>[A-Za-z][A-Za-z0-9_']*(?:\.[A-Za-z][A-Za-z0-9_']*)*)"
-    r"|(?P<op>\+\+\+|\+\+|@\+|::|\^\^|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|]))"
+    r"\s*(?:(?P<real>~?\d+\.\d+(?:[eE]~?\d+)?|~?\d+[eE]~?\d+)|(?P<int>~?\d+)"
+    r"|(?P<str>\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<name>[A-Za-z][A-Za-z0-9_']*(?:\.[A-Za-z][A-Za-z0-9_']*)*)|(?P<any>_(?![A-Za-z0-9_]))"
+    r"|(?P<op>\+\+\+|\+\+|---|--|->|=>|:=|\.\.\.|@\+|::|\^\^|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|!]))"
 )
 COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
-CHARACTERS_MOST, DEPTH_MOST, OPERATORS_MOST = 100_000, 150, 150
-COMPARED = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+CHARACTERS_MOST, DEPTH_MOST, TREE_DEEP_MOST = 100_000, 400, 120
 LEVELS: tuple[Mapping[str, str], ...] = (
     {"orelse": "||"},
     {"andalso": "&&"},
-    COMPARED,
-    {"::": "cons({0}, {1})", "^^": "concat({0}, {1})"},
-    {"+": "+", "-": "-"},
+    {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="},
+    {"::": "::", "^^": "^^"},
+    {"+": "+", "-": "-", "^": "^"},
     {"*": "*", "/": "/", "div": "//", "mod": "%"},
 )
 LISTED, ADDED = 3, 4
+OPENERS = ("(", "[", "{", "#", "!")
+# What stops a file by its own name, with the way around.
+REFUSED: Mapping[str, str] = {
+    ":=": "references are not read; keep what changes in a token",
+    "ref": "references are not read; keep what changes in a token",
+    "while": "loops are not read; write a function that calls itself",
+    "raise": "exceptions are not read; give a value for every case",
+    "handle": "exceptions are not read; give a value for every case",
+    "local": "`local` is not read; declare the functions one after another",
+    "structure": "structures are not read; declare the functions one after another",
+    "open": "structures are not read; write the function's whole name",
+    "use": "files are not read; put the declarations into the net",
+}
 RESERVED = {
     "if",
     "then",
@@ -51,37 +64,12 @@ RESERVED = {
     "case",
     "of",
     "val",
+    "and",
+    "as",
+    "rec",
+    "nil",
+    *REFUSED,
 }
-# CPN Tools' functions: how many arguments, and the same in our language.
-FUNCTIONS: Mapping[str, tuple[int, str]] = {
-    "exponential": (1, "exponential(1 / ({0}))"),
-    "uniform": (2, "uniform({0}, {1})"),
-    "erlang": (2, "erlang({0}, ({0}) / ({1}))"),
-    "discrete": (2, "floor(uniform({0}, ({1}) + 1))"),
-    "bernoulli": (1, "discrete({0})"),
-    "round": (1, "round({0})"),
-    "floor": (1, "floor({0})"),
-    "ceil": (1, "ceil({0})"),
-    "abs": (1, "abs({0})"),
-    "real": (1, "({0}) * 1.0"),
-    "Real.fromInt": (1, "({0}) * 1.0"),
-    "Int.min": (2, "min({0}, {1})"),
-    "Int.max": (2, "max({0}, {1})"),
-    "Real.min": (2, "min({0}, {1})"),
-    "Real.max": (2, "max({0}, {1})"),
-    "length": (1, "length({0})"),
-    "hd": (1, "head({0})"),
-    "tl": (1, "tail({0})"),
-    "rev": (1, "reverse({0})"),
-    "null": (1, "({0} == [])"),
-    "mem": (2, "contains({0}, {1})"),
-    "List.nth": (2, "at({0}, {1})"),
-    "Math.ln": (1, "ln({0})"),
-    "Math.exp": (1, "exp({0})"),
-    "Math.sqrt": (1, "sqrt({0})"),
-}
-# Functions written before their arguments without parentheses, as ML allows; how many follow.
-APPLIED = {"length": 1, "hd": 1, "tl": 1, "rev": 1, "null": 1, "mem": 2}
 
 
 @dataclass(frozen=True)
@@ -94,21 +82,107 @@ class Tree:
 
 
 EMPTY = Tree("empty")
+UNIT = Tree("tuple")
 
 
 def parse(text: str, context: str) -> Tree:
     """An inscription as a tree; `context` names it in the one line that an error is."""
-    if len(text) > CHARACTERS_MOST:
-        raise InputError(context, len(text), f"at most {CHARACTERS_MOST} characters")
-    return _Parser(COMMENT.sub(" ", text), context).whole()
+    return _Parser(text, context).whole()
+
+
+def conjuncts(text: str, context: str) -> list[Tree]:
+    """A guard as its conditions: `[a, b]` or one expression."""
+    text = COMMENT.sub(" ", text).strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1].strip()
+    if not text:
+        return []
+    tree = parse(f"({text})", context)
+    return list(tree.parts) if tree.kind == "tuple" else [tree]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The names that a piece of text declares, and its tree or why it is not read."""
+
+    names: tuple[str, ...]
+    tree: Tree | None
+    error: InputError | None = None
+
+
+def declarations(text: str, context: str) -> Iterator[Declaration]:
+    """The `val` and `fun` of a text, each by itself: one that is not read stops no other."""
+    text = COMMENT.sub(" ", text)
+    starts = [found.start() for found in re.finditer(r"\b(?:val|fun)\b", text)]
+    depth, heads = 0, []
+    for found in re.finditer(r"\b(let|in|end|val|fun)\b|\"(?:[^\"\\]|\\.)*\"", text):
+        depth += {"let": 1, "end": -1}.get(found[0], 0)
+        if depth == 0 and found.start() in starts and found[0] in ("val", "fun"):
+            heads.append(found.start())
+    if text[: heads[0] if heads else None].strip(" ;\n\t"):
+        yield _unread(text[: heads[0] if heads else None], context)
+    for start, end in zip(heads, [*heads[1:], len(text)], strict=True):
+        piece = text[start:end].strip().rstrip(";").strip()
+        try:
+            tree = _Parser(piece, context).declared()
+            yield Declaration(tuple(_declared_names(tree)), tree)
+        except InputError as error:
+            yield _unread(piece, context, error)
+
+
+def _unread(text: str, context: str, error: InputError | None = None) -> Declaration:
+    names = re.findall(r"\b(?:val|fun|and)\s+(?:rec\s+)?([A-Za-z][\w']*)", text)
+    if error is None:
+        error = InputError(context, " ".join(text.split())[:60], "is no `val` or `fun`")
+    return Declaration(tuple(names), None, error)
+
+
+def _declared_names(tree: Tree) -> Iterator[str]:
+    for part in tree.parts:
+        if part.kind == "function":
+            yield part.word
+        else:
+            yield from names_of(part.parts[0])
+
+
+def names_of(pattern: Tree) -> Iterator[str]:
+    """The names in a pattern, constructors among them."""
+    if pattern.kind in ("name", "as"):
+        yield pattern.word
+    for part in pattern.parts:
+        yield from names_of(part)
+
+
+def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
+    """The names that a tree does not bind itself."""
+    if tree.kind == "name":
+        return set() if tree.word in bound else {tree.word}
+    if tree.kind == "clause":
+        *patterns, body = tree.parts
+        return free_names(body, bound.union(*(names_of(one) for one in patterns)))
+    if tree.kind == "fun":
+        inner = bound.union(one.word for one in tree.parts)
+        return set().union(*(free_names(one, inner) for one in tree.parts))
+    if tree.kind == "let":
+        *declared, body = tree.parts
+        found: set[str] = set()
+        for one in declared:
+            values = one.parts if one.kind == "fun" else [pair.parts[1] for pair in one.parts]
+            own = bound.union(_declared_names(one)) if one.kind == "fun" else bound
+            found = found.union(*(free_names(value, own) for value in values))
+            bound = bound.union(_declared_names(one))
+        return found | free_names(body, bound)
+    return set().union(*(free_names(one, bound) for one in tree.parts))
 
 
 class _Parser:
     """Recursive descent; depth is bounded, so that no text exhausts the stack."""
 
     def __init__(self, text: str, context: str) -> None:
+        if len(text) > CHARACTERS_MOST:
+            raise InputError(context, len(text), f"at most {CHARACTERS_MOST} characters")
+        text = COMMENT.sub(" ", text)
         self.text, self.context, self.depth = " ".join(text.split()), context, 0
-        self.operators = 0
         self.tokens: list[tuple[str, str]] = []
         at = 0
         while at < len(self.text):
@@ -125,6 +199,9 @@ class _Parser:
     def peek(self) -> str:
         return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
 
+    def kind(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
     def take(self, *words: str) -> bool:
         if self.peek() in words and self.at < len(self.tokens):
             self.at += 1
@@ -133,108 +210,148 @@ class _Parser:
 
     def need(self, word: str) -> None:
         if not self.take(word):
+            self.stop()
             raise self.wrong(f"'{word}' is expected before '{self.peek() or 'the end'}'")
 
+    def stop(self) -> None:
+        """Refuses what is known to be outside by its name."""
+        if self.peek() in REFUSED and self.kind() != "str":
+            raise self.wrong(f"'{self.peek()}': {REFUSED[self.peek()]}")
+
     def whole(self) -> Tree:
-        tree = self.multiset()
+        return self.ended(self.inner())
+
+    def ended(self, tree: Tree) -> Tree:
+        """Nothing follows, and the tree is no deeper than can be walked."""
         if self.peek():
+            self.stop()
             raise self.wrong(f"'{self.peek()}' is not expected")
+        level, deep = [tree], 0
+        while level:
+            level, deep = [part for one in level for part in one.parts], deep + 1
+        if deep > TREE_DEEP_MOST:
+            raise self.wrong("the expression is nested too deeply or too long")
         return tree
 
+    # Expressions, from what binds weakest to what binds tightest.
+
+    def inner(self) -> Tree:
+        """An expression or pattern as it stands in brackets: with `as` and a type behind it."""
+        tree = self.multiset()
+        if tree.kind == "name" and self.take("as"):
+            tree = Tree("as", tree.word, (self.inner(),))
+        if self.take(":"):
+            tree = Tree("typed", self.type_words(), (tree,))
+        return tree
+
+    def type_words(self) -> str:
+        words, open_brackets = [], 0
+        while self.kind() == "name" or self.peek() in ("*", "->", "(", ")"):
+            if self.peek() == ")" and not open_brackets:
+                break
+            open_brackets += {"(": 1, ")": -1}.get(self.peek(), 0)
+            words.append(self.peek())
+            self.at += 1
+        if not words:
+            raise self.wrong("a type is expected")
+        return " ".join(words)
+
     def multiset(self) -> Tree:
-        terms = [self.timed()]
-        while self.take("++", "+++"):
-            terms.append(self.timed())
-        return terms[0] if len(terms) == 1 else Tree("sum", "", tuple(terms))
+        tree = self.timed()
+        while self.peek() in ("++", "+++", "--", "---"):
+            kind = "sum" if self.peek()[0] == "+" else "less"
+            self.at += 1
+            parts = tree.parts if kind == "sum" == tree.kind else (tree,)
+            tree = Tree(kind, "", (*parts, self.timed()))
+        return tree
 
     def timed(self) -> Tree:
         value = self.level(0)
-        if self.take("@+"):
-            return Tree("at", "", (value, self.level(ADDED)))
-        if self.take("@") and self.level(ADDED) != Tree("int", "0"):
-            raise self.wrong("a time stamp other than @0 is not read")
+        while self.peek() in ("@+", "@"):
+            kind = "at" if self.peek() == "@+" else "stamp"
+            self.at += 1
+            value = Tree(kind, "", (value, self.level(LISTED)))
         return value
 
     def level(self, at: int) -> Tree:
         self.depth += 1
-        if self.depth > DEPTH_MOST or self.operators > OPERATORS_MOST:
+        if self.depth > DEPTH_MOST:
             raise self.wrong("the expression is nested too deeply or too long")
         if at == len(LEVELS):
             tree = self.counted()
         else:
             tree = self.level(at + 1)
-            while self.peek() in LEVELS[at]:
+            while self.peek() in LEVELS[at] and self.kind() != "str":
                 word = LEVELS[at][self.peek()]
-                self.operators += 1
                 self.at += 1
                 # Lists grow at their front, so their operators take all that follows.
-                kind, after = ("list op", at) if at == LISTED else ("op", at + 1)
-                tree = Tree(kind, word, (tree, self.level(after)))
+                after = at if at == LISTED else at + 1
+                tree = Tree("op", word, (tree, self.level(after)))
         self.depth -= 1
         return tree
 
     def counted(self) -> Tree:
-        value = self.atom()
+        value = self.application()
         if self.take("`"):
-            return Tree("many", "", (value, self.atom()))
+            return Tree("many", "", (value, self.application()))
         return value
+
+    def application(self) -> Tree:
+        tree = self.atom()
+        while tree.kind in ("name", "apply", "label", "fn", "brackets") and self.starts():
+            tree = Tree("apply", "", (tree, self.atom()))
+        return tree
+
+    def starts(self) -> bool:
+        """Whether an argument follows."""
+        if self.kind() == "name":
+            return self.peek() not in RESERVED or self.peek() in ("true", "false", "nil", "empty")
+        return self.kind() in ("int", "real", "str", "any") or self.peek() in OPENERS
 
     def tight(self) -> Tree:
         """An operand of a prefix, with the depth counted."""
-        return self.level(len(LEVELS))
+        self.depth += 8
+        if self.depth > DEPTH_MOST:
+            raise self.wrong("the expression is nested too deeply or too long")
+        tree = self.application()
+        self.depth -= 8
+        return tree
 
     def atom(self) -> Tree:
-        kind, word = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
+        kind, word = self.kind(), self.peek()
         if not word:
             raise self.wrong("the expression ends too soon")
+        self.stop()
         self.at += 1
         if kind in ("int", "real"):
             return Tree(kind, word.replace("~", "-"))
         if kind == "str":
-            return Tree("str", word[1:-1])
-        if word == "(":
-            return self.parenthesised()
-        if word == "{":
-            return self.record()
-        if word == "#":
-            field = self.peek()
-            self.at += 1
-            return Tree("field", field, (self.tight(),))
-        if word == "~":
-            return Tree("negative", "", (self.tight(),))
-        if word == "not":
-            return Tree("not", "", (self.tight(),))
-        if word == "if":
-            return self.choice()
+            return Tree("str", re.sub(r"\\(.)", r"\1", word[1:-1].replace("\\n", "\n")))
+        if kind == "any":
+            return Tree("any")
+        if kind == "name" and word not in RESERVED:
+            return Tree("name", word)
         if word in ("true", "false"):
             return Tree("bool", word)
         if word == "empty":
             return EMPTY
-        if word == "[":
-            return self.listed()
         if word == "nil":
             return Tree("list")
-        if kind == "name" and word not in RESERVED:
-            return self.called(word)
+        if word in self.BRACKETS:
+            return self.BRACKETS[word](self)
         raise self.wrong(f"'{word}' is not read")
-
-    def called(self, name: str) -> Tree:
-        name = name.removeprefix("List.") if name.removeprefix("List.") in APPLIED else name
-        if name in APPLIED:
-            return Tree("call", name, tuple(self.tight() for _ in range(APPLIED[name])))
-        if self.peek() != "(":
-            return Tree("name", name)
-        self.at += 1
-        inner = self.parenthesised()
-        parts = inner.parts if inner.kind == "tuple" else (inner,)
-        return Tree("call", name, () if inner.kind == "unit" else parts)
 
     def parenthesised(self) -> Tree:
         if self.take(")"):
-            return Tree("unit")
-        parts = [self.multiset()]
+            return UNIT
+        parts = [self.inner()]
+        if self.peek() == ";":
+            while self.take(";"):
+                parts.append(self.inner())
+            self.need(")")
+            return Tree("sequence", "", tuple(parts))
         while self.take(","):
-            parts.append(self.multiset())
+            parts.append(self.inner())
         self.need(")")
         return parts[0] if len(parts) == 1 else Tree("tuple", "", tuple(parts))
 
@@ -243,21 +360,28 @@ class _Parser:
         if self.take("]"):
             return Tree("list")
         while not parts or self.take(","):
-            parts.append(self.multiset())
+            parts.append(self.inner())
         self.need("]")
         return Tree("list", "", tuple(parts))
 
     def record(self) -> Tree:
         parts = []
-        while True:
+        while not self.take("..."):
             name = self.peek()
             self.at += 1
-            self.need("=")
-            parts.append(Tree("entry", name, (self.multiset(),)))
+            # A label alone in a pattern binds the field to its own name.
+            value = self.inner() if self.take("=") else Tree("name", name)
+            parts.append(Tree("entry", name, (value,)))
             if not self.take(","):
-                break
+                self.need("}")
+                return Tree("record", "", tuple(parts))
         self.need("}")
-        return Tree("record", "", tuple(parts))
+        return Tree("record", "...", tuple(parts))
+
+    def field(self) -> Tree:
+        label = Tree("label", self.peek())
+        self.at += 1
+        return Tree("apply", "", (label, self.atom())) if self.starts() else label
 
     def choice(self) -> Tree:
         condition = self.level(0)
@@ -266,43 +390,95 @@ class _Parser:
         self.need("else")
         return Tree("if", "", (condition, yes, self.multiset()))
 
+    def rules(self) -> tuple[Tree, ...]:
+        found: list[Tree] = []
+        while not found or self.take("|"):
+            pattern = self.inner()
+            self.need("=>")
+            found.append(Tree("clause", "", (pattern, self.multiset())))
+        return tuple(found)
 
-def conjuncts(text: str, context: str) -> list[Tree]:
-    """A guard as its conditions: `[a, b]` or one expression."""
-    text = COMMENT.sub(" ", text).strip()
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1].strip()
-    if not text:
-        return []
-    tree = parse(f"({text})", context)
-    return list(tree.parts) if tree.kind == "tuple" else [tree]
+    def case(self) -> Tree:
+        subject = self.multiset()
+        self.need("of")
+        return Tree("case", "", (subject, *self.rules()))
+
+    def let(self) -> Tree:
+        parts: list[Tree] = []
+        while not self.take("in"):
+            parts.append(self.declaration())
+            self.take(";")
+        body = [self.multiset()]
+        while self.take(";"):
+            body.append(self.multiset())
+        self.need("end")
+        last = body[0] if len(body) == 1 else Tree("sequence", "", tuple(body))
+        return Tree("let", "", (*parts, last))
+
+    BRACKETS = {
+        "(": parenthesised,
+        "[": listed,
+        "{": record,
+        "#": field,
+        "~": lambda self: Tree("negative", "", (self.tight(),)),
+        "not": lambda self: Tree("not", "", (self.tight(),)),
+        "!": lambda self: Tree("reference", "", (self.atom(),)),
+        "if": choice,
+        "case": case,
+        "let": let,
+        "fn": lambda self: Tree("fn", "", self.rules()),
+    }
+
+    # Declarations.
+
+    def declared(self) -> Tree:
+        return self.ended(self.declaration())
+
+    def declaration(self) -> Tree:
+        """`val pattern = value` or `fun name patterns = body | …`, each with `and`."""
+        if self.take("fun"):
+            functions = [self.function()]
+            while self.take("and"):
+                functions.append(self.function())
+            return Tree("fun", "", tuple(functions))
+        self.need("val")
+        recursive = self.take("rec")
+        parts = [self.value()]
+        while self.take("and"):
+            parts.append(self.value())
+        if not recursive:
+            return Tree("val", "", tuple(parts))
+        named = [part for part in parts if part.parts[1].kind == "fn"]
+        if len(named) != len(parts):
+            raise self.wrong("`val rec` names functions")
+        return Tree("fun", "", tuple(_function(part.parts[0], part.parts[1]) for part in parts))
+
+    def value(self) -> Tree:
+        pattern = self.level(LISTED)
+        if self.take(":"):
+            pattern = Tree("typed", self.type_words(), (pattern,))
+        self.need("=")
+        return Tree("value", "", (pattern, self.multiset()))
+
+    def function(self) -> Tree:
+        """The clauses of one function: each its patterns and its body."""
+        name, clauses = self.peek(), list[Tree]()
+        while not clauses or self.take("|"):
+            if self.kind() != "name" or self.peek() != name or name in RESERVED:
+                raise self.wrong("a function has one name in all its clauses")
+            self.at += 1
+            patterns = []
+            while self.starts():
+                patterns.append(self.atom())
+            if self.take(":"):
+                self.type_words()
+            self.need("=")
+            clauses.append(Tree("clause", "", (*patterns, self.multiset())))
+        if len({len(clause.parts) for clause in clauses}) != 1 or len(clauses[0].parts) < 2:
+            raise self.wrong("a function's clauses have one number of patterns, at least one")
+        return Tree("function", name, tuple(clauses))
 
 
-def expression(tree: Tree, name: Callable[[Tree], str], context: str) -> str:
-    """A tree of one value in our language; `name` resolves names, fields, strings and records."""
-    inner = lambda one: expression(one, name, context)  # noqa: E731
-    if tree.kind in ("int", "real", "bool"):
-        return f"({tree.word})" if tree.word.startswith("-") else tree.word
-    if tree.kind in ("name", "field", "str", "tuple", "record"):
-        return name(tree)
-    if tree.kind == "op":
-        left, right = (inner(one) for one in tree.parts)
-        return f"({left} {tree.word} {right})"
-    if tree.kind == "list":
-        return f"[{', '.join(inner(one) for one in tree.parts)}]"
-    if tree.kind == "list op":
-        return tree.word.format(*(inner(one) for one in tree.parts))
-    if tree.kind == "not":
-        return f"!({inner(tree.parts[0])})"
-    if tree.kind == "negative":
-        return f"(-{inner(tree.parts[0])})"
-    if tree.kind == "if":
-        return f"if({', '.join(inner(one) for one in tree.parts)})"
-    if tree.kind == "call" and tree.word in FUNCTIONS:
-        wanted, form = FUNCTIONS[tree.word]
-        if len(tree.parts) != wanted:
-            raise InputError(context, tree.word, f"takes {wanted} arguments, not {len(tree.parts)}")
-        return form.format(*(inner(one) for one in tree.parts))
-    if tree.kind == "call":
-        raise InputError(context, tree.word, f"is no function that is read: {', '.join(FUNCTIONS)}")
-    raise InputError(context, tree.kind, "cannot stand inside an expression of the subset read")
+def _function(name: Tree, fn: Tree) -> Tree:
+    """`val rec name = fn pattern => body` as `fun`."""
+    return Tree("function", name.word, fn.parts)

@@ -6,45 +6,60 @@ stands on several input arcs becomes a condition that those fields are equal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dfslab.nets.colour import LIST
-from dfslab.nets.cpn_colours import Colours
-from dfslab.nets.cpn_ml import EMPTY, LEVELS, LISTED, Tree, conjuncts, expression, parse
+from dfslab.nets.cpn_evaluate import EFFECTS_REFUSED, has_effects
+from dfslab.nets.cpn_inputs import WEIGHT_MOST, Arc, Inputs, split
+from dfslab.nets.cpn_merge import merged
+from dfslab.nets.cpn_ml import COMMENT, Tree, conjuncts, free_names, names_of, parse
+from dfslab.nets.cpn_values import (
+    BOOL,
+    INT,
+    REAL,
+    Entry,
+    Leaf,
+    Rec,
+    Struct,
+    Value,
+    clean,
+    constant,
+    draws,
+    each_of,
+    flat,
+    kind_of,
+    made_of,
+    words,
+)
 from dfslab.spec.model import InputError
 
-WEIGHT_MOST = 1_000
+CODE = re.compile(
+    r"(?:input\s*(?P<input>\([^)]*\))\s*;?)?\s*(?:output\s*(?P<output>\([^)]*\))\s*;?)?"
+    r"\s*(?:action\s*(?P<action>.*))?",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
-class Arc:
-    """An arc with its place's final name and colour set; `kind` as the file writes it."""
+class Inscriptions:
+    """The texts of a transition besides its arcs."""
 
-    transition: str
-    place: str
-    colour: str
-    kind: str
-    text: str
-    context: str
+    guard: str = ""
+    time: str = ""
+    code: str = ""
 
 
-class Transition:
+class Transition(Inputs):
     """What the names of a transition's inscriptions stand for."""
 
-    def __init__(self, name: str, page: str, colours: Colours, context: str) -> None:
-        self.name, self.page, self.colours, self.context = name, page, colours, context
-        self.scalars: dict[str, str] = {}
-        self.tokens: dict[str, tuple[str, str]] = {}
-        self.conditions: list[str] = []
-        self.inputs: list[dict[str, str]] = []
-        # The colour set of records where the place of an expression says it.
-        self.held = ""
-
-    def document(self, arcs: list[Arc], guard: str, time: str) -> dict[str, Any]:
-        """The transition as our documents have it."""
+    def document(
+        self, arcs: list[Arc], texts: Inscriptions
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The transition as our documents have it, and the places of its free variables."""
         made: dict[str, Any] = {"name": self.name, "page": self.page}
+        guards = conjuncts(texts.guard, f"{self.context}, guard")
         for arc in arcs:
             if arc.kind == "PtoT":
                 self.take(arc)
@@ -52,181 +67,222 @@ class Transition:
             found = [{"place": arc.place} for arc in arcs if arc.kind == kind]
             if found:
                 made[key] = found
-        for condition in conjuncts(guard, f"{self.context}, guard"):
-            self.conditions.append(self.scalar(condition, f"{self.context}, guard"))
-        made["in"] = self.inputs
-        made["out"] = [one for arc in arcs if arc.kind == "TtoP" for one in self.puts(arc)]
+        guards = self.bound_by_guard(guards)
+        outputs = [(arc, self.parsed(arc)) for arc in arcs if arc.kind == "TtoP"]
+        code = self.code(texts.code)
+        self.bind_free(guards, [tree for _, tree in outputs], code)
+        self.compare_wanted()
+        self.guard(guards)
+        places = [self.free_place(*one) for one in self.free]
+        self.evaluator.hoist = self.local
+        try:
+            self.run_code(code)
+            made["in"] = [{"place": one.place, "var": one.variable} for one in self.taken]
+            delay = self.delay(texts.time)
+            made["out"] = [one for arc, tree in outputs for one in self.puts(arc, tree)]
+        finally:
+            self.evaluator.hoist = None
+        self.finish(made, delay)
+        return made, places
+
+    def finish(self, made: dict[str, Any], delay: Leaf | None) -> None:
+        """The parts that many transitions do not have."""
+        for name, _, _ in self.free:
+            made["in"].append({"place": self.free_name(name), "var": clean(name)})
+            if delay is not None:
+                # The value of a free variable is back at once, so the delay is each arc's own.
+                delay = delay if delay.known else self.local(delay)
+        if delay is not None and self.free:
+            for one in made["out"]:
+                own = one.get("delay")
+                one["delay"] = delay.text if own is None else f"({delay.text} + {own})"
+        elif delay is not None:
+            made["delay"] = delay.text
+        for name, _, _ in self.free:
+            made["out"].append({"place": self.free_name(name), "token": clean(name)})
         if self.conditions:
             made["guard"] = " && ".join(self.conditions)
-        if time:
-            text = time.removeprefix("@+") if time.startswith("@+") else ""
-            if not text.strip():
-                raise InputError(f"{self.context}, time", time[:60], "is read as @+delay")
-            context = f"{self.context}, time"
-            made["delay"] = self.scalar(parse(text, context), context)
-        return made
+        if self.locals:
+            made["locals"] = self.locals
 
-    def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
-        """The values of a multiset, each as often as it counts."""
-        if tree == EMPTY:
-            return
-        if tree.kind == "sum":
-            for one in tree.parts:
-                yield from self.terms(one, context)
-            return
-        if tree.kind != "many":
-            yield tree
-            return
-        count = self.colours.count(tree.parts[0], context)
-        if count > WEIGHT_MOST:
-            raise InputError(context, count, f"an arc moves at most {WEIGHT_MOST} tokens")
-        yield from (tree.parts[1] for _ in range(count))
+    # Guards, and names that no arc binds.
 
-    def take(self, arc: Arc) -> None:
-        tree = parse(arc.text or "()", arc.context)
-        if tree.kind == "at":
-            raise InputError(arc.context, arc.text[:60], "delays on input arcs are not read")
-        for term in self.terms(tree, arc.context):
-            self.bind(term, arc)
+    def bound_by_guard(self, guards: list[Tree]) -> list[Tree]:
+        """`[n = m + 1]` binds a name that no arc does."""
+        left = []
+        for guard in guards:
+            name, value = self.definition(guard)
+            if not name:
+                left.append(guard)
+                continue
+            self.evaluator.context = f"{self.context}, guard"
+            found = self.evaluator.value(value, self.env)  # type: ignore[arg-type]
+            self.env[name] = found
+        return left
 
-    def bind(self, term: Tree, arc: Arc) -> None:
-        """One token taken: its parts bind names, or are compared with what is bound."""
-        found = self.colours.sets[arc.colour]
-        variable = f"t{len(self.inputs) + 1}"
-        whole = term.kind == "name" and self.colours.variables.get(term.word) == arc.colour
-        if whole and not found.scalar and term.word in self.scalars:
-            self.conditions.append(f"{variable} == {self.scalars[term.word]}")
-        elif whole and not found.scalar and term.word not in self.tokens:
-            if term.word.isidentifier() and term.word not in self.colours.constants:
-                variable = term.word
-            self.tokens[term.word] = (variable, arc.colour)
-        elif whole and not found.scalar:
-            first = self.tokens[term.word][0]
-            self.conditions += [f"{variable}.{one} == {first}.{one}" for one, _ in found.fields]
-        else:
-            cells = self.colours.cells(term, arc.colour, arc.context)
-            for (part, kind), (label, _) in zip(cells, found.fields, strict=True):
-                self.match(part, kind, f"{variable}.{label}", arc)
-        self.inputs.append({"place": arc.place, "var": variable})
+    def definition(self, guard: Tree) -> tuple[str, Tree | None]:
+        if guard.kind != "op" or guard.word != "==":
+            return "", None
+        for one, other in (guard.parts, guard.parts[::-1]):
+            free = one.kind == "name" and self.is_variable(one.word) and one.word not in self.env
+            names = {name for name in free_names(other) if self.is_variable(name)}
+            if free and names <= self.env.keys():
+                return one.word, other
+        return "", None
 
-    def match(self, part: Tree, kind: str, here: str, arc: Arc) -> None:
-        if part.kind == "name" and part.word in self.colours.variables:
-            bound = self.scalars.get(part.word) or self.tokens.get(part.word, ("",))[0]
-            if bound:
-                self.conditions.append(f"{here} == {bound}")
-                return
-            self.scalars.setdefault(part.word, here)
-            return
-        if kind.startswith(LIST) and part.kind in ("list", "list op"):
-            self.match_list(part, kind, here, arc)
-            return
-        if part.kind in ("tuple", "record") and kind in self.colours.sets:
-            cells = self.colours.cells(part, kind, arc.context)
-            labels = [label for label, _ in self.colours.sets[kind].fields]
-            for (one, inner), label in zip(cells, labels, strict=True):
-                self.match(one, inner, f"{here}.{label}", arc)
-            return
-        if part.kind not in ("int", "real", "bool", "str", "name", "call"):
-            raise InputError(
-                arc.context, arc.text[:60], "an input arc takes names and values, not expressions"
-            )
-        value = self.colours.literal(part, kind, arc.colour, arc.context)
-        written = str(value).lower() if isinstance(value, bool) else str(value)
-        word = f"{kind}.{written}" if kind in self.colours.enums else written
-        self.conditions.append(f"{here} == {word}")
+    def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
+        """Variables that no arc binds take any value of a small colour set."""
+        later = set(code.names) if code else set()
+        trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
+        trees += [code.action] if code and code.action else []
+        for tree in trees:
+            for name in sorted(free_names(tree)):
+                if name in self.env or name in later or not self.is_variable(name):
+                    continue
+                colour = self.known.variables[name]
+                context = f"{self.context}, variable {name}"
+                try:
+                    members = self.colours.members(colour, context)
+                except InputError as error:
+                    raise InputError(
+                        context,
+                        colour,
+                        f"is bound by no input arc (bound: {', '.join(self.env) or 'none'}), and "
+                        f"its colour set has too many values to choose from: {error.allowed}",
+                    ) from None
+                self.free.append((name, colour, members))
+                kind = self.colours.sets[colour].kind
+                labels = (f"{clean(name)}.{label}" for label, _ in flat(kind))
+                base = clean(name) if isinstance(kind, Struct) else ""
+                self.env[name] = made_of(kind, labels, base)
 
-    def match_list(self, part: Tree, kind: str, here: str, arc: Arc) -> None:
-        """`x::rest` is a list with a first element, `[x, y]` one of two."""
-        inner = kind.removeprefix(LIST)
-        if part.kind == "list":
-            count = len(part.parts)
-            self.conditions.append(f"length({here}) == {count}" if count else f"{here} == []")
-            for at, one in enumerate(part.parts):
-                self.match(one, inner, f"at({here}, {at})", arc)
-            return
-        if part.word != LEVELS[LISTED]["::"]:
-            raise InputError(arc.context, arc.text[:60], "an input arc takes lists apart by ::")
-        # First, so that nobody asks an empty list for its head.
-        self.conditions.append(f"{here} != []")
-        self.match(part.parts[0], inner, f"head({here})", arc)
-        self.match(part.parts[1], kind, f"tail({here})", arc)
+    def free_name(self, variable: str) -> str:
+        return f"{self.name}, any {variable}"
 
-    def scalar(self, tree: Tree, context: str) -> str:
-        return expression(tree, lambda one: self.word(one, context), context)
+    def free_place(self, name: str, colour: str, members: list[Value]) -> dict[str, Any]:
+        """A place with every value, from which the variable's is taken and given back."""
+        places = [one.place for one in self.taken]
+        chosen = not self.conditions and len(set(places)) == len(places)
+        return {
+            "name": self.free_name(name),
+            "colour": colour,
+            # The engine draws where it need not search; else the values take turns.
+            "discipline": "random" if chosen else "fifo",
+            "initial": [self.colours.row(one, self.context) for one in members],
+        }
 
-    def word(self, tree: Tree, context: str) -> str:
-        """A name, a field of a whole token, or a string, in our language."""
-        colours = self.colours
-        if tree.kind == "str":
-            return f"STRING.{colours.string(tree.word)}"
-        if tree.kind == "field":
-            inner = tree.parts[0]
-            label = f"f{tree.word}" if tree.word.isdigit() else tree.word
-            is_bound = inner.word in self.tokens or inner.word in self.scalars
-            if inner.kind == "call" or (inner.kind == "name" and is_bound):
-                return f"{self.scalar(inner, context)}.{label}"
-            raise InputError(context, f"#{tree.word}", "is read of a variable that an input binds")
-        if tree.kind in ("tuple", "record"):
-            return self.made(tree, context)
-        name = tree.word
-        if name in self.scalars:
-            return self.scalars[name]
-        if name in self.tokens:
-            return self.tokens[name][0]
-        if name in colours.constants:
-            return name
-        enums = [one for one, values in colours.enums.items() if name in values]
-        if enums:
-            return f"{enums[0]}.{name}"
-        bound = ", ".join([*self.scalars, *self.tokens]) or "none"
-        raise InputError(context, name, f"is bound by no input arc (bound: {bound})")
-
-    def made(self, tree: Tree, context: str) -> str:
-        """A tuple or record of an expression: an element of a list."""
-        colour = self.colours.record(tree, self.held, context)
-        cells = self.colours.cells(tree, colour, context)
-        return f"{colour}({', '.join(self.scalar(part, context) for part, _ in cells)})"
-
-    def puts(self, arc: Arc) -> Iterator[dict[str, Any]]:
-        tree = parse(arc.text or "()", arc.context)
-        delay = None
-        if tree.kind == "at":
-            tree, after = tree.parts
-            delay = self.scalar(after, arc.context)
-        for term in self.terms(tree, arc.context):
-            own = delay
-            if term.kind == "at":
-                term, after = term.parts
-                own = self.scalar(after, arc.context)
-            if term.kind == "if" and EMPTY in term.parts:
+    def guard(self, guards: list[Tree]) -> None:
+        context = f"{self.context}, guard"
+        self.evaluator.context, self.evaluator.unknown = context, self.unbound()
+        for one in guards:
+            found = self.evaluator.value(one, self.env)
+            if not isinstance(found, Leaf) or found.kind != BOOL:
+                raise InputError(context, words(kind_of(found)), "a guard is a bool")
+            if draws(found):
                 raise InputError(
-                    arc.context,
-                    arc.text[:60],
-                    "`if … else empty` is not read; use two transitions with guards",
+                    context, found.text[:60], "a guard cannot draw at random, or read the clock"
                 )
-            made: dict[str, Any] = {"place": arc.place, "token": self.token(term, arc)}
-            if own is not None:
-                made["delay"] = own
-            yield made
+            if not found.known or not found.constant:
+                self.conditions += split(found)
 
-    def token(self, term: Tree, arc: Arc) -> list[Any] | str:
-        if term.kind == "name" and term.word in self.tokens:
-            variable, colour = self.tokens[term.word]
-            if colour == arc.colour:
-                return variable
-            raise InputError(arc.context, term.word, f"is of {colour}, the place of {arc.colour}")
-        found = self.colours.sets[arc.colour]
-        if not found.scalar and (term.kind == "call" or term.word in self.scalars):
-            # A record that comes out of a list; its type is checked when the net is built.
-            return self.scalar(term, arc.context)
-        index = found.index
-        if index and term.kind == "call" and term.word == index and len(term.parts) == 1:
-            term = term.parts[0]
-        cells = self.colours.cells(term, arc.colour, arc.context)
-        values = []
-        for part, kind in cells:
-            inner = kind.removeprefix(LIST)
-            self.held = inner if kind != inner and inner in self.colours.sets else ""
-            values.append(self.scalar(part, arc.context))
-            self.held = ""
-        return values
+    # Code, time and output arcs.
+
+    def code(self, text: str) -> _Code | None:
+        """A code segment that only computes."""
+        text = " ".join(COMMENT.sub(" ", text).split())
+        context = f"{self.context}, code segment"
+        if not text:
+            return None
+        found = CODE.fullmatch(text)
+        if found is None:
+            raise InputError(context, text[:60], "is read as input (…); output (…); action …;")
+        output = parse(found["output"] or "()", context)
+        action = (found["action"] or "").strip().rstrip(";").strip()
+        tree = parse(action, context) if action and action != "()" else None
+        for name in sorted(free_names(tree)) if tree else ():
+            if has_effects(name):
+                raise InputError(context, name, EFFECTS_REFUSED)
+        names = [*names_of(output)]
+        if tree is None and names:
+            raise InputError(context, text[:60], "has outputs, but no action that gives them")
+        return _Code(output, tree, names)
+
+    def run_code(self, code: _Code | None) -> None:
+        if code is None or code.action is None:
+            return
+        self.evaluator.context = f"{self.context}, code segment"
+        self.evaluator.unknown = self.unbound()
+        value = self.evaluator.once(self.evaluator.value(code.action, self.env))
+        if code.names:
+            self.env.update(self.evaluator.bound(code.output, value))
+
+    def local(self, value: Leaf) -> Leaf:
+        """A value that is computed once a firing."""
+        name = f"v{len(self.locals) + 1}"
+        while name in self.env or name in self.known.constants:
+            name += "_"
+        kind = self.colours.type_name(value.kind, self.context)
+        self.locals.append({"name": name, "type": kind, "value": value.text})
+        return Leaf(name, value.kind)
+
+    def delay(self, time: str) -> Leaf | None:
+        context = f"{self.context}, time"
+        text = time.removeprefix("@+") if time.startswith("@+") else ""
+        if not time:
+            return None
+        if not text.strip():
+            raise InputError(context, time[:60], "is read as @+delay")
+        self.evaluator.context, self.evaluator.unknown = context, self.unbound()
+        tree = parse(text, context)
+        return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
+
+    def puts(self, arc: Arc, tree: Tree) -> Iterator[dict[str, Any]]:
+        self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
+        value = self.evaluator.value(tree, self.env)
+        for entry in self.known.tokens(value, arc.colour):
+            yield from self.put(entry, arc)
+
+    def put(self, entry: Entry, arc: Arc) -> Iterator[dict[str, Any]]:
+        """The output arcs of an entry of a multiset."""
+        always = entry.count.known and entry.when is None
+        if always and entry.count.constant > WEIGHT_MOST:
+            raise InputError(
+                arc.context, entry.count.constant, f"an arc moves at most {WEIGHT_MOST} tokens"
+            )
+        several = not entry.count.known or entry.count.constant > 1
+        if entry.each is not None and entry.each.draws:
+            entry = replace(each_of(self.local(entry.each)), when=entry.when, delay=entry.delay)
+        value, delay = entry.value, entry.delay
+        if several:
+            # Tokens of one term are alike, whatever they draw.
+            value = self.evaluator.once(value)
+            delay = delay if delay is None or not delay.draws else self.local(delay)
+        value = self.colours.fitted(value, arc.colour, arc.context)
+        made: dict[str, Any] = {"place": arc.place, "token": self.token(value, arc)}
+        if delay is not None:
+            made["delay"] = delay.text
+        if always:
+            yield from (dict(made) for _ in range(entry.count.constant))
+            return
+        zero = constant(0, INT)
+        count = (
+            entry.count
+            if entry.when is None
+            else merged(entry.when, entry.count, zero, self.evaluator)
+        )
+        assert isinstance(count, Leaf)
+        yield made | {"count": count.text}
+
+    def token(self, value: Value, arc: Arc) -> list[Any] | str:
+        if isinstance(value, Rec) and value.base and value.fields:
+            return value.base
+        return [one.text for one in self.colours.leaves(value, arc.context)]
+
+
+@dataclass(frozen=True)
+class _Code:
+    """A code segment: the pattern of its outputs, and what they are."""
+
+    output: Tree
+    action: Tree | None
+    names: list[str]

@@ -3,132 +3,22 @@ refused, place disciplines excepted: there CPN Tools takes any token."""
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dfslab.nets.build import Document, Net, document_of
 from dfslab.nets.colour import LIST
+from dfslab.nets.cpn_expression import Scope, quoted, written
 from dfslab.spec.model import InputError
 
-SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL"}
+SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL", "text": "STRING"}
 NORMAL = 1000
-TOKEN = re.compile(
-    r"\s*(\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+|[A-Za-z_]\w*"
-    r"|\|\||&&|==|!=|<=|>=|//|[-+*/%<>!(),.\[\]])"
-)
-LEVELS: tuple[Mapping[str, str], ...] = (
-    {"||": "orelse"},
-    {"&&": "andalso"},
-    {"==": "=", "!=": "<>"},
-    {"<": "<", "<=": "<=", ">": ">", ">=": ">="},
-    {"+": "+", "-": "-"},
-    {"*": "*", "/": "/", "//": "div", "%": "mod"},
-)
-CALLS = {
-    "exponential": "exponential(1.0 / ({0}))",
-    "uniform": "uniform({0}, {1})",
-    "round": "round({0})",
-    "floor": "floor({0})",
-    "ceil": "ceil({0})",
-    "abs": "abs({0})",
-    "min": "Int.min({0}, {1})",
-    "max": "Int.max({0}, {1})",
-    "if": "(if {0} then {1} else {2})",
-    "ln": "Math.ln({0})",
-    "exp": "Math.exp({0})",
-    "sqrt": "Math.sqrt({0})",
-    "deterministic": "({0})",
-    "length": "length({0})",
-    "head": "hd({0})",
-    "tail": "tl({0})",
-    "reverse": "rev({0})",
-    "cons": "({0}::{1})",
-    "append": "({0}^^[{1}])",
-    "concat": "({0}^^{1})",
-    "contains": "(mem ({0}) ({1}))",
-    "at": "List.nth({0}, {1})",
-}
 
 
 def write(net: Net | Document) -> str:
     """The file's text; one page, all nodes on it."""
     return _Writer(document_of(net)).text()
-
-
-class _Expression:
-    """Our expression language to CPN ML, every operation in parentheses."""
-
-    def __init__(
-        self, text: str, context: str, document: Document, names: Mapping[str, str]
-    ) -> None:
-        self.tokens, self.at, self.context, self.names = TOKEN.findall(text), 0, context, names
-        self.enums, self.colours = document.get("enums", {}), document["colours"]
-        self.source = text
-
-    def peek(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
-
-    def next(self) -> str:
-        self.at += 1
-        return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
-
-    def level(self, at: int = 0) -> str:
-        if at == len(LEVELS):
-            return self.part()
-        left = self.level(at + 1)
-        while self.peek() in LEVELS[at]:
-            word = LEVELS[at][self.next()]
-            left = f"({left} {word} {self.level(at + 1)})"
-        return left
-
-    def part(self) -> str:
-        """An operand, or the field of a record that it is."""
-        found = self.atom()
-        if self.peek() != ".":
-            return found
-        self.next()
-        return f"(#{self.next()} ({found}))"
-
-    def atom(self) -> str:
-        word = self.next()
-        if word == "-":
-            return f"~({self.atom()})" if not self.peek()[:1].isdigit() else f"~{self.next()}"
-        if word == "!":
-            return f"(not {self.atom()})"
-        if word == "(":
-            inner = self.level()
-            self.next()
-            return inner
-        if word == "[":
-            parts = [] if self.peek() == "]" else [self.level()]
-            while self.next() == ",":
-                parts.append(self.level())
-            return "[" + ",".join(parts) + "]"
-        if self.peek() == "(":
-            return self.call(word)
-        if self.peek() == ".":
-            self.next()
-            field = self.next()
-            return field if word in self.enums else f"(#{field} {self.names.get(word, word)})"
-        if not word:
-            raise InputError(self.context, self.source, "is no expression that can be written")
-        return self.names.get(word, word)
-
-    def call(self, name: str) -> str:
-        self.next()
-        parts = [self.level()]
-        while self.peek() == ",":
-            self.next()
-            parts.append(self.level())
-        self.next()
-        if name not in CALLS and name in self.colours:
-            cells = zip((label for label, _ in self.colours[name]), parts, strict=True)
-            return "{" + ",".join(f"{label}={part}" for label, part in cells) + "}"
-        if name not in CALLS:
-            raise InputError(self.context, self.source, f"CPN Tools has no word for {name}()")
-        return CALLS[name].format(*parts)
 
 
 class _Writer:
@@ -171,58 +61,90 @@ class _Writer:
             name: f"{name}_set" if name in taken else name for name in self.document["colours"]
         }
         self.lists: dict[str, str] = {}
-        # What lists hold stands before them, and what has lists behind.
-        colours = self.document["colours"].items()
-        plain = [one for one in colours if not any(sort.startswith(LIST) for _, sort in one[1])]
-        self.declare_colours(plain)
-        self.declare_lists(taken | set(self.sets.values()))
-        self.declare_colours([one for one in colours if one not in plain])
+        self.declared: set[str] = set()
+        names = taken | set(self.sets.values())
+        for name in self.document["colours"]:
+            self.declare_colour(name, names)
+        for sort in self.sorts():
+            self.declare_sort(sort, names)
         for name, value in self.document.get("constants", {}).items():
             text = str(value).replace("-", "~")
             ET.SubElement(self.block, "ml", id=self.key()).text = f"val {name} = {text};"
         self.variables: dict[str, str] = {}
+        self.declare_functions()
 
-    def declare_colours(self, colours: Iterable[tuple[str, Any]]) -> None:
-        """Record colour sets, and unit ones where there are no fields."""
-        for name, fields in colours:
-            made = ET.SubElement(self.block, "color", id=self.key())
-            ET.SubElement(made, "id").text = self.sets[name]
-            ET.SubElement(made, "timed")
-            kind = ET.SubElement(made, "record" if fields else "unit")
-            for label, sort in fields:
-                one = ET.SubElement(kind, "recordfield")
-                ET.SubElement(one, "id").text = label
-                ET.SubElement(one, "id").text = self.lists.get(sort) or SORTS.get(sort, sort)
+    def declare_functions(self) -> None:
+        """All functions in one declaration, as each may call the others."""
+        texts = []
+        for name, one in self.document.get("functions", {}).items():
+            parameters = dict(one["parameters"])
+            scope = Scope(self.document, {key: key for key in parameters}, {}, parameters)
+            sorts = (f"{key} : {self.sort(kind)}" for key, kind in parameters.items())
+            body = written(one["body"], scope, f"function {name}")
+            texts.append(f"{name} ({', '.join(sorts)}) = {body}")
+        if texts:
+            made = ET.SubElement(self.block, "ml", id=self.key())
+            made.text = "fun " + " and ".join(texts) + ";"
 
-    def declare_lists(self, taken: set[str]) -> None:
-        """A colour set for every kind of list, with a name that is free."""
-        for sort in {
-            sort: None
-            for fields in self.document["colours"].values()
-            for _, sort in fields
-            if sort.startswith(LIST)
-        }:
-            inner = sort.removeprefix(LIST)
-            inner = SORTS.get(inner) or (
-                inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
-            )
-            name = f"{inner}_list"
-            while name in taken:
-                name += "_"
-            self.lists[sort] = name
-            made = ET.SubElement(self.block, "color", id=self.key())
-            ET.SubElement(made, "id").text = name
-            ET.SubElement(ET.SubElement(made, "list"), "id").text = inner
+    def sort(self, kind: str) -> str:
+        """The colour set of a type."""
+        return self.lists.get(kind) or SORTS.get(kind, kind)
 
-    def variable(self, name: str, colour: str, context: str) -> str:
+    def declare_colour(self, name: str, taken: set[str]) -> None:
+        """A record colour set, or a unit one where there are no fields, after what it holds."""
+        if name in self.declared:
+            return
+        self.declared.add(name)
+        fields = self.document["colours"][name]
+        for _, sort in fields:
+            self.declare_sort(sort, taken)
+        made = ET.SubElement(self.block, "color", id=self.key())
+        ET.SubElement(made, "id").text = self.sets[name]
+        ET.SubElement(made, "timed")
+        kind = ET.SubElement(made, "record" if fields else "unit")
+        for label, sort in fields:
+            one = ET.SubElement(kind, "recordfield")
+            ET.SubElement(one, "id").text = label
+            ET.SubElement(one, "id").text = self.sort(sort)
+
+    def sorts(self) -> Iterator[str]:
+        """The types of all fields, parameters, results and locals."""
+        for fields in self.document["colours"].values():
+            yield from (sort for _, sort in fields)
+        for one in self.document.get("functions", {}).values():
+            yield from (sort for _, sort in one["parameters"])
+            yield one["result"]
+        for transition in self.document["transitions"]:
+            yield from (local["type"] for local in transition.get("locals", ()))
+
+    def declare_sort(self, sort: str, taken: set[str]) -> None:
+        """A colour set for a kind of list, with a name that is free."""
+        if not sort.startswith(LIST) or sort in self.lists:
+            return
+        inner = sort.removeprefix(LIST)
+        if inner in self.document["colours"]:
+            self.declare_colour(inner, taken)
+        held = SORTS.get(inner) or (
+            inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
+        )
+        name = f"{held}_list"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        self.lists[sort] = name
+        made = ET.SubElement(self.block, "color", id=self.key())
+        ET.SubElement(made, "id").text = name
+        ET.SubElement(ET.SubElement(made, "list"), "id").text = held
+
+    def variable(self, name: str, sort: str, context: str) -> str:
         """A variable of the file has one type; a second use of a name with another gets its own."""
-        own = name if self.variables.get(name, colour) == colour else f"{name}_{colour}"
+        own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
         if own not in self.variables:
-            self.variables[own] = colour
+            self.variables[own] = sort
             made = ET.SubElement(self.block, "var", id=self.key())
-            ET.SubElement(ET.SubElement(made, "type"), "id").text = self.sets[colour]
+            ET.SubElement(ET.SubElement(made, "type"), "id").text = sort
             ET.SubElement(made, "id").text = own
-        if self.variables[own] != colour:
+        if self.variables[own] != sort:
             raise InputError(context, name, "the name is used for another colour")
         return own
 
@@ -244,6 +166,8 @@ class _Writer:
 
     def row(self, fields: Sequence[Sequence[str]], row: Sequence[Any]) -> str:
         def cell(value: Any, sort: str) -> str:
+            if sort == "text":
+                return quoted(value)
             if isinstance(value, list | tuple) and not sort.startswith(LIST):
                 return self.row(self.document["colours"][sort], value)
             if isinstance(value, list | tuple):
@@ -264,18 +188,12 @@ class _Writer:
             raise InputError(context, one["weight"], "CPN Tools has no weights")
         node = ET.SubElement(self.page, "trans", id=self.key(), explicit="false")
         ET.SubElement(node, "text").text = one["name"]
-        names: dict[str, str] = {}
-        for at, arc in enumerate(one.get("in", ())):
-            place, colour = self.places[arc["place"]]
-            unit = not self.document["colours"][colour]
-            word = arc.get("var") or f"t{at + 1}"
-            own = "()" if unit else self.variable(word, colour, context)
-            names[word] = own
-            self.arc("PtoT", node, place, own)
+        scope = self.taken(one, node, context)
         if one.get("guard"):
-            self.label(node, "cond", f"[{self.expression(one['guard'], names, context)}]")
+            self.label(node, "cond", f"[{written(one['guard'], scope, context)}]")
+        self.code(one, node, scope, context)
         if one.get("delay") is not None:
-            self.label(node, "time", f"@+{self.expression(one['delay'], names, context)}")
+            self.label(node, "time", f"@+{written(one['delay'], scope, context)}")
         if one.get("priority"):
             self.label(node, "priority", str(NORMAL - int(one["priority"])))
         for arc in one.get("inhibit", ()):
@@ -286,27 +204,69 @@ class _Writer:
             self.arc("Reset", node, self.places[arc["place"]][0], "")
         for arc in one.get("out", ()):
             place, colour = self.places[arc["place"]]
-            text = self.token(arc.get("token"), colour, names, context)
+            text = self.counted(arc, colour, scope, context)
             if arc.get("delay") is not None:
-                text += f" @+ {self.expression(arc['delay'], names, context)}"
+                text += f" @+ {written(arc['delay'], scope, context)}"
             self.arc("TtoP", node, place, text)
 
-    def token(self, token: Any, colour: str, names: Mapping[str, str], context: str) -> str:
+    def taken(self, one: Mapping[str, Any], node: ET.Element, context: str) -> Scope:
+        """The input arcs, and what their variables are called."""
+        names: dict[str, str] = {}
+        kinds: dict[str, dict[str, str]] = {}
+        for at, arc in enumerate(one.get("in", ())):
+            place, colour = self.places[arc["place"]]
+            fields = self.document["colours"][colour]
+            word = arc.get("var") or f"t{at + 1}"
+            own = "()" if not fields else self.variable(word, self.sets[colour], context)
+            names[word], kinds[word] = own, dict(fields)
+            self.arc("PtoT", node, place, own)
+        return Scope(self.document, names, kinds, {})
+
+    def code(self, one: Mapping[str, Any], node: ET.Element, scope: Scope, context: str) -> None:
+        """What is computed once a firing, as a code segment."""
+        steps, inputs = [], [name for name in scope.names.values() if name != "()"]
+        outputs = []
+        for local in one.get("locals", ()):
+            value = written(local["value"], scope, context)
+            own = self.variable(local["name"], self.sort(local["type"]), context)
+            scope.names[local["name"]], scope.singles[local["name"]] = own, local["type"]
+            steps.append(f"val {own} = {value}")
+            outputs.append(own)
+        if steps:
+            given = ", ".join(outputs)
+            action = f"let {' '.join(steps)} in ({given}) end"
+            text = f"input ({', '.join(inputs)}); output ({given}); action ({action});"
+            self.label(node, "code", text)
+
+    def counted(self, arc: Mapping[str, Any], colour: str, scope: Scope, context: str) -> str:
+        """A token, so many of it, or one for each element of a list."""
+        count = arc.get("count")
+        if count is None:
+            return self.token(arc.get("token"), colour, scope, context)
+        listed = str(count).removeprefix("length(").removesuffix(")")
+        each, fields = f"at({listed}, turn)", self.document["colours"][colour]
+        token = arc.get("token")
+        if token == [each] or token in (each, [f"{each}.{label}" for label, _ in fields]):
+            text = written(listed, scope, context)
+            if token == [each]:
+                text = f"(map (fn x => {{{fields[0][0]}=x}}) ({text}))"
+            return f"list_to_ms ({text})"
+        if "turn" in str(token) or "turn" in str(arc.get("delay")):
+            raise InputError(context, token, "CPN Tools does not number the tokens of an arc")
+        value = self.token(token, colour, scope, context)
+        return f"({written(count, scope, context)})`{value}"
+
+    def token(self, token: Any, colour: str, scope: Scope, context: str) -> str:
         fields = self.document["colours"][colour]
         if not fields:
             return "()"
         if isinstance(token, str):
-            return names.get(token) or self.expression(token, names, context)
+            return scope.names.get(token) or written(token, scope, context)
         cells = [
-            f"{label}={self.expression(value, names, context)}"
+            f"{label}={written(value, scope, context)}"
             for (label, _), value in zip(fields, token, strict=True)
         ]
         return "{" + ",".join(cells) + "}"
-
-    def expression(self, value: Any, names: Mapping[str, str], context: str) -> str:
-        if isinstance(value, bool):
-            return str(value).lower()
-        return _Expression(str(value), context, self.document, names).level()
 
     def label(self, node: ET.Element, tag: str, text: str) -> None:
         ET.SubElement(ET.SubElement(node, tag, id=self.key()), "text").text = text

@@ -6,7 +6,7 @@ use crate::clock::nanoseconds;
 use crate::definition::FieldType;
 use crate::error::{known, NetError, Result};
 use crate::expression::{
-    compile, constant_of, convert, parse, part, Expression, Instruction, Scope, Typed, Value,
+    compile, constant_of, convert, draws, parse, part, Expression, Instruction, Scope, Typed, Value,
 };
 
 /// The values of a token: one expression a field, or a whole bound token.
@@ -88,8 +88,7 @@ fn record_values(
     if kinds(scope.net.fields_of(colour)) != kinds(wanted) {
         return Err("the token is a record of another colour than the place's".to_owned());
     }
-    let draws = |one: &Instruction| matches!(one, Instruction::Draw(_) | Instruction::Empirical(_));
-    if wanted.len() > 1 && record.code.iter().any(draws) {
+    if wanted.len() > 1 && draws(&record.code, scope.net) {
         // The record is computed once a field, and chance must not differ between them.
         return Err("a record that draws cannot be a token; write its fields".to_owned());
     }
@@ -100,7 +99,7 @@ fn record_values(
 }
 
 /// An inscription of a wanted type: text, a number or a truth value.
-fn inscription(
+pub(super) fn inscription(
     json: &Json,
     wanted: FieldType,
     scope: Scope<'_>,

@@ -3,6 +3,7 @@
 mod inscription;
 mod transition;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value as Json;
@@ -10,12 +11,17 @@ use serde_json::Value as Json;
 use crate::compiled::{Discipline, Net, Place, Transition};
 use crate::definition::{Element, FieldType, NetDefinition, PlaceDefinition, TableDefinition};
 use crate::error::{known, NetError, Result};
-use crate::expression::Table;
+use crate::expression::{
+    compile as compile_expression, convert, is_function, parse, Code, Library, Scope, Table,
+};
 use crate::lists::{Lists, EMPTY};
 use transition::Builder;
 
 /// Keeps rows short and field numbers small.
 const FIELDS_MAX: usize = 64;
+
+/// As many as the stack of a program holds beside what it computes.
+const PARAMETERS_MAX: usize = 16;
 
 /// Checks a net and compiles it; the first thing wrong is named in one line.
 pub fn compile(definition: NetDefinition) -> Result<Net> {
@@ -32,7 +38,10 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         sorted.into_iter().zip(0..).collect()
     };
+    let lists = RefCell::new(lists);
+    let functions = functions_of(&definition, &lists)?;
     let mut builder = Builder {
+        lists: &lists,
         definition: &definition,
         disciplines,
         place_numbers: numbers(places.iter().map(|place| &place.name)),
@@ -50,7 +59,10 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         views,
         ..
     } = builder;
-    let tables = tables_of(&definition)?;
+    let library = Library {
+        tables: tables_of(&definition)?,
+        functions,
+    };
     set_rivals(&mut transitions);
     let stride = places
         .iter()
@@ -58,8 +70,7 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         .max()
         .unwrap_or(0)
         .max(1);
-    let is_list = |field: &(String, FieldType)| matches!(field.1, FieldType::List(_));
-    let has_lists = definition.colours.values().flatten().any(is_list);
+    let has_lists = has_lists(&definition);
     let name = definition.name.clone();
     Ok(Net {
         name,
@@ -68,8 +79,8 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         transition_numbers: numbers(transitions.iter().map(|one| &one.name)),
         transitions,
         views,
-        tables,
-        lists,
+        library,
+        lists: lists.into_inner(),
         has_lists,
         stride,
         definition,
@@ -79,6 +90,57 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
 /// Each name's place in a list of different names.
 fn numbers<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
     names.cloned().zip(0..).collect()
+}
+
+/// Whether a value of the net lies among lists, so that a run has to look after them.
+fn has_lists(definition: &NetDefinition) -> bool {
+    let colours = definition.colours.values().flatten().map(|field| field.1);
+    let parameters = definition.functions.iter().flat_map(|one| &one.parameters);
+    let results = definition.functions.iter().map(|one| one.result);
+    let locals = definition.transitions.iter().flat_map(|one| &one.locals);
+    let mut kinds = colours
+        .chain(parameters.map(|one| one.1))
+        .chain(results)
+        .chain(locals.map(|one| one.resolved));
+    kinds.any(FieldType::has_cells)
+}
+
+/// The functions of the net, each checked with what it calls.
+fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Vec<Code>> {
+    let mut made = Vec::with_capacity(definition.functions.len());
+    for function in &definition.functions {
+        let name = &function.name;
+        let wrong = |reason: String| NetError::input(format!("function {name}"), reason);
+        let taken = is_function(name) || definition.listed(name).is_some();
+        if !is_name(name) || taken {
+            let reason =
+                "the name is of letters, digits and _, and no other function's or colour's";
+            return Err(wrong(reason.to_owned()));
+        }
+        let labels = function.parameters.iter().map(|one| one.0.as_str());
+        let mut seen = HashSet::new();
+        if let Some(bad) = labels
+            .into_iter()
+            .find(|one| !is_name(one) || !seen.insert(*one))
+        {
+            return Err(wrong(format!("'{bad}' is no name, or is given twice")));
+        }
+        if function.parameters.len() > PARAMETERS_MAX {
+            return Err(wrong(format!("has more than {PARAMETERS_MAX} parameters")));
+        }
+        let scope = Scope {
+            variables: &[],
+            net: definition,
+            draws_allowed: true,
+            parameters: &function.parameters,
+            texts: Some(lists),
+        };
+        let tree = parse(&function.body).map_err(wrong)?;
+        let typed = compile_expression(&tree, scope).map_err(wrong)?;
+        let typed = convert(typed, function.result).map_err(wrong)?;
+        made.push(typed.code.into_boxed_slice());
+    }
+    Ok(made)
 }
 
 fn is_name(word: &str) -> bool {
@@ -147,7 +209,7 @@ fn check_names(definition: &NetDefinition) -> Result<()> {
 fn check_enums(definition: &NetDefinition) -> Result<()> {
     for (name, values) in &definition.enums {
         let wrong = |reason: String| Err(NetError::input(format!("enumeration {name}"), reason));
-        if !is_name(name) || matches!(name.as_str(), "int" | "real" | "bool") {
+        if !is_name(name) || matches!(name.as_str(), "int" | "real" | "bool" | "text") {
             return wrong("the name must be of letters, digits and _, and no other type's".into());
         }
         if values.is_empty() {
@@ -246,6 +308,7 @@ fn word(
         (FieldType::Bool, Json::Bool(truth)) => Some(u64::from(*truth)),
         (FieldType::Int, Json::Number(number)) => number.as_i64().map(|whole| whole as u64),
         (FieldType::Real, Json::Number(number)) => number.as_f64().map(f64::to_bits),
+        (FieldType::Text, Json::String(text)) => lists.text(text).ok(),
         (FieldType::Enum(at), value) => {
             let mut values = definition.enums[at as usize].1.iter();
             let found = values.position(|one| value.as_str() == Some(one));
@@ -311,8 +374,8 @@ fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Di
                     return Err(NetError::input(context, reason));
                 };
                 let kind = compiled.fields[index].1;
-                if let FieldType::List(_) = kind {
-                    let reason = format!("discipline '{other}' names a list, which has no order");
+                if kind.has_cells() {
+                    let reason = format!("discipline '{other}' names {kind}, which has no order");
                     return Err(NetError::input(context, reason));
                 }
                 Ok(Discipline::Least {

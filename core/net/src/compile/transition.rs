@@ -1,20 +1,26 @@
 //! One transition: its arcs, its guard and the way it finds its bindings.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::inscription::{delay_of, token_values};
+use super::inscription::{delay_of, inscription, token_values};
 use super::is_name;
 use crate::compiled::{
     output_context, transition_context, Discipline, Dispatch, Filter, Input, KeyKind, Output,
     Place, Transition, View,
 };
-use crate::definition::{InputDefinition, NetDefinition, OutputDefinition, TransitionDefinition};
+use crate::definition::{
+    FieldType, InputDefinition, LocalDefinition, NetDefinition, OutputDefinition,
+    TransitionDefinition,
+};
 use crate::error::{known, NetError, Result};
-use crate::expression::{Scope, Variable};
+use crate::expression::{Scope, Value, Variable};
 use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
+use crate::lists::Lists;
 
 /// Limits that keep indices small and messages early.
 const ARCS_MAX: usize = 1_000;
+const LOCALS_MAX: usize = 1_000;
 
 /// Lets copies of input tokens, and tokens without fields, be the input tokens themselves: rows
 /// are as wide as the widest colour and are not written again. Returns the arcs left over.
@@ -22,13 +28,61 @@ fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     let mut left: Vec<u16> = (0..inputs as u16).collect();
     for output in outputs.iter_mut() {
         let copied = output.copied_arc();
-        output.forwards = copied.filter(|arc| left.contains(arc));
+        let alone = output.count.is_none();
+        output.forwards = copied.filter(|arc| alone && left.contains(arc));
         left.retain(|&arc| Some(arc) != output.forwards);
     }
-    for output in outputs.iter_mut().filter(|one| one.fields.is_empty()) {
+    let single = |one: &&mut Output| one.fields.is_empty() && one.count.is_none();
+    for output in outputs.iter_mut().filter(single) {
         output.forwards = left.pop();
     }
     left
+}
+
+/// The values computed once a firing; `named` has their names and types for what follows.
+fn locals_of(
+    definitions: &[LocalDefinition],
+    scope: Scope<'_>,
+    context: &str,
+    named: &mut Vec<(String, FieldType)>,
+) -> Result<Vec<Value>> {
+    let mut made = Vec::with_capacity(definitions.len());
+    for local in definitions {
+        let name = &local.name;
+        let wrong = |reason: String| NetError::input(format!("{context}, local {name}"), reason);
+        if !is_name(name) || name == "turn" || named.iter().any(|one| one.0 == *name) {
+            return Err(wrong(
+                "is no name of letters, digits and _, or is given twice".to_owned(),
+            ));
+        }
+        if made.len() == LOCALS_MAX {
+            return Err(wrong(format!(
+                "a transition has at most {LOCALS_MAX} locals"
+            )));
+        }
+        let scope = Scope {
+            parameters: named,
+            ..scope
+        };
+        made.push(inscription(&local.value, local.resolved, scope).map_err(wrong)?);
+        named.push((name.clone(), local.resolved));
+    }
+    Ok(made)
+}
+
+/// What is wrong with a transition before its inscriptions are read.
+fn check_size(definition: &TransitionDefinition, context: &str) -> Result<()> {
+    let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
+    let reason = if definition.weight.is_some_and(bad_weight) {
+        "a weight is a finite number above 0".to_owned()
+    } else if definition.inputs.is_empty() {
+        "has no input arc, so it could fire for ever at one instant".to_owned()
+    } else if definition.inputs.len() + definition.outputs.len() > ARCS_MAX {
+        format!("has more than {ARCS_MAX} arcs")
+    } else {
+        return Ok(());
+    };
+    Err(NetError::input(context, reason))
 }
 
 pub(super) struct Builder<'a> {
@@ -37,6 +91,7 @@ pub(super) struct Builder<'a> {
     pub(super) places: Vec<Place>,
     pub(super) place_numbers: HashMap<String, usize>,
     pub(super) views: Vec<View>,
+    pub(super) lists: &'a RefCell<Lists>,
 }
 
 impl Builder<'_> {
@@ -54,31 +109,15 @@ impl Builder<'_> {
         level: u32,
     ) -> Result<Transition> {
         let context = transition_context(&definition.page, &definition.name);
-        if definition
-            .weight
-            .is_some_and(|weight| !(weight.is_finite() && weight > 0.0))
-        {
-            return Err(NetError::input(
-                context,
-                "a weight is a finite number above 0",
-            ));
-        }
-        if definition.inputs.is_empty() {
-            let reason = "has no input arc, so it could fire for ever at one instant";
-            return Err(NetError::input(context, reason));
-        }
-        if definition.inputs.len() + definition.outputs.len() > ARCS_MAX {
-            return Err(NetError::input(
-                context,
-                format!("has more than {ARCS_MAX} arcs"),
-            ));
-        }
+        check_size(definition, &context)?;
         let places = self.input_places(definition, &context)?;
         let variables = self.variables(&definition.inputs, &places, &context)?;
         let mut scope = Scope {
             variables: &variables,
             net: self.definition,
             draws_allowed: false,
+            parameters: &[],
+            texts: Some(self.lists),
         };
         let in_guard = |reason| NetError::input(format!("{context}, guard"), reason);
         let (guard, whole) = match &definition.guard {
@@ -89,6 +128,9 @@ impl Builder<'_> {
             None => (Guard::default(), None),
         };
         scope.draws_allowed = true;
+        let mut named = Vec::with_capacity(definition.locals.len() + 1);
+        let locals = locals_of(&definition.locals, scope, &context, &mut named)?;
+        scope.parameters = &named;
         let mut outputs = Vec::with_capacity(definition.outputs.len());
         for (arc, output) in definition.outputs.iter().enumerate() {
             let where_ = output_context(&definition.page, &definition.name, arc, &output.place);
@@ -110,6 +152,7 @@ impl Builder<'_> {
             reset,
             guard: whole,
             delay,
+            locals,
             outputs,
             released,
             ..Transition::default()
@@ -198,6 +241,21 @@ impl Builder<'_> {
         let place = self.place(&arc.place, context)?;
         let colour = &self.definition.places[place].colour;
         let wanted = &self.places[place].fields;
+        let count = match &arc.count {
+            Some(json) => {
+                let value = inscription(json, FieldType::Int, scope);
+                let wrong = |reason| NetError::input(format!("{context}, count"), reason);
+                Some(value.map_err(wrong)?)
+            }
+            None => None,
+        };
+        let turns;
+        let mut scope = scope;
+        if count.is_some() {
+            let turn = ("turn".to_owned(), FieldType::Int);
+            turns = [scope.parameters, std::slice::from_ref(&turn)].concat();
+            scope.parameters = &turns;
+        }
         let fields = token_values(arc.token.as_ref(), colour, wanted, scope, context)?;
         let delay = match &arc.delay {
             Some(json) => Some(delay_of(json, scope, &format!("{context}, delay"))?),
@@ -207,6 +265,7 @@ impl Builder<'_> {
             place: place as u32,
             fields,
             forwards: None,
+            count,
             delay,
         })
     }
@@ -277,6 +336,8 @@ impl Builder<'_> {
             variables: &variables,
             net: self.definition,
             draws_allowed: false,
+            parameters: &[],
+            texts: Some(self.lists),
         };
         let text = definition.guard.as_deref().unwrap_or("true");
         let again = divide_without_join(text, scope);

@@ -56,6 +56,7 @@ impl Game {
         Ground {
             net: &self.net,
             lists: &self.lists,
+            now_ns: self.now_ns,
         }
     }
 
@@ -88,6 +89,7 @@ impl Game {
         let ground = Ground {
             net: &self.net,
             lists: &self.lists,
+            now_ns: self.now_ns,
         };
         let made = take(ground, &mut places, &choice, stream)?;
         for (place, row, delay_s) in made {

@@ -12,8 +12,9 @@ use std::ops::Deref;
 use serde_json::{json, Map, Value as Json};
 
 use crate::compiled::Net;
+use crate::counted::{bad_count, TURNS_MAX};
 use crate::error::{NetError, Result};
-use crate::expression::{evaluate, Binding, Fault, Instruction, Value};
+use crate::expression::{evaluate, Binding, Fault, Value};
 use crate::lists::Lists;
 use crate::monitor::word_json;
 use crate::stream::Stream;
@@ -28,6 +29,7 @@ type Row = Vec<u64>;
 struct Ground<'a> {
     net: &'a Net,
     lists: &'a RefCell<Lists>,
+    now_ns: u64,
 }
 
 impl Deref for Ground<'_> {
@@ -127,12 +129,20 @@ fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) 
     (rows, (0..chosen.len() as u32).collect())
 }
 
-fn binding<'a>(net: Ground<'a>, rows: &'a [u64], tokens: &'a [u32]) -> Binding<'a> {
+fn binding<'a>(
+    net: Ground<'a>,
+    rows: &'a [u64],
+    tokens: &'a [u32],
+    parameters: &'a [u64],
+) -> Binding<'a> {
     Binding {
         rows,
         stride: net.stride,
         tokens,
-        tables: &net.net.tables,
+        library: &net.net.library,
+        parameters,
+        depth: 0,
+        now_ns: net.now_ns,
         lists: net.lists,
     }
 }
@@ -144,7 +154,7 @@ fn holds(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) 
     let (rows, tokens) = bound(net, places, transition, chosen);
     let answer = evaluate(
         guard,
-        binding(net, &rows, &tokens),
+        binding(net, &rows, &tokens, &[]),
         &mut Stream::new(0, 0, 0),
     );
     answer
@@ -169,28 +179,43 @@ fn take(
 ) -> Result<Made> {
     let transition = &net.transitions[choice.transition];
     let (rows, tokens) = bound(net, places, choice.transition, &choice.positions);
-    let mut value = |value: &Value, part: &str| {
+    let mut value = |value: &Value, parameters: &[u64], part: &str| {
         value
-            .of(binding(net, &rows, &tokens), stream)
+            .of(binding(net, &rows, &tokens, parameters), stream)
             .map_err(|fault| in_transition(&net, choice.transition, part, fault))
     };
-    let mut delay_s = |delay: &Option<Value>| match delay {
-        None => Ok(0.0),
-        Some(delay) => value(delay, "delay").map(f64::from_bits),
-    };
-    let base_s = delay_s(&transition.delay)?;
-    let mut delays_s = Vec::with_capacity(transition.outputs.len());
-    for output in &transition.outputs {
-        delays_s.push(base_s + delay_s(&output.delay)?);
+    let mut locals: Vec<u64> = Vec::with_capacity(transition.locals.len() + 1);
+    for local in &transition.locals {
+        locals.push(value(local, &locals, "local")?);
     }
+    let base_s = match &transition.delay {
+        None => 0.0,
+        Some(delay) => f64::from_bits(value(delay, &locals, "delay")?),
+    };
     let mut made = Vec::with_capacity(transition.outputs.len());
-    for (output, delay_s) in transition.outputs.iter().zip(delays_s) {
-        let row = output.fields.iter().map(|field| value(field, "output"));
-        made.push((
-            output.place as usize,
-            row.collect::<Result<Row>>()?,
-            delay_s,
-        ));
+    for output in &transition.outputs {
+        let turns = match &output.count {
+            None => 1,
+            Some(count) => value(count, &locals, "count")?,
+        };
+        if turns > TURNS_MAX {
+            let context = format!("{}, count", net.context(choice.transition));
+            return Err(NetError::run(context, bad_count(turns)));
+        }
+        for turn in 0..turns {
+            locals.push(turn);
+            let row = output
+                .fields
+                .iter()
+                .map(|field| value(field, &locals, "output"));
+            let row = row.collect::<Result<Row>>()?;
+            let delay_s = match &output.delay {
+                None => base_s,
+                Some(delay) => base_s + f64::from_bits(value(delay, &locals, "delay")?),
+            };
+            locals.pop();
+            made.push((output.place as usize, row, delay_s));
+        }
     }
     let mut leaving: Vec<(usize, usize)> = transition
         .inputs
@@ -216,12 +241,10 @@ fn first_places(net: &Net) -> Places {
 }
 
 /// Whether a value of the net is drawn at random.
-fn draws(value: &Value) -> bool {
+fn draws(net: &Net, value: &Value) -> bool {
     match value {
         Value::Draw { .. } => true,
-        Value::Code(code) => code
-            .iter()
-            .any(|one| matches!(one, Instruction::Draw(_) | Instruction::Empirical(_))),
+        Value::Code(code) => crate::expression::draws(code, &net.definition),
         _ => false,
     }
 }

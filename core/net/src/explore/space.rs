@@ -28,7 +28,11 @@ struct Space {
 pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
     refuse_draws(net)?;
     let lists = RefCell::new(net.lists.clone());
-    let ground = Ground { net, lists: &lists };
+    let ground = Ground {
+        net,
+        lists: &lists,
+        now_ns: 0,
+    };
     let space = explore(ground, markings_max)?;
     let mut report = json!({
         "net": net.name(),
@@ -46,12 +50,14 @@ pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
 
 fn refuse_draws(net: &Net) -> Result<()> {
     for (index, transition) in net.transitions.iter().enumerate() {
-        if transition
-            .outputs
-            .iter()
-            .any(|arc| arc.fields.iter().any(draws))
+        let outputs = transition.outputs.iter();
+        let made = outputs.flat_map(|arc| arc.fields.iter().chain(&arc.count));
+        if made
+            .chain(&transition.locals)
+            .any(|value| draws(net, value))
         {
-            let reason = "an output token is drawn at random; a state space has no chance";
+            let reason =
+                "an output token is drawn at random, or of the clock; a state space has neither";
             return Err(NetError::input(net.context(index), reason));
         }
     }

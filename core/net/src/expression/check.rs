@@ -7,9 +7,10 @@ use serde_json::Number;
 use super::function::{Function, Pure, FUNCTIONS};
 use super::list::{common, LIST_FUNCTIONS};
 use super::parse::{BinaryOperator, Expression, UnaryOperator};
-use super::program::{evaluate, Binding, Instruction, Value, STACK_MAX};
+use super::program::{evaluate, Binding, Instruction, Library, Value, STACK_MAX};
 use crate::definition::{FieldType, NetDefinition};
 use crate::error::known;
+use crate::lists::Lists;
 use crate::stream::Stream;
 
 /// A variable of a transition: which arc binds it, and its fields.
@@ -29,6 +30,10 @@ pub(crate) struct Scope<'a> {
     pub(crate) net: &'a NetDefinition,
     /// Guards and monitors must not change the course of chance.
     pub(crate) draws_allowed: bool,
+    /// The parameters of a function, or the locals of a transition.
+    pub(crate) parameters: &'a [(String, FieldType)],
+    /// Where texts of inscriptions are kept while the net is compiled.
+    pub(crate) texts: Option<&'a RefCell<Lists>>,
 }
 
 /// Code with the type of what it leaves.
@@ -113,7 +118,11 @@ fn stack_needed(code: &[Instruction]) -> usize {
     let pushes = |instruction: &&Instruction| {
         matches!(
             instruction,
-            Instruction::Push(_) | Instruction::Load { .. } | Instruction::Empirical(_)
+            Instruction::Push(_)
+                | Instruction::Load { .. }
+                | Instruction::Empirical(_)
+                | Instruction::Parameter(_)
+                | Instruction::Now
         )
     };
     let (mut depth, mut most) = (0usize, 0usize);
@@ -128,6 +137,7 @@ fn stack_needed(code: &[Instruction]) -> usize {
             }
             Instruction::Draw(draw) => depth + 1 - draw.arguments(),
             Instruction::List(function) => depth + 1 - function.arguments(),
+            Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
         // A function of one argument reads the cell above it too, so that cell must exist.
@@ -144,6 +154,9 @@ fn fold(typed: Typed) -> Typed {
             Instruction::Load { .. }
                 | Instruction::Draw(_)
                 | Instruction::Empirical(_)
+                | Instruction::Parameter(_)
+                | Instruction::Now
+                | Instruction::Call { .. }
                 // A list lies among those of a run, of which there is none yet.
                 | Instruction::List(_)
         )
@@ -155,7 +168,10 @@ fn fold(typed: Typed) -> Typed {
         rows: &[],
         stride: 0,
         tokens: &[],
-        tables: &[],
+        library: &Library::default(),
+        parameters: &[],
+        depth: 0,
+        now_ns: 0,
         lists: &RefCell::default(),
     };
     match evaluate(&typed.code, nothing, &mut Stream::new(0, 0, 0)) {
@@ -176,6 +192,7 @@ impl Scope<'_> {
             Expression::Boolean(truth) => {
                 Typed::new(vec![Instruction::Push(u64::from(*truth))], FieldType::Bool)
             }
+            Expression::Text(text) => self.text(text)?,
             Expression::Name(name) => self.name(name)?,
             Expression::Field(variable, field) => self.field(variable, field)?,
             Expression::Unary(operator, inner) => self.unary(*operator, inner)?,
@@ -188,6 +205,10 @@ impl Scope<'_> {
     }
 
     fn name(&self, name: &str) -> Result<Typed, String> {
+        if let Some(at) = self.parameters.iter().position(|one| one.0 == name) {
+            let code = vec![Instruction::Parameter(at as u16)];
+            return Ok(Typed::new(code, self.parameters[at].1));
+        }
         if let Some(number) = self.net.constants.get(name) {
             let (word, kind) = constant_of(number);
             return Ok(Typed::new(vec![Instruction::Push(word)], kind));
@@ -281,79 +302,41 @@ impl Scope<'_> {
                 let instruction = Instruction::Integer(operator);
                 Ok(join(left, right, instruction, FieldType::Bool))
             }
+            _ if (a, b) == (FieldType::Text, FieldType::Text) && operator.compares() => {
+                let compared = self.compared(left, right);
+                let zero = Typed::new(vec![Instruction::Push(0)], FieldType::Int);
+                let instruction = Instruction::Integer(operator);
+                Ok(join(compared, zero, instruction, FieldType::Bool))
+            }
             _ if !(a.is_number() && b.is_number()) => {
                 Err(format!("'{spelling}' takes two numbers, not {a} and {b}"))
             }
-            BinaryOperator::FloorDivide | BinaryOperator::Modulo => match (a, b) {
-                (FieldType::Int, FieldType::Int) => Ok(join(
-                    left,
-                    right,
-                    Instruction::Integer(operator),
-                    FieldType::Int,
-                )),
-                _ => Err(format!("'{spelling}' takes two ints, not {a} and {b}")),
-            },
-            _ => {
-                let whole = (a, b) == (FieldType::Int, FieldType::Int);
-                let divides = operator == BinaryOperator::Divide;
-                let arithmetic = matches!(
-                    operator,
-                    BinaryOperator::Add | BinaryOperator::Subtract | BinaryOperator::Multiply
-                );
-                let result = |number| {
-                    if arithmetic || divides {
-                        number
-                    } else {
-                        FieldType::Bool
-                    }
-                };
-                if whole && !divides {
-                    let instruction = Instruction::Integer(operator);
-                    return Ok(join(left, right, instruction, result(FieldType::Int)));
-                }
-                let instruction = Instruction::Real(operator);
-                Ok(join(
-                    left.into_real(),
-                    right.into_real(),
-                    instruction,
-                    result(FieldType::Real),
-                ))
-            }
+            _ => numbers(operator, left, right),
         }
-    }
-
-    /// `empirical(table)`: the argument is the name of a table.
-    fn empirical(&self, arguments: &[Expression]) -> Result<Typed, String> {
-        let names = known(self.net.tables.keys().map(String::as_str));
-        let [Expression::Name(name)] = arguments else {
-            return Err(format!("empirical() takes the name of a table ({names})"));
-        };
-        let at = self.net.tables.keys().position(|one| one == name);
-        let at = at.ok_or_else(|| format!("unknown table '{name}' ({names})"))?;
-        if !self.draws_allowed {
-            let reason = "empirical() draws at random, which is not allowed here";
-            return Err(reason.to_owned());
-        }
-        let code = vec![Instruction::Empirical(at as u16)];
-        Ok(Typed::new(code, FieldType::Real))
     }
 
     fn call(&self, name: &str, arguments: &[Expression]) -> Result<Typed, String> {
         if name == "empirical" {
             return self.empirical(arguments);
         }
+        if name == "now" {
+            return self.now(arguments);
+        }
         if let Some(&(_, function, wanted)) = LIST_FUNCTIONS.iter().find(|entry| entry.0 == name) {
             counted(name, arguments, wanted)?;
             return self.list_call(name, function, arguments);
         }
         let Some(&(_, function, wanted)) = FUNCTIONS.iter().find(|entry| entry.0 == name) else {
+            if let Some(at) = self.net.functions.iter().position(|one| one.name == name) {
+                return self.own(at, arguments);
+            }
             if let Some(colour) = self.net.listed(name) {
                 return self.record(name, colour, arguments);
             }
             let names = FUNCTIONS.map(|entry| entry.0).join(", ");
             let of_lists = LIST_FUNCTIONS.map(|entry| entry.0).join(", ");
             return Err(format!(
-                "unknown function '{name}' (known: {names}, empirical; of lists: {of_lists})"
+                "unknown function '{name}' (known: {names}, empirical, now; of lists: {of_lists})"
             ));
         };
         counted(name, arguments, wanted)?;
@@ -435,6 +418,49 @@ fn number(function: &str, argument: Typed) -> Result<Typed, String> {
     match argument.kind {
         kind if kind.is_number() => Ok(argument),
         kind => Err(format!("{function}() takes numbers, not {kind}")),
+    }
+}
+
+/// An operator on two numbers; ints among reals are reals.
+fn numbers(operator: BinaryOperator, left: Typed, right: Typed) -> Result<Typed, String> {
+    let (a, b) = (left.kind, right.kind);
+    let spelling = operator.spelling();
+    match operator {
+        BinaryOperator::FloorDivide | BinaryOperator::Modulo => match (a, b) {
+            (FieldType::Int, FieldType::Int) => Ok(join(
+                left,
+                right,
+                Instruction::Integer(operator),
+                FieldType::Int,
+            )),
+            _ => Err(format!("'{spelling}' takes two ints, not {a} and {b}")),
+        },
+        _ => {
+            let whole = (a, b) == (FieldType::Int, FieldType::Int);
+            let divides = operator == BinaryOperator::Divide;
+            let arithmetic = matches!(
+                operator,
+                BinaryOperator::Add | BinaryOperator::Subtract | BinaryOperator::Multiply
+            );
+            let result = |number| {
+                if arithmetic || divides {
+                    number
+                } else {
+                    FieldType::Bool
+                }
+            };
+            if whole && !divides {
+                let instruction = Instruction::Integer(operator);
+                return Ok(join(left, right, instruction, result(FieldType::Int)));
+            }
+            let instruction = Instruction::Real(operator);
+            Ok(join(
+                left.into_real(),
+                right.into_real(),
+                instruction,
+                result(FieldType::Real),
+            ))
+        }
     }
 }
 

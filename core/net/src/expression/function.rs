@@ -1,5 +1,6 @@
 //! The functions of the inscription language: names, arguments and result types in one table.
 
+use super::list::LIST_FUNCTIONS;
 use crate::definition::FieldType;
 
 /// A distribution that an expression may draw from.
@@ -68,6 +69,22 @@ pub(crate) const FUNCTIONS: [(&str, Function, usize); 19] = [
     ("abs", Function::Pure(Pure::Abs), 1),
     ("if", Function::If, 3),
 ];
+
+/// Whether the language has a function of that name.
+pub(crate) fn is_function(name: &str) -> bool {
+    let mut of_lists = LIST_FUNCTIONS.iter().map(|entry| entry.0);
+    let mut others = FUNCTIONS.iter().map(|entry| entry.0);
+    matches!(name, "empirical" | "now")
+        || of_lists.any(|one| one == name)
+        || others.any(|one| one == name)
+}
+
+/// Whether a function of that name draws at random or reads the clock.
+pub(crate) fn is_draw(name: &str) -> bool {
+    let draw =
+        |entry: &(&str, Function, usize)| entry.0 == name && matches!(entry.1, Function::Draw(_));
+    matches!(name, "empirical" | "now") || FUNCTIONS.iter().any(draw)
+}
 
 impl Pure {
     /// How many arguments it takes.

@@ -29,10 +29,14 @@ pub(crate) enum ListFunction {
     Contains,
     /// `at(list, index)`: the first has index 0.
     At,
+    /// `text(int)`: its digits.
+    Digits,
+    /// `compare(text, text)`: -1, 0 or 1, as the first is before, at or behind the second.
+    Compare,
 }
 
 /// Name, function, number of arguments.
-pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 9] = [
+pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
     ("length", ListFunction::Length, 1),
     ("head", ListFunction::Head, 1),
     ("tail", ListFunction::Tail, 1),
@@ -42,6 +46,8 @@ pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 9] = [
     ("concat", ListFunction::Concat, 2),
     ("contains", ListFunction::Contains, 2),
     ("at", ListFunction::At, 2),
+    ("text", ListFunction::Digits, 1),
+    ("compare", ListFunction::Compare, 2),
 ];
 
 impl ListFunction {
@@ -71,6 +77,11 @@ impl ListFunction {
             ListFunction::Contains => {
                 let found = lists.elements(list).any(|element| element == second);
                 Ok(u64::from(found))
+            }
+            ListFunction::Digits => lists.text(&(list as i64).to_string()),
+            ListFunction::Compare => {
+                let order = lists.elements(list).cmp(lists.elements(second));
+                Ok(order as i64 as u64)
             }
             ListFunction::At => {
                 let index = second as i64;
@@ -154,6 +165,10 @@ impl Scope<'_> {
         }
         if function == ListFunction::Cons {
             typed.reverse();
+        }
+        let of_texts = matches!(function, ListFunction::Digits | ListFunction::Compare);
+        if of_texts || typed[0].kind == FieldType::Text {
+            return self.text_call(name, function, typed);
         }
         let mut typed = typed.into_iter();
         let list = typed.next().expect("a list comes first");

@@ -1,5 +1,6 @@
 //! The inscription language: text becomes a tree, the tree is typed, the types become flat code.
 
+mod chance;
 mod check;
 mod distribution;
 mod function;
@@ -7,14 +8,16 @@ mod list;
 mod parse;
 mod program;
 mod record;
+mod text;
 
+pub(crate) use chance::draws;
 pub(crate) use check::{compile, constant_of, convert, Scope, Typed, Variable};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use distribution::draw;
 pub(crate) use distribution::{exponential, Table};
-pub(crate) use function::Draw;
+pub(crate) use function::{is_draw, is_function, Draw};
 #[cfg(any(test, feature = "reference"))]
 pub(crate) use parse::UnaryOperator;
 pub(crate) use parse::{parse, BinaryOperator, Expression};
-pub(crate) use program::{evaluate, Binding, Code, Fault, Instruction, Value};
+pub(crate) use program::{evaluate, Binding, Code, Fault, Instruction, Library, Value};
 pub(crate) use record::part;

@@ -6,6 +6,8 @@ pub(crate) enum Expression {
     Integer(i64),
     Real(f64),
     Boolean(bool),
+    /// Characters between quotes; a backslash keeps the next one as it is.
+    Text(String),
     /// A constant of the net, or a variable standing for a whole token.
     Name(String),
     /// `variable.field`
@@ -62,6 +64,12 @@ const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
 ];
 
 impl BinaryOperator {
+    /// Whether it says which of two comes first.
+    pub(crate) fn compares(self) -> bool {
+        use BinaryOperator::{AtLeast, AtMost, Greater, Less};
+        matches!(self, Less | AtMost | Greater | AtLeast)
+    }
+
     /// The operator as it is written.
     pub(crate) fn spelling(self) -> &'static str {
         let entry = OPERATORS.iter().find(|entry| entry.1 == self);
@@ -218,6 +226,7 @@ impl Parser<'_> {
             return Ok(Expression::List(self.separated("]")?));
         }
         match self.rest().chars().next() {
+            Some('"') => self.text(),
             Some(letter) if letter.is_ascii_digit() || letter == '.' => self.number(),
             Some(letter) if letter.is_ascii_alphabetic() || letter == '_' => self.named(),
             _ => Err(self.unexpected("a number, a name, '(' or '['")),
@@ -245,6 +254,24 @@ impl Parser<'_> {
         };
         self.at += end;
         number.ok_or_else(|| format!("'{digits}' is no 64-bit number"))
+    }
+
+    fn text(&mut self) -> Result<Expression, String> {
+        let (mut found, mut kept) = (String::new(), false);
+        for (at, letter) in self.rest().char_indices().skip(1) {
+            match letter {
+                '\\' if !kept => kept = true,
+                '"' if !kept => {
+                    self.at += at + 1;
+                    return Ok(Expression::Text(found));
+                }
+                other => {
+                    found.push(other);
+                    kept = false;
+                }
+            }
+        }
+        Err(format!("'{}': a text has no end", self.text))
     }
 
     fn word(&mut self) -> Result<String, String> {
@@ -311,7 +338,10 @@ impl Expression {
                     .iter()
                     .for_each(|argument| argument.visit_fields(visit));
             }
-            Expression::Integer(_) | Expression::Real(_) | Expression::Boolean(_) => {}
+            Expression::Integer(_)
+            | Expression::Real(_)
+            | Expression::Boolean(_)
+            | Expression::Text(_) => {}
         }
     }
 

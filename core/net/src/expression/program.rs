@@ -9,7 +9,8 @@ use super::distribution::{draw, exponential, Table};
 use super::function::{Draw, Pure};
 use super::list::ListFunction;
 use super::parse::BinaryOperator;
-use crate::lists::{Lists, LENGTH_MAX};
+use crate::clock::seconds;
+use crate::lists::{Lists, CALLS_MAX, LENGTH_MAX};
 use crate::stream::Stream;
 
 /// How deep the stack of a program may grow; longer expressions are refused at build time.
@@ -24,6 +25,10 @@ pub(crate) enum Instruction {
         arc: u16,
         field: u16,
     },
+    /// The time in seconds.
+    Now,
+    /// An argument of the function that runs, or a local of the transition.
+    Parameter(u16),
     IntegerToReal,
     NegateInteger,
     NegateReal,
@@ -41,10 +46,26 @@ pub(crate) enum Instruction {
     Empirical(u16),
     /// A function of a list, and of the word above it where it takes two.
     List(ListFunction),
+    /// A function of the net with that index, and how many words it takes.
+    Call {
+        function: u16,
+        arguments: u16,
+    },
     /// Pops a bool and jumps that many instructions forward when it is false.
     SkipUnless(u16),
     Skip(u16),
 }
+
+/// What every inscription of a net may use.
+#[derive(Debug, Default)]
+pub(crate) struct Library {
+    /// The histograms of the net.
+    pub(crate) tables: Vec<Table>,
+    pub(crate) functions: Vec<Code>,
+}
+
+/// How deep functions may call each other.
+const CALLS_DEEP_MAX: u32 = 1_000;
 
 /// A program that leaves one value.
 pub(crate) type Code = Box<[Instruction]>;
@@ -94,6 +115,8 @@ pub(crate) enum Fault {
     },
     /// A list grew without bound.
     LongList,
+    /// Functions called each other without end.
+    EndlessCalls,
 }
 
 impl std::fmt::Display for Fault {
@@ -110,6 +133,10 @@ impl std::fmt::Display for Fault {
             Fault::NoElement { index, length } => {
                 write!(formatter, "at(): a list of {length} has no element {index}")
             }
+            Fault::EndlessCalls => write!(
+                formatter,
+                "functions call each other more than {CALLS_DEEP_MAX} deep or {CALLS_MAX} times"
+            ),
             Fault::LongList => {
                 write!(formatter, "a list grew beyond {LENGTH_MAX} elements")
             }
@@ -123,8 +150,12 @@ pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],
     pub(crate) stride: usize,
     pub(crate) tokens: &'a [u32],
-    /// The histograms of the net.
-    pub(crate) tables: &'a [Table],
+    pub(crate) library: &'a Library,
+    /// What parameters stand for.
+    pub(crate) parameters: &'a [u64],
+    /// How many functions are being run.
+    pub(crate) depth: u32,
+    pub(crate) now_ns: u64,
     /// The lists of the run; making a value may add to them.
     pub(crate) lists: &'a RefCell<Lists>,
 }
@@ -198,37 +229,90 @@ pub(crate) fn evaluate(
                 };
             }
             Instruction::Skip(distance) => at += usize::from(distance),
-            Instruction::Empirical(table) => {
-                stack[top] = binding.tables[usize::from(table)].draw(stream).to_bits();
-                top += 1;
-            }
-            Instruction::List(function) => {
-                top -= function.arguments() - 1;
-                stack[top - 1] = function.of([stack[top - 1], stack[top]], binding.lists)?;
-            }
-            Instruction::Draw(kind) => {
-                top -= kind.arguments() - 1;
-                let first = f64::from_bits(stack[top - 1]);
-                stack[top - 1] = draw(kind, first, f64::from_bits(stack[top]), stream)?;
-            }
-            Instruction::PureInteger(function) => {
-                top -= function.arguments() - 1;
-                let first = stack[top - 1] as i64;
-                stack[top - 1] = pure_integer(function, first, stack[top] as i64)?;
-            }
-            Instruction::PureReal(function) => {
-                top -= function.arguments() - 1;
-                let first = f64::from_bits(stack[top - 1]);
-                stack[top - 1] = pure(function, first, f64::from_bits(stack[top]))?;
-            }
             Instruction::IntegerToReal
             | Instruction::NegateInteger
             | Instruction::NegateReal
             | Instruction::Not => stack[top - 1] = unary(instruction, stack[top - 1])?,
+            other => top = seldom(other, &mut stack, top, binding, stream)?,
         }
     }
     debug_assert_eq!(top, 1, "a program leaves one value");
     Ok(stack[0])
+}
+
+/// Functions, draws and parameters: the new top of the stack.
+#[inline]
+fn seldom(
+    instruction: Instruction,
+    stack: &mut [u64; STACK_MAX],
+    mut top: usize,
+    binding: Binding<'_>,
+    stream: &mut Stream,
+) -> Result<usize, Fault> {
+    match instruction {
+        Instruction::Empirical(table) => {
+            let table = &binding.library.tables[usize::from(table)];
+            stack[top] = table.draw(stream).to_bits();
+            return Ok(top + 1);
+        }
+        Instruction::Now => {
+            stack[top] = seconds(binding.now_ns).to_bits();
+            return Ok(top + 1);
+        }
+        Instruction::Parameter(at) => {
+            stack[top] = binding.parameters[usize::from(at)];
+            return Ok(top + 1);
+        }
+        Instruction::Call {
+            function,
+            arguments,
+        } => {
+            let first = top - usize::from(arguments);
+            stack[first] = called(function, &stack[first..top], binding, stream)?;
+            return Ok(first + 1);
+        }
+        Instruction::List(function) => {
+            top -= function.arguments() - 1;
+            stack[top - 1] = function.of([stack[top - 1], stack[top]], binding.lists)?;
+        }
+        Instruction::Draw(kind) => {
+            top -= kind.arguments() - 1;
+            let first = f64::from_bits(stack[top - 1]);
+            stack[top - 1] = draw(kind, first, f64::from_bits(stack[top]), stream)?;
+        }
+        Instruction::PureInteger(function) => {
+            top -= function.arguments() - 1;
+            let first = stack[top - 1] as i64;
+            stack[top - 1] = pure_integer(function, first, stack[top] as i64)?;
+        }
+        Instruction::PureReal(function) => {
+            top -= function.arguments() - 1;
+            let first = f64::from_bits(stack[top - 1]);
+            stack[top - 1] = pure(function, first, f64::from_bits(stack[top]))?;
+        }
+        other => unreachable!("{other:?} has its own arm"),
+    }
+    Ok(top)
+}
+
+/// Runs a function of the net.
+#[inline(never)]
+fn called(
+    function: u16,
+    arguments: &[u64],
+    binding: Binding<'_>,
+    stream: &mut Stream,
+) -> Result<u64, Fault> {
+    if binding.depth >= CALLS_DEEP_MAX || !binding.lists.borrow_mut().count_call(binding.depth) {
+        return Err(Fault::EndlessCalls);
+    }
+    let inside = Binding {
+        parameters: arguments,
+        depth: binding.depth + 1,
+        ..binding
+    };
+    let code = &binding.library.functions[usize::from(function)];
+    evaluate(code, inside, stream)
 }
 
 /// A binary operator on ints; `//` and `%` round towards minus infinity.

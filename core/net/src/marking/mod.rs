@@ -7,6 +7,7 @@
 
 mod integral;
 mod join;
+mod unfolded;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +16,6 @@ use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
 use crate::compiled::{
     Discipline, Dispatch, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX,
 };
-use crate::definition::{Element, FieldType};
 use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::lists::Lists;
 use crate::ranked::Rank;
@@ -49,6 +49,8 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
+    /// The locals of the transition that fires.
+    pub(crate) parameters: Vec<u64>,
     pub(crate) tokens: Vec<Token>,
     free_token: u32,
     /// Tokens in places and on their way.
@@ -88,6 +90,7 @@ impl<'n> Marking<'n> {
             now_ns: 0,
             rows: Vec::new(),
             lists: RefCell::new(net.lists.clone()),
+            parameters: vec![0; net.parameters_max()],
             tokens: Vec::new(),
             free_token: NONE,
             live: 0,
@@ -164,7 +167,10 @@ impl<'n> Marking<'n> {
             rows: &self.rows,
             stride: self.net.stride,
             tokens,
-            tables: &self.net.tables,
+            library: &self.net.library,
+            parameters: &self.parameters,
+            depth: 0,
+            now_ns: self.now_ns,
             lists: &self.lists,
         }
     }
@@ -307,7 +313,10 @@ impl<'n> Marking<'n> {
             rows: &self.rows,
             stride: self.net.stride,
             tokens: &tokens,
-            tables: &self.net.tables,
+            library: &self.net.library,
+            parameters: &[],
+            depth: 0,
+            now_ns: self.now_ns,
             lists: &self.lists,
         };
         Ok(evaluate(code, binding, &mut self.unused_stream)? != 0)
@@ -416,45 +425,14 @@ impl<'n> Marking<'n> {
         for token in self.living(|_| true) {
             let place = self.tokens[token as usize].place as usize;
             for (word, field) in self.row(token).iter().zip(&self.net.places[place].fields) {
-                if let FieldType::List(element) = field.1 {
-                    roots.push((*word, matches!(element, Element::Record(_))));
+                if field.1.has_cells() {
+                    roots.push((*word, field.1));
                 }
             }
         }
-        self.lists.get_mut().sweep(roots.into_iter());
-    }
-
-    /// The rows of the tokens available in a place, in order of arrival; a list is its length and
-    /// its elements, a record in it its fields.
-    pub(crate) fn rows_of(&self, place: usize) -> Vec<Vec<u64>> {
-        let fields = &self.net.places[place].fields;
-        let lists = self.lists.borrow();
-        let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
-        for token in self.available() {
-            let Token {
-                arrival, place: at, ..
-            } = self.tokens[token as usize];
-            if at as usize == place {
-                let mut words = Vec::with_capacity(fields.len());
-                for (&word, field) in self.row(token).iter().zip(fields) {
-                    match field.1 {
-                        FieldType::List(Element::Record(_)) => {
-                            words.push(lists.length(word));
-                            let records = lists.elements(word);
-                            words.extend(records.flat_map(|record| lists.elements(record)));
-                        }
-                        FieldType::List(_) => {
-                            words.push(lists.length(word));
-                            words.extend(lists.elements(word));
-                        }
-                        _ => words.push(word),
-                    }
-                }
-                found.push((arrival, words));
-            }
-        }
-        found.sort_unstable();
-        found.into_iter().map(|(_, row)| row).collect()
+        let definition = &self.net.definition;
+        let fields = |colour| definition.fields_of(colour);
+        self.lists.get_mut().sweep(roots.into_iter(), &fields);
     }
 
     /// The tokens that are in a place: those with an arrival that are not released.

@@ -4,15 +4,16 @@
 //! walked as trees. Programmer errors panic: the net has passed [`crate::compile()`] before.
 
 mod scalar;
+mod walk;
 
 use std::collections::HashMap;
 
 use crate::clock::nanoseconds;
 use crate::definition::{FieldType, InputDefinition, NetDefinition, TransitionDefinition};
-use crate::expression::{parse, BinaryOperator, Expression, Table, UnaryOperator};
+use crate::expression::{parse, Expression};
 use crate::stream::Stream;
 use crate::Firing;
-use scalar::{binary, call, Scalar};
+use scalar::Scalar;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Token {
@@ -39,6 +40,8 @@ pub struct Reference {
     arrivals: u64,
     sequence: u64,
     parsed: HashMap<String, Expression>,
+    /// What names stand for beside tokens: locals, and the parameters of the function walked.
+    named: Vec<(String, Scalar)>,
 }
 
 /// A value of an enumeration as its position.
@@ -96,6 +99,7 @@ impl Reference {
             arrivals: 0,
             sequence: 0,
             parsed: HashMap::new(),
+            named: Vec::new(),
         };
         for (place, definition) in net.places.iter().enumerate() {
             let fields = &net.colours[&definition.colour];
@@ -282,6 +286,12 @@ impl Reference {
                 arc.1 = self.streams[transition].below(self.places[arc.0].len());
             }
         }
+        self.named.clear();
+        for local in &definition.locals {
+            let value = self.scalar(&local.value, &definition, &bound, transition);
+            let value = value.of_type(local.resolved);
+            self.named.push((local.name.clone(), value));
+        }
         let delay_ns = |reference: &mut Self, json: &Option<serde_json::Value>| match json {
             None => 0,
             Some(json) => {
@@ -293,9 +303,23 @@ impl Reference {
         let mut made = Vec::new();
         for output in &definition.outputs {
             let place = self.place(&output.place);
-            let row = self.row(output, place, &definition, &bound, transition);
-            made.push((place, row, base_ns + delay_ns(self, &output.delay)));
+            let turns = match &output.count {
+                None => 1,
+                Some(json) => {
+                    let count = self.scalar(json, &definition, &bound, transition);
+                    count.real() as i64
+                }
+            };
+            for turn in 0..turns {
+                if output.count.is_some() {
+                    self.named.push(("turn".to_owned(), Scalar::Int(turn)));
+                }
+                let row = self.row(output, place, &definition, &bound, transition);
+                made.push((place, row, base_ns + delay_ns(self, &output.delay)));
+                self.named.truncate(definition.locals.len());
+            }
         }
+        self.named.clear();
         self.remove(bound);
         for arc in &definition.reset {
             let place = self.place(&arc.place);
@@ -399,95 +423,5 @@ impl Reference {
         }
         let tree = self.parsed[text].clone();
         self.walk(&tree, definition, bound, transition)
-    }
-
-    fn walk(
-        &mut self,
-        tree: &Expression,
-        definition: &TransitionDefinition,
-        bound: &Bound,
-        transition: usize,
-    ) -> Scalar {
-        let mut value = |inner: &Expression| self.walk(inner, definition, bound, transition);
-        match tree {
-            Expression::Integer(whole) => Scalar::Int(*whole),
-            Expression::Real(real) => Scalar::Real(*real),
-            Expression::Boolean(truth) => Scalar::Bool(*truth),
-            Expression::Name(name) if definition.arc_of(name).is_some() => {
-                let arc = definition.arc_of(name).expect("just found");
-                let (place, at) = bound[arc];
-                let fields = self.net.colours[&self.net.places[place].colour].iter();
-                let row = self.places[place][at].row.clone();
-                Scalar::Record(fields.map(|field| field.0.clone()).zip(row).collect())
-            }
-            Expression::Part(record, field) => value(record).field(field),
-            Expression::Name(name) => {
-                let Some(number) = self.net.constants.get(name) else {
-                    let mut enums = self.net.enums.iter();
-                    let found = enums.find_map(|entry| enumerated(&entry.1, name));
-                    return found.expect("a value of an enumeration");
-                };
-                let whole = number.as_i64().map(Scalar::Int);
-                whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
-            }
-            Expression::List(elements) => Scalar::List(elements.iter().map(value).collect()),
-            Expression::Field(variable, field) => self.field(variable, field, definition, bound),
-            Expression::Unary(UnaryOperator::Not, inner) => Scalar::Bool(!value(inner).truth()),
-            Expression::Unary(UnaryOperator::Negate, inner) => match value(inner) {
-                Scalar::Int(whole) => Scalar::Int(-whole),
-                other => Scalar::Real(-other.real()),
-            },
-            Expression::Binary(BinaryOperator::And, left, right) => {
-                Scalar::Bool(value(left).truth() && value(right).truth())
-            }
-            Expression::Binary(BinaryOperator::Or, left, right) => {
-                Scalar::Bool(value(left).truth() || value(right).truth())
-            }
-            Expression::Binary(operator, left, right) => {
-                let (left, right) = (value(left), value(right));
-                binary(*operator, left, right)
-            }
-            Expression::Call(name, arguments) if name == "if" => {
-                let branch = if value(&arguments[0]).truth() { 1 } else { 2 };
-                value(&arguments[branch])
-            }
-            Expression::Call(name, arguments) if name == "empirical" => {
-                let Expression::Name(table) = &arguments[0] else {
-                    panic!("the net was checked");
-                };
-                let table = Table::new(&self.net.tables[table]).expect("checked");
-                Scalar::Real(table.draw(&mut self.streams[transition]))
-            }
-            Expression::Call(name, arguments) => {
-                let arguments: Vec<Scalar> = arguments.iter().map(value).collect();
-                if let Some(fields) = self.net.colours.get(name) {
-                    let typed = |(field, one): (&(String, FieldType), Scalar)| {
-                        (field.0.clone(), one.of_type(field.1))
-                    };
-                    return Scalar::Record(fields.iter().zip(arguments).map(typed).collect());
-                }
-                call(name, &arguments, &mut self.streams[transition])
-            }
-        }
-    }
-
-    fn field(
-        &self,
-        variable: &str,
-        field: &str,
-        definition: &TransitionDefinition,
-        bound: &Bound,
-    ) -> Scalar {
-        if let Some(entry) = self.net.enums.iter().find(|entry| entry.0 == variable) {
-            return enumerated(&entry.1, field).expect("the net was checked");
-        }
-        let arc = definition.arc_of(variable).expect("a variable");
-        let (place, at) = bound[arc];
-        let fields = &self.net.colours[&self.net.places[place].colour];
-        let index = fields
-            .iter()
-            .position(|entry| entry.0 == *field)
-            .expect("a field");
-        self.places[place][at].row[index].clone()
     }
 }

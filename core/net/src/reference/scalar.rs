@@ -9,6 +9,7 @@ pub(crate) enum Scalar {
     Int(i64),
     Real(f64),
     Bool(bool),
+    Text(String),
     List(Vec<Scalar>),
     /// A record in a list: its fields with their names.
     Record(Vec<(String, Scalar)>),
@@ -47,6 +48,10 @@ impl Scalar {
             Scalar::Int(whole) => vec![*whole as u64],
             Scalar::Real(real) => vec![real.to_bits()],
             Scalar::Bool(truth) => vec![u64::from(*truth)],
+            Scalar::Text(text) => {
+                let letters: Vec<u64> = text.chars().map(u64::from).collect();
+                [vec![letters.len() as u64], letters].concat()
+            }
             Scalar::Record(fields) => fields.iter().flat_map(|field| field.1.words()).collect(),
             Scalar::List(elements) => {
                 let words = elements.iter().flat_map(Scalar::words);
@@ -72,6 +77,7 @@ impl Scalar {
     pub(crate) fn of_json(json: &serde_json::Value, kind: FieldType) -> Self {
         match (json, kind) {
             (serde_json::Value::Bool(truth), _) => Scalar::Bool(*truth),
+            (serde_json::Value::String(text), _) => Scalar::Text(text.clone()),
             (json, FieldType::Int) => Scalar::Int(json.as_i64().expect("an int")),
             (json, _) => Scalar::Real(json.as_f64().expect("a number")),
         }
@@ -84,6 +90,16 @@ pub(crate) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> S
     }
     if let (Scalar::Record(left), Scalar::Record(right)) = (&left, &right) {
         return Scalar::Bool((left == right) == (operator == BinaryOperator::Equal));
+    }
+    if let (Scalar::Text(left), Scalar::Text(right)) = (&left, &right) {
+        return Scalar::Bool(match operator {
+            BinaryOperator::Equal => left == right,
+            BinaryOperator::Unequal => left != right,
+            BinaryOperator::Less => left < right,
+            BinaryOperator::AtMost => left <= right,
+            BinaryOperator::Greater => left > right,
+            _ => left >= right,
+        });
     }
     if let (&Scalar::Int(left), &Scalar::Int(right)) = (&left, &right) {
         let whole = match operator {
@@ -140,7 +156,26 @@ fn of_lists(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     Some(Scalar::List(made))
 }
 
+/// A function of texts; none when the name or the first argument says otherwise.
+fn of_texts(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
+    if let ("text", Some(Scalar::Int(whole))) = (name, arguments.first()) {
+        return Some(Scalar::Text(whole.to_string()));
+    }
+    let Some(Scalar::Text(first)) = arguments.first() else {
+        return None;
+    };
+    match (name, arguments.get(1)) {
+        ("length", None) => Some(Scalar::Int(first.chars().count() as i64)),
+        ("concat", Some(Scalar::Text(second))) => Some(Scalar::Text(format!("{first}{second}"))),
+        ("compare", Some(Scalar::Text(second))) => Some(Scalar::Int(first.cmp(second) as i64)),
+        _ => None,
+    }
+}
+
 pub(crate) fn call(name: &str, arguments: &[Scalar], stream: &mut Stream) -> Scalar {
+    if let Some(made) = of_texts(name, arguments) {
+        return made;
+    }
     if let Some(made) = of_lists(name, arguments) {
         return made;
     }

@@ -1,0 +1,49 @@
+//! What is not the same at every evaluation: draws from tables, and the time.
+
+use super::check::{counted, Scope, Typed};
+use super::parse::Expression;
+use super::program::Instruction;
+use crate::definition::{FieldType, NetDefinition};
+use crate::error::known;
+
+/// Whether code of a net draws at random or reads the clock, itself or through functions.
+pub(crate) fn draws(code: &[Instruction], net: &NetDefinition) -> bool {
+    code.iter().any(|one| match one {
+        Instruction::Draw(_) | Instruction::Empirical(_) | Instruction::Now => true,
+        Instruction::Call { function, .. } => net.functions[usize::from(*function)].draws,
+        _ => false,
+    })
+}
+
+impl Scope<'_> {
+    /// `empirical(table)`: the argument is the name of a table.
+    pub(super) fn empirical(&self, arguments: &[Expression]) -> Result<Typed, String> {
+        let names = known(self.net.tables.keys().map(String::as_str));
+        let [Expression::Name(name)] = arguments else {
+            return Err(format!("empirical() takes the name of a table ({names})"));
+        };
+        let at = self.net.tables.keys().position(|one| one == name);
+        let at = at.ok_or_else(|| format!("unknown table '{name}' ({names})"))?;
+        if !self.draws_allowed {
+            let reason = "empirical() draws at random, which is not allowed here";
+            return Err(reason.to_owned());
+        }
+        let code = vec![Instruction::Empirical(at as u16)];
+        Ok(Typed {
+            code,
+            kind: FieldType::Real,
+        })
+    }
+
+    /// `now()`: seconds since the start.
+    pub(super) fn now(&self, arguments: &[Expression]) -> Result<Typed, String> {
+        counted("now", arguments, 0)?;
+        match self.draws_allowed {
+            true => Ok(Typed {
+                code: vec![Instruction::Now],
+                kind: FieldType::Real,
+            }),
+            false => Err("now() reads the clock, which is not allowed here".to_owned()),
+        }
+    }
+}

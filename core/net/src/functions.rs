@@ -1,0 +1,106 @@
+//! Functions of a net's own: parameters with types, a result, a body in the inscription language.
+//!
+//! A function may call itself and the others. Nothing proves that it ends: calls are counted while
+//! they run, and one that goes on too long or too deep stops the run in one line.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::definition::FieldType;
+use crate::expression::{is_draw, parse, Expression};
+
+/// One function, its types resolved.
+#[derive(Clone, Debug)]
+pub struct FunctionDefinition {
+    /// What inscriptions call it.
+    pub name: String,
+    /// Names and types, in the order of the arguments.
+    pub parameters: Vec<(String, FieldType)>,
+    /// The type of what it gives.
+    pub result: FieldType,
+    /// An expression over the parameters.
+    pub body: String,
+    /// Whether a call may draw at random, itself or through what it calls.
+    pub draws: bool,
+}
+
+impl FunctionDefinition {
+    /// The types of its parameters and of its result.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = FieldType> + '_ {
+        let parameters = self.parameters.iter().map(|one| one.1);
+        parameters.chain([self.result])
+    }
+}
+
+/// A function as the document has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename = "function")]
+pub(crate) struct WrittenFunction {
+    parameters: Vec<(String, String)>,
+    result: String,
+    body: String,
+}
+
+/// The functions with their types, and which of them draw.
+pub(crate) fn resolved(
+    written: &BTreeMap<String, WrittenFunction>,
+    kind: &impl Fn(&str) -> Option<FieldType>,
+) -> Result<Vec<FunctionDefinition>, String> {
+    let mut made = Vec::with_capacity(written.len());
+    let mut calls = Vec::with_capacity(written.len());
+    for (name, function) in written {
+        let typed = |word: &str| {
+            kind(word).ok_or_else(|| format!("function {name}: unknown type '{word}'"))
+        };
+        let one = |(label, word): &(String, String)| Ok((label.clone(), typed(word)?));
+        let parameters = function.parameters.iter().map(one);
+        let mut names = Vec::new();
+        let body = parse(&function.body).map_err(|error| format!("function {name}: {error}"))?;
+        called(&body, &mut names);
+        made.push(FunctionDefinition {
+            name: name.clone(),
+            parameters: parameters.collect::<Result<_, String>>()?,
+            result: typed(&function.result)?,
+            body: function.body.clone(),
+            draws: names.iter().any(|name| is_draw(name)),
+        });
+        calls.push(names);
+    }
+    loop {
+        let draws: Vec<String> = drawing(&made);
+        for (function, names) in made.iter_mut().zip(&calls) {
+            function.draws |= names.iter().any(|name| draws.contains(name));
+        }
+        if drawing(&made).len() == draws.len() {
+            return Ok(made);
+        }
+    }
+}
+
+fn drawing(functions: &[FunctionDefinition]) -> Vec<String> {
+    let draws = functions.iter().filter(|one| one.draws);
+    draws.map(|one| one.name.clone()).collect()
+}
+
+/// The names of all functions that an expression calls.
+fn called(tree: &Expression, into: &mut Vec<String>) {
+    match tree {
+        Expression::Call(name, arguments) => {
+            into.push(name.clone());
+            arguments.iter().for_each(|one| called(one, into));
+        }
+        Expression::List(parts) => parts.iter().for_each(|one| called(one, into)),
+        Expression::Unary(_, inner) | Expression::Part(inner, _) => called(inner, into),
+        Expression::Binary(_, left, right) => {
+            called(left, into);
+            called(right, into);
+        }
+        Expression::Integer(_)
+        | Expression::Real(_)
+        | Expression::Boolean(_)
+        | Expression::Text(_)
+        | Expression::Name(_)
+        | Expression::Field(..) => {}
+    }
+}

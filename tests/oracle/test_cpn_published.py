@@ -1,0 +1,170 @@
+"""Models of the literature as files of CPN Tools, with what is known of them."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+from dfslab.nets import cpn, engine
+
+from tests.support.cpn_constructs import Step, color, file_of, ml, var
+
+
+def database(managers: int) -> str:
+    """Jensen's distributed database: a manager updates, sends messages, waits for all answers."""
+    return file_of(
+        [
+            ml(f"val n = {managers};"),
+            color("DBM", "<index><ml>1</ml><ml>n</ml><id>d</id></index>"),
+            color("PR", "<product><id>DBM</id><id>DBM</id></product>"),
+            ml("fun diff(x,y) = (x<>y);"),
+            color("MES", "<subset><id>PR</id><by><ml>diff</ml></by></subset>"),
+            color("E", "<enum><id>e</id></enum>"),
+            ml("fun Mes(s) = PR.mult(1`s, DBM.all() --1`s);"),
+            "<var id='v'><type><id>DBM</id></type><id>s</id><id>r</id></var>",
+        ],
+        {
+            "Inactive": ("DBM", "DBM.all()"),
+            "Waiting": ("DBM", ""),
+            "Performing": ("DBM", ""),
+            "Unused": ("MES", "MES.all()"),
+            "Sent": ("MES", ""),
+            "Received": ("MES", ""),
+            "Acknowledged": ("MES", ""),
+            "Passive": ("E", "e"),
+            "Active": ("E", ""),
+        },
+        [
+            Step(
+                "Update and send",
+                {"Inactive": "s", "Passive": "e", "Unused": "Mes(s)"},
+                {"Waiting": "s", "Active": "e", "Sent": "Mes(s)"},
+            ),
+            Step(
+                "Receive all",
+                {"Waiting": "s", "Active": "e", "Acknowledged": "Mes(s)"},
+                {"Inactive": "s", "Passive": "e", "Unused": "Mes(s)"},
+            ),
+            Step(
+                "Receive",
+                {"Inactive": "r", "Sent": "(s,r)"},
+                {"Performing": "r", "Received": "(s,r)"},
+            ),
+            Step(
+                "Acknowledge",
+                {"Performing": "r", "Received": "(s,r)"},
+                {"Inactive": "r", "Acknowledged": "(s,r)"},
+            ),
+        ],
+    )
+
+
+@pytest.mark.parametrize("managers", [2, 3, 4])
+def test_the_distributed_database(managers: int):
+    """Jensen 1996: 1 + n 3^(n-1) markings, 2n (1 + (n-1) 3^(n-2)) arcs; one home, no end."""
+    report = engine.state_space(cpn.read(database(managers)))
+    n = managers
+    assert report["markings"] == 1 + n * 3 ** (n - 1)
+    assert report["arcs"] == 2 * n * (1 + (n - 1) * 3 ** (n - 2))
+    assert report["dead_markings"] == 0
+    assert report["home_markings"] == report["markings"]
+    assert len(report["live_transitions"]) == 4
+
+
+def philosophers(count: int) -> str:
+    """Jensen's philosophers take both chopsticks at once."""
+    return file_of(
+        [
+            ml(f"val n = {count};"),
+            color("PH", "<index><ml>1</ml><ml>n</ml><id>ph</id></index>"),
+            color("CS", "<index><ml>1</ml><ml>n</ml><id>cs</id></index>"),
+            var("p", "PH"),
+            ml("fun Chopsticks(ph(i)) = 1`cs(i) ++ 1`cs(if i=n then 1 else i+1);"),
+        ],
+        {"Think": ("PH", "PH.all()"), "Eat": ("PH", ""), "Unused": ("CS", "CS.all()")},
+        [
+            Step("Take", {"Think": "p", "Unused": "Chopsticks(p)"}, {"Eat": "p"}),
+            Step("Put down", {"Eat": "p"}, {"Think": "p", "Unused": "Chopsticks(p)"}),
+        ],
+    )
+
+
+@pytest.mark.parametrize(("count", "markings", "arcs"), [(5, 11, 30), (6, 18, 60), (7, 29, 112)])
+def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: int):
+    """Markings are the sets of philosophers of whom no two are neighbours: Lucas numbers. Each
+    eater may stop and each that could eat may begin, so arcs are twice the eaters of all sets."""
+    report = engine.state_space(cpn.read(philosophers(count)))
+    assert (report["markings"], report["arcs"]) == (markings, arcs)
+    assert report["dead_markings"] == 0
+
+
+def queue() -> str:
+    """The queue system of CPN Tools' examples: arrival times in tokens, a list of jobs."""
+    job = (
+        "<record><recordfield><id>jobType</id><id>JobType</id></recordfield>"
+        "<recordfield><id>AT</id><id>INT</id></recordfield></record>"
+    )
+    return file_of(
+        [
+            color("UNIT", "<unit/>"),
+            color("INT", "<int/>"),
+            color("Server", "<enum><id>server</id></enum>"),
+            color("JobType", "<enum><id>A</id><id>B</id></enum>"),
+            color("Job", job),
+            color("Jobs", "<list><id>Job</id></list>"),
+            color("ServerxJob", "<product><id>Server</id><id>Job</id></product>"),
+            var("proctime", "INT"),
+            var("w", "INT"),
+            var("job", "Job"),
+            var("jobs", "Jobs"),
+            ml(
+                "fun expTime (mean: int) = let val realMean = Real.fromInt mean "
+                "val rv = exponential((1.0/realMean)) in floor (rv+0.5) end;"
+            ),
+            ml("fun intTime() = IntInf.toInt (time());"),
+            ml("fun newJob() = {jobType = JobType.ran(), AT = intTime()}"),
+            "<globref id='g'><id>fileid</id><ml>(NONE : TextIO.outstream option)</ml></globref>",
+            ml("fun getfid () = Option.valOf(!fileid)"),
+        ],
+        {
+            "Next": ("UNIT", "1`()"),
+            "Queue": ("Jobs", "1`[]"),
+            "Idle": ("Server", "server"),
+            "Busy": ("ServerxJob", ""),
+            "Completed": ("Job", ""),
+            "Waited": ("INT", ""),
+        },
+        [
+            Step(
+                "Arrive",
+                {"Next": "()", "Queue": "jobs"},
+                {"Next": "()@+expTime(100)", "Queue": "jobs^^[newJob()]"},
+            ),
+            Step(
+                "Start",
+                {"Idle": "server", "Queue": "job::jobs"},
+                {
+                    "Busy": "(server,job)@+proctime",
+                    "Queue": "jobs",
+                    "Waited": "intTime() - #AT job",
+                },
+                code="input (); output (proctime); action expTime(50);",
+            ),
+            Step("Note", {"Waited": "w"}, {}),
+            Step("Stop", {"Busy": "(server,job)"}, {"Idle": "server", "Completed": "job"}),
+        ],
+    )
+
+
+def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
+    """M/M/1 at a utilisation of 0.5: a job waits as long as a service lasts, 50 s."""
+    log = {"kind": "log", "transition": "Note", "fields": ["t1.value"], "limit": 1_000_000}
+    reports = engine.run(
+        cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors=[log]
+    )
+    waits = [[row[1] for row in report["monitors"][0]["rows"]] for report in reports]
+    assert all(9_000 < len(one) < 11_000 for one in waits)
+    found = engine.estimate([fmean(one) for one in waits])
+    assert found.half_width < 4
+    # Four standard errors; times are rounded, which moves the mean by less.
+    assert abs(found.mean - 50) < 2 * found.half_width

@@ -1,0 +1,57 @@
+"""Each construct of CPN ML is read and does what it says, or is refused in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from dfslab.nets import cpn, cpn_write, engine
+from dfslab.spec.model import InputError
+
+from tests.support.cpn_constructs import Row, document, table
+from tests.support.cpn_rows import ROWS
+
+READ = [row for row in ROWS if not row.refused]
+REFUSED = [row for row in ROWS if row.refused]
+
+
+def served(net: dict, place: str = "served") -> list:
+    """The rows behind the transition when nothing fires any more, in some order."""
+    game = engine.Game(net)
+    for _ in range(20):
+        if not game.enabled():
+            break
+        game.step()
+    return sorted(game.state["marking"].get(place, []), key=json.dumps)
+
+
+@pytest.mark.parametrize("row", READ, ids=[row.construct for row in READ])
+def test_a_construct_does_what_it_says(row: Row):
+    net = cpn.read(document(row))
+    assert served(net) == sorted(row.served, key=json.dumps)
+    # The engine fires as often as the token game does.
+    (report,) = engine.run(net, monitors=[{"kind": "count", "transition": "serve"}])
+    assert report["reason"] == "dead"
+    assert report["left"].get("served", 0) == len(row.served)
+
+
+@pytest.mark.parametrize("row", READ, ids=[row.construct for row in READ])
+def test_a_construct_written_and_read_again_does_the_same(row: Row):
+    net = cpn.read(document(row))
+    again = cpn.read(cpn_write.write(net))
+    assert served(again) == sorted(row.served, key=json.dumps)
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=[row.construct for row in REFUSED])
+def test_what_is_not_read_is_refused_in_one_line_with_a_way_around(row: Row):
+    with pytest.raises(InputError) as caught:
+        engine.check(cpn.read(document(row)))
+    line = str(caught.value)
+    assert row.refused in line
+    assert "\n" not in line
+
+
+def test_the_table_in_the_documents_is_that_of_these_rows():
+    text = (Path(__file__).parents[2] / "docs" / "cpn.md").read_text()
+    assert table(ROWS) in text
