@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from dfslab.nets.cpn_match import equal
+from dfslab.nets.cpn_match import Reader, equal
 from dfslab.nets.cpn_merge import both, merged, negated
 from dfslab.nets.cpn_ml import Tree
 from dfslab.nets.cpn_values import INT, REAL, Bag, Entry, Leaf, Value, constant
 
-if TYPE_CHECKING:
-    from dfslab.nets.cpn_evaluate import Evaluator
-
 TOKENS_MOST = 100_000
 Env = Mapping[str, Value]
+
+
+class Evaluator(Reader, Protocol):
+    """What evaluates the parts of a multiset; `hoist` keeps a delay that is drawn once."""
+
+    hoist: Callable[[Leaf], Leaf] | None
+
+    def value(self, tree: Tree, env: Env) -> Value:
+        """What an expression is."""
+
+    def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
+        """A single value of one of some types."""
+
+    def bag(self, value: Value) -> Bag:
+        """A value as a multiset."""
 
 
 def many(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
