@@ -51,7 +51,7 @@ def test_a_scenario_does_everything_on_files_and_leaves_nothing(tmp_path, shared
     assert result.complete
     done = result.load.operations
     assert set(done) == set(MIX)
-    assert sum(one["count"] for one in done.values()) == 60
+    assert sum(one.count for one in done.values()) == 60
     assert result.load.verified_bytes > 0
     assert list(tmp_path.iterdir()) == []
 
