@@ -13,6 +13,7 @@ PYTHON := $(shell find python tests verification -name '*.py' 2>/dev/null)
 # The demo needs a part of the tests' environment: its own, smaller one, unless all of it is there.
 ENVIRONMENT := $(if $(filter demo,$(MAKECMDGOALS)),$(if $(wildcard .venv/.packages),.venv/.packages,.venv/.packages-demo),.venv/.packages)
 STAGE := bash scripts/stage.sh
+SOURCES := python tests benches docs scenarios scripts verification conftest.py
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 14
@@ -23,9 +24,11 @@ setup: .venv/.crates .venv/.packages .venv/.system .venv/.agent .venv/.jars .ven
 	bash scripts/system.sh demo
 	@mkdir -p .venv && touch $@
 
-# What needs no Python is compiled while the Python environment is made.
+# What needs no Python is compiled while the Python environment is made; pyo3-macros, so that shared
+# crates have the features that the extension asks of them, and are compiled once.
+CRATES := dfslab-stats dfslab-workload dfslab-load dfslab-link dfslab-net dfslab-trace pyo3-macros
 .venv/.crates: $(RUST) | .venv/.compiler
-	$(STAGE) "core: compile without Python" cargo build --quiet --workspace --exclude dfslab-py --profile ci --locked
+	$(STAGE) "core: compile without Python" cargo build --quiet $(CRATES:%=-p %) --profile ci --locked
 	@touch $@
 
 .venv/.system: scripts/system.sh | .venv/.packages
@@ -79,16 +82,16 @@ shake: setup ## the suite, testbeds apart, three times on a busy machine (SHAKE_
 	bash scripts/shake.sh
 
 check: setup ## formatters, linters, types, tidy
-	cargo fmt --all --check
-	.venv/bin/ruff format --check python tests benches docs scenarios verification conftest.py
-	.venv/bin/ruff check python tests benches docs scenarios verification conftest.py
+	$(STAGE) "check: format" cargo fmt --all --check
+	$(STAGE) "check: format" .venv/bin/ruff format --check $(SOURCES)
+	$(STAGE) "check: lint" .venv/bin/ruff check $(SOURCES)
 	$(STAGE) "check: types" .venv/bin/mypy
 	$(STAGE) "check: clippy" cargo clippy --workspace --all-targets --profile ci --locked --quiet -- -D warnings
 
 format: setup ## rewrite sources in the house format
 	cargo fmt --all
-	.venv/bin/ruff format python tests benches docs scenarios verification conftest.py
-	.venv/bin/ruff check --fix --quiet python tests benches docs scenarios verification conftest.py
+	.venv/bin/ruff format $(SOURCES)
+	.venv/bin/ruff check --fix --quiet $(SOURCES)
 
 verify: setup ## every recording of the papers' experiments against its bar, every case of every grid
 	$(PY) -m verification.run

@@ -14,6 +14,7 @@ if [[ $what == all ]]; then
     need javac openjdk-17-jdk-headless
     need mvn maven
     need fio fio
+    need strace strace
     need chromium chromium
 fi
 # Testbeds need root, so only root gets their programs.

@@ -144,6 +144,18 @@ def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
     ]
 
 
+def missing(
+    found: Iterable[Figure], before: Iterable[Figure], wanted: Iterable[tuple[str, str]]
+) -> list[str]:
+    """Committed figures of these recordings that were not computed."""
+    known, asked = {one.key for one in found}, set(wanted)
+    return [
+        f"{' / '.join(one.key)}: in the committed figures, and not computed"
+        for one in before
+        if (one.experiment, one.recording) in asked and one.key not in known
+    ]
+
+
 def moment(text: str) -> datetime:
     """A moment of a recording's provenance."""
     return datetime.fromisoformat(text).astimezone(UTC)

@@ -20,7 +20,7 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from verification.experiments import EXPERIMENTS, computed, tasks
-from verification.figures import Figure, bars, committed, differences, lost, save, shown
+from verification.figures import Figure, bars, committed, differences, lost, missing, save, shown
 from verification.page import PAGE, closing, page
 from verification.sampling import commit, sampled
 
@@ -36,12 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     figures, failed = compute(wanted, asked.workers)
     before = committed()
-    wrong = [*failed, *lost(figures, before)]
+    wrong = [*failed, *lost(figures, before), *missing(figures, before, wanted)]
     changed = differences(figures, before)
     print(f"{closing(figures)} ({time.monotonic() - started:.0f} s)")
     if asked.share < 1:
         wrong += changed
-    elif not failed:
+    elif not wrong or (asked.accept and not failed):
+        # A table with a loss is not kept: the next run would no longer see it.
         save(figures)
         PAGE.write_text(page(committed()), encoding="utf-8")
         print("\n".join(["otherwise than in the committed table:", *changed] if changed else []))
@@ -57,6 +58,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="share of each experiment")
     parser.add_argument("--seed", default=commit(), help="which recordings (default: the commit)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--accept", action="store_true", help="keep the table although figures are lost"
+    )
     parser.add_argument(
         "--no-grids", dest="grids", action="store_false", help="the recordings alone"
     )

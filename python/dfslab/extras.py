@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 EXTRAS = {
-    "learn": (
-        "scipy",
-        "statsmodels",
-        "sklearn",
-        "mapie",
-        "shap",
-        "SALib",
-        "threadpoolctl",
-        "pandas",
-        "numba",
-        "joblib",
-        "patsy",
-    ),
+    "fit": ("scipy", "statsmodels", "pandas", "patsy"),
+    "learn": ("sklearn", "mapie", "shap", "SALib", "threadpoolctl", "numba", "joblib"),
     "fleet": ("distributed", "dask"),
     "page": ("jinja2", "markupsafe", "plotly"),
     "tables": ("duckdb", "pyarrow"),

@@ -16,6 +16,7 @@ from dfslab import discover
 from dfslab.cli.root import app
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access
+from dfslab.instruments.trace import Trace
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.report import page as pages
@@ -176,8 +177,9 @@ def test_a_bed_without_counting_processes_is_refused():
     told["deployment"] = {"node": [{"name": "here", "roles": {"client": 1, "server": 1}}]}
     told["run"]["methods"] = ["trace"]
     one = build(Scenario, told).points()[0]
-    with access.session(trace_directory=Path("/nowhere")), pytest.raises(InputError) as wrong:
-        discover.method("trace").run(one)
+    nowhere = access.session(trace_directory=Path("/nowhere"))
+    with nowhere as session, pytest.raises(InputError) as wrong:
+        Trace(session).run(one)
     assert "the processes of nfs count no calls" in str(wrong.value)
 
 
