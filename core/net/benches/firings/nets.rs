@@ -47,10 +47,10 @@ pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> 
     let clients: Vec<Json> = (0..clients)
         .map(|client| json!([client, requests]))
         .collect();
-    let servers: Vec<Json> = (0..servers).map(|server| json!([server])).collect();
+    let idle: Vec<Json> = (0..servers).map(|server| json!([server])).collect();
     let mut issued: Vec<Json> = (0..16)
         .map(|chunk| {
-            // Four servers have their number as it is, as before there were more.
+            // A number as it is where every request meets every server alike.
             let server = match servers {
                 4 => json!(chunk % 4),
                 _ => json!(format!("(r.client * 16 + {chunk}) % {servers}")),
@@ -71,9 +71,9 @@ pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> 
             {"name": "ready", "colour": "client", "initial": clients},
             {"name": "waiting", "colour": "wait"},
             {"name": "net_queue", "colour": "chunk"},
-            {"name": "net_idle", "colour": "server", "initial": servers},
+            {"name": "net_idle", "colour": "server", "initial": idle},
             {"name": "disk_queue", "colour": "chunk"},
-            {"name": "disk_idle", "colour": "server", "initial": servers},
+            {"name": "disk_idle", "colour": "server", "initial": idle},
             {"name": "done", "colour": "chunk"}
         ],
         "transitions": [
