@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
-from dfslab.nets import cpn, cpn_write, engine
+from dfslab.nets import cpn, cpn_write, engine, files
 from dfslab.spec.model import InputError
 
 from tests.support.cpn_constructs import Row, document, table
@@ -85,6 +85,18 @@ def refusal(text: str) -> str:
     except InputError as error:
         return str(error)
     return ""
+
+
+def test_a_file_is_read_in_the_letters_that_cpn_tools_writes(tmp_path: Path):
+    row = next(row for row in READ if row.construct == "strings joined")
+    text = document(row).replace('"a"', '"å"')
+    for name, encoding in (("one", "iso-8859-1"), ("two", "utf-8")):
+        path = tmp_path / f"{name}.cpn"
+        path.write_bytes(text.encode(encoding))
+        assert served(files.read(path)) == [["åx"], ["bx"]]
+    (tmp_path / "three.pnml").write_bytes(text.encode("iso-8859-1"))
+    with pytest.raises(InputError, match="is no UTF-8 text"):
+        files.read(tmp_path / "three.pnml")
 
 
 def test_the_table_in_the_documents_is_that_of_these_rows():

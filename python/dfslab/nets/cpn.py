@@ -118,7 +118,7 @@ class _Reader:
             if page.key not in self.laid:
                 raise InputError(f"page {page.name}", None, "a page cannot contain itself")
         if not self.transitions:
-            raise InputError("cpn", None, "has no transition")
+            raise InputError("net", None, "has no transition")
 
     def document(self) -> dict[str, Any]:
         used = {one["colour"] for one in self.places.values()}
