@@ -22,6 +22,8 @@ BARS = {
     "pvfs_vs_snakes": (">=", 10_000),
     "keyed_join_slowdown_100x": ("<=", 1.5),
     "two_replications_speedup": (">=", 1.7),
+    "large_net_slowdown": ("<=", 2.5),
+    "build_10000_stations_vs_1000": ("<=", 12),
 }
 
 

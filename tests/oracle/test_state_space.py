@@ -122,3 +122,21 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
     assert game.enabled() == []
     with pytest.raises(InputError, match="choice 0 is not among the 0"):
         game.step(0)
+
+
+def test_the_way_to_a_dead_marking_and_to_the_most_tokens_is_a_shortest_one():
+    """All five take their left stick; two eat after four steps."""
+    report = state_space(philosophers(5))
+    assert report["dead_paths_shown"] == [["left"] * 5]
+    assert sorted(report["paths_to_most"]["eat"]) == ["left", "left", "right", "right"]
+    assert report["paths_to_most"]["think"] == []
+
+
+def test_a_place_that_grows_says_how():
+    net = Net("source")
+    source, made = net.place("source", initial=[()]), net.place("made")
+    net.transition("make", [source], [source, made])
+    report = state_space(net, markings_max=10)
+    assert not report["complete"]
+    assert report["bounds"]["made"] == [0, 9]
+    assert report["paths_to_most"]["made"] == ["make"] * 9

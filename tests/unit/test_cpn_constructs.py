@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
-from dfslab.nets import cpn, cpn_write, engine
+from dfslab.nets import cpn, cpn_write, engine, files
 from dfslab.spec.model import InputError
 
 from tests.support.cpn_constructs import Row, document, table
@@ -50,6 +53,50 @@ def test_what_is_not_read_is_refused_in_one_line_with_a_way_around(row: Row):
     line = str(caught.value)
     assert row.refused in line
     assert "\n" not in line
+
+
+JUNK = (
+    *("(", ")", "`", "++", "--", "~", "#", "@+", ",", "1", "n", " andalso", "if", " then ", "|"),
+    *(" else ", '"', "[", "]", "empty", "''", "9" * 30, "é", " fn x => ", "let val y = ", "=>"),
+    *("case n of ", "::", "^^", "^", "{", "}", "_", " as ", "!", ":=", "fun ", " and ", "hd "),
+    *("f ", "k ", " q", "()", "SMALL.all()", "ran()", "=", "<", ";"),
+)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
+    """Junk in inscriptions and declarations: a file is read, or refused in one line."""
+    chance = random.Random(seed)
+    text = document(chance.choice(ROWS))
+    for _ in range(chance.randint(1, 3)):
+        ends = [found.start() for found in re.finditer("</text>|</ml>", text)]
+        end = chance.choice(ends)
+        at = chance.randint(text.rfind(">", 0, end) + 1, end)
+        text = text[:at] + escape(chance.choice(JUNK)) + text[at:]
+    line = refusal(text)
+    assert "\n" not in line, f"seed {seed}"
+    assert len(line) < 1_200, f"seed {seed}"
+
+
+def refusal(text: str) -> str:
+    """Why a file is refused; nothing when it is read."""
+    try:
+        engine.check(cpn.read(text))
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def test_a_file_is_read_in_the_letters_that_cpn_tools_writes(tmp_path: Path):
+    row = next(row for row in READ if row.construct == "strings joined")
+    text = document(row).replace('"a"', '"å"')
+    for name, encoding in (("one", "iso-8859-1"), ("two", "utf-8")):
+        path = tmp_path / f"{name}.cpn"
+        path.write_bytes(text.encode(encoding))
+        assert served(files.read(path)) == [["åx"], ["bx"]]
+    (tmp_path / "three.pnml").write_bytes(text.encode("iso-8859-1"))
+    with pytest.raises(InputError, match="is no UTF-8 text"):
+        files.read(tmp_path / "three.pnml")
 
 
 def test_the_table_in_the_documents_is_that_of_these_rows():

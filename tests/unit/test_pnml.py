@@ -80,7 +80,7 @@ WRONG = [
     ("<pnml", "<pnmx", "is no XML"),
     ("</pnml>", "", "is no XML"),
     ('<?xml version="1.0"?>', '<!DOCTYPE a [<!ENTITY b "c">]>', "entities are not read"),
-    ("ptnet", "pt-hlpng", "only http://www.pnml.org/version-2009/grammar/ptnet is read"),
+    ("ptnet", "pt-hlpng", "ptnet and symmetric nets are read"),
     ('source="p1"', 'source="p9"', "is no place or transition"),
     ('target="t1"', 'target="p2"', "must join a place and a transition"),
     ('id="p2"', 'id="p1"', "the id is used twice"),

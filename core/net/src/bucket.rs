@@ -7,14 +7,46 @@ use crate::ranked::{Rank, Ranked};
 /// No node, no token, no group.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A token's membership in one bucket.
+/// One token with its first membership in a bucket; its row lies at its index times the stride.
+///
+/// Half a line of a processor's cache: whatever a run asks of a token that comes or goes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
-    pub(crate) token: u32,
-    pub(crate) bucket: u32,
+pub(crate) struct Token {
+    /// Counts arrivals in places; the order of a fifo place.
+    pub(crate) arrival: u64,
+    pub(crate) place: u32,
+    /// The first of its memberships.
+    pub(crate) nodes: u32,
+    /// The next token of an event's chain, or of the free list.
+    pub(crate) next: u32,
+    bucket: u32,
+    before: u32,
+    after: u32,
+}
+
+impl Token {
+    /// A token that waits nowhere yet.
+    #[inline]
+    pub(crate) fn new(place: u32) -> Self {
+        Self {
+            arrival: 0,
+            place,
+            nodes: NONE,
+            next: NONE,
+            bucket: NONE,
+            before: NONE,
+            after: NONE,
+        }
+    }
+}
+
+/// A further membership of a token, beside that in its record.
+#[derive(Clone, Copy, Debug)]
+struct Further {
+    token: u32,
+    bucket: u32,
     /// The next membership of the same token.
-    pub(crate) sibling: u32,
-    /// The neighbour before in a list; the position in an array or heap.
+    sibling: u32,
     before: u32,
     after: u32,
 }
@@ -22,19 +54,19 @@ pub(crate) struct Node {
 /// Marks the number of a membership that is not its token's first.
 const FURTHER: u32 = 1 << 31;
 
-/// All memberships of all tokens. A token's first has the token's number and is always there;
+/// All tokens with their memberships. A token's first has the token's number and is always there;
 /// further ones are made as needed, and freed ones are used again.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    first: Vec<Node>,
-    further: Vec<Node>,
+    pub(crate) tokens: Vec<Token>,
+    further: Vec<Further>,
     free: u32,
 }
 
 impl Default for Nodes {
     fn default() -> Self {
         Self {
-            first: Vec::new(),
+            tokens: Vec::new(),
             further: Vec::new(),
             free: NONE,
         }
@@ -42,17 +74,13 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    /// Makes room for the first membership of one token more.
-    pub(crate) fn add_token(&mut self) {
-        let token = self.first.len() as u32;
-        assert!(token < FURTHER, "tokens are limited to fewer");
-        self.first.push(Node {
-            token,
-            bucket: NONE,
-            sibling: NONE,
-            before: NONE,
-            after: NONE,
-        });
+    /// One token more; its number.
+    pub(crate) fn add_token(&mut self, token: Token) -> u32 {
+        let index = self.tokens.len() as u32;
+        assert!(index < FURTHER, "tokens are limited to fewer");
+        reserve(&mut self.tokens, 1);
+        self.tokens.push(token);
+        index
     }
 
     /// A membership of a token that has those from `sibling` on already.
@@ -61,18 +89,13 @@ impl Nodes {
         if sibling != NONE {
             return self.make_further(token, bucket, sibling);
         }
-        self.first[token as usize] = Node {
-            token,
-            bucket,
-            sibling: NONE,
-            before: NONE,
-            after: NONE,
-        };
+        let record = &mut self.tokens[token as usize];
+        (record.bucket, record.before, record.after) = (bucket, NONE, NONE);
         token
     }
 
     fn make_further(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
-        let node = Node {
+        let node = Further {
             token,
             bucket,
             sibling,
@@ -84,7 +107,7 @@ impl Nodes {
             return (self.further.len() as u32 - 1) | FURTHER;
         }
         let index = self.free;
-        let slot = self.at(index);
+        let slot = &mut self.further[(index ^ FURTHER) as usize];
         self.free = std::mem::replace(slot, node).after;
         index
     }
@@ -92,8 +115,7 @@ impl Nodes {
     #[inline(always)]
     pub(crate) fn release(&mut self, index: u32) {
         if index & FURTHER != 0 {
-            let free = self.free;
-            self.at(index).after = free;
+            self.further[(index ^ FURTHER) as usize].after = self.free;
             self.free = index;
         }
     }
@@ -107,20 +129,55 @@ impl Nodes {
         }
     }
 
+    /// The bucket of a membership, and the token's next membership.
     #[inline(always)]
-    pub(crate) fn get(&self, index: u32) -> Node {
+    pub(crate) fn member(&self, index: u32) -> (u32, u32) {
         match index & FURTHER {
-            0 => self.first[index as usize],
-            _ => self.further[(index ^ FURTHER) as usize],
+            0 => (self.tokens[index as usize].bucket, NONE),
+            _ => {
+                let node = &self.further[(index ^ FURTHER) as usize];
+                (node.bucket, node.sibling)
+            }
+        }
+    }
+
+    /// The neighbours in a list; the first is the position in an array or heap.
+    #[inline(always)]
+    fn neighbours(&self, index: u32) -> (u32, u32) {
+        match index & FURTHER {
+            0 => {
+                let record = &self.tokens[index as usize];
+                (record.before, record.after)
+            }
+            _ => {
+                let node = &self.further[(index ^ FURTHER) as usize];
+                (node.before, node.after)
+            }
         }
     }
 
     #[inline(always)]
-    fn at(&mut self, index: u32) -> &mut Node {
+    fn set_before(&mut self, index: u32, before: u32) {
         match index & FURTHER {
-            0 => &mut self.first[index as usize],
-            _ => &mut self.further[(index ^ FURTHER) as usize],
+            0 => self.tokens[index as usize].before = before,
+            _ => self.further[(index ^ FURTHER) as usize].before = before,
         }
+    }
+
+    #[inline(always)]
+    fn set_after(&mut self, index: u32, after: u32) {
+        match index & FURTHER {
+            0 => self.tokens[index as usize].after = after,
+            _ => self.further[(index ^ FURTHER) as usize].after = after,
+        }
+    }
+}
+
+/// Makes room for more, an eighth of what is there at a time: a million tokens are not to lie in
+/// room for two.
+pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
+    if vector.capacity() - vector.len() < more {
+        vector.reserve_exact(more.max(vector.len() / 8).max(64));
     }
 }
 
@@ -150,7 +207,7 @@ pub(crate) struct Bucket {
 enum Store {
     Fifo,
     Lifo,
-    Array(Vec<u32>),
+    Array(Box<Vec<u32>>),
     Heap(Box<Ranked>),
 }
 
@@ -159,7 +216,7 @@ impl Bucket {
         let store = match view.discipline {
             Discipline::Fifo => Store::Fifo,
             Discipline::Lifo => Store::Lifo,
-            Discipline::Random => Store::Array(Vec::new()),
+            Discipline::Random => Store::Array(Box::default()),
             Discipline::Least { .. } => Store::Heap(Box::default()),
         };
         Self {
@@ -186,7 +243,7 @@ impl Bucket {
     /// The node after `node` in a list.
     #[inline]
     pub(crate) fn after(&self, nodes: &Nodes, node: u32) -> u32 {
-        nodes.get(node).after
+        nodes.neighbours(node).1
     }
 
     /// The nodes of a heap in rank order.
@@ -217,10 +274,10 @@ impl Bucket {
     ) -> bool {
         if let Store::Fifo = self.store {
             // By far the commonest, so tested before the table of the others.
-            nodes.at(index).before = self.tail;
+            nodes.set_before(index, self.tail);
             match self.tail {
                 NONE => self.head = index,
-                tail => nodes.at(tail).after = index,
+                tail => nodes.set_after(tail, index),
             }
             self.tail = index;
             return self.head == index;
@@ -233,20 +290,20 @@ impl Bucket {
         match &mut self.store {
             Store::Fifo => unreachable!("a fifo place adds in line"),
             Store::Lifo => {
-                nodes.at(index).after = self.head;
+                nodes.set_after(index, self.head);
                 match self.head {
                     NONE => self.tail = index,
-                    head => nodes.at(head).before = index,
+                    head => nodes.set_before(head, index),
                 }
                 self.head = index;
             }
             Store::Array(array) => {
-                nodes.at(index).before = array.len() as u32;
+                nodes.set_before(index, array.len() as u32);
                 array.push(index);
                 self.head = array[0];
             }
             Store::Heap(heap) => {
-                heap.insert(rank, index, |node, at| nodes.at(node).before = at);
+                heap.insert(rank, index, |node, at| nodes.set_before(node, at));
                 self.head = heap.first().unwrap_or(NONE);
             }
         }
@@ -257,16 +314,16 @@ impl Bucket {
     #[inline(always)]
     pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32) -> bool {
         let was_first = self.head == index;
-        let Node { before, after, .. } = nodes.get(index);
+        let (before, after) = nodes.neighbours(index);
         match &mut self.store {
             Store::Fifo | Store::Lifo => {
                 match before {
                     NONE => self.head = after,
-                    before => nodes.at(before).after = after,
+                    before => nodes.set_after(before, after),
                 }
                 match after {
                     NONE => self.tail = before,
-                    after => nodes.at(after).before = before,
+                    after => nodes.set_before(after, before),
                 }
             }
             _ => self.remove_elsewhere(nodes, before),
@@ -281,12 +338,12 @@ impl Bucket {
             Store::Array(array) => {
                 array.swap_remove(before as usize);
                 if let Some(&moved) = array.get(before as usize) {
-                    nodes.at(moved).before = before;
+                    nodes.set_before(moved, before);
                 }
                 self.head = array.first().copied().unwrap_or(NONE);
             }
             Store::Heap(heap) => {
-                heap.remove(before, |node, at| nodes.at(node).before = at);
+                heap.remove(before, |node, at| nodes.set_before(node, at));
                 self.head = heap.first().unwrap_or(NONE);
             }
         }

@@ -195,7 +195,7 @@ pub(crate) struct Transition {
     pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
     /// Computed once a firing, before the delay and the outputs.
-    pub(crate) locals: Vec<Value>,
+    pub(crate) locals: Box<[Value]>,
     pub(crate) outputs: Vec<Output>,
     /// The input arcs whose tokens no output arc forwards.
     pub(crate) released: Vec<u16>,
@@ -228,7 +228,7 @@ pub(crate) struct Output {
     /// The input arc whose token goes on as it is, instead of a new one being written.
     pub(crate) forwards: Option<u16>,
     /// How many tokens are made; one where it says nothing.
-    pub(crate) count: Option<Value>,
+    pub(crate) count: Option<Box<Value>>,
     pub(crate) delay: Option<Value>,
 }
 

@@ -9,13 +9,14 @@
 
 use crate::bucket::NONE;
 use crate::clock::seconds;
-use crate::compiled::{output_context, Discipline, Net, Transition};
+use crate::compiled::{output_context, Discipline, Net, Output, Transition};
 use crate::error::{NetError, Result};
-use crate::event_list::{Event, EventList};
+use crate::event_list::EventList;
 use crate::expression::Fault;
 use crate::law::Laws;
 use crate::marking::{GuardFault, Marking};
 use crate::monitor::{Monitor, Plan, PlanKind};
+use crate::outputs::Chain;
 use crate::search::Search;
 use crate::stream::Stream;
 
@@ -34,7 +35,7 @@ pub struct Engine<'n> {
     pub(crate) net: &'n Net,
     pub(crate) marking: Marking<'n>,
     pub(crate) events: EventList,
-    sequence: u64,
+    pub(crate) sequence: u64,
     pub(crate) streams: Vec<Stream>,
     search: Search,
     /// Enabled transitions in no order, and the position of each in it.
@@ -163,7 +164,7 @@ impl<'n> Engine<'n> {
         while self.events.next_time_ns() == Some(time_ns) {
             let mut token = self.events.pop().expect("an event was seen").first_token;
             while token != NONE {
-                let next = self.marking.tokens[token as usize].next;
+                let next = self.marking.nodes.tokens[token as usize].next;
                 self.arrive(token)?;
                 token = next;
             }
@@ -193,7 +194,7 @@ impl<'n> Engine<'n> {
     }
 
     #[inline(always)]
-    fn arrive(&mut self, token: u32) -> Result<()> {
+    pub(crate) fn arrive(&mut self, token: u32) -> Result<()> {
         match self.marking.arrive(token) {
             true => Ok(()),
             false => Err(self.guard_failed()),
@@ -215,7 +216,7 @@ impl<'n> Engine<'n> {
     }
 
     #[cold]
-    fn no_more_time(&self, transition: usize) -> NetError {
+    pub(crate) fn no_more_time(&self, transition: usize) -> NetError {
         let reason = "the clock left its range of 584 years; give the run an end_time_s";
         NetError::run(self.net.context(transition), reason)
     }
@@ -267,10 +268,10 @@ impl<'n> Engine<'n> {
             if node == NONE {
                 return None;
             }
-            let token = self.marking.nodes().token_of(node);
+            let token = self.marking.nodes.token_of(node);
             *found = token;
             if !input.random {
-                latest = latest.max(self.marking.tokens[token as usize].arrival);
+                latest = latest.max(self.marking.nodes.tokens[token as usize].arrival);
             }
         }
         Some(latest)
@@ -286,7 +287,7 @@ impl<'n> Engine<'n> {
             Ok(true) => {
                 let arrivals = found
                     .iter()
-                    .map(|&token| self.marking.tokens[token as usize].arrival);
+                    .map(|&token| self.marking.nodes.tokens[token as usize].arrival);
                 Ok(arrivals.max())
             }
             Ok(false) => Ok(None),
@@ -381,49 +382,15 @@ impl<'n> Engine<'n> {
             None => 0,
             Some(delay) => self.delay(delay, transition, None, chosen)?,
         };
-        let (mut first, mut last, mut due_ns) = (NONE, NONE, 0);
+        let mut chain = Chain::new(base_ns);
         for (arc, output) in definition.outputs.iter().enumerate() {
-            let turns = match &output.count {
-                None => 1,
-                Some(count) => self.turns(count, transition, arc, chosen)?,
-            };
-            for turn in 0..turns {
-                if output.count.is_some() {
-                    self.marking.parameters[definition.locals.len()] = turn;
-                }
-                let token = match output.forwards {
-                    Some(arc) => {
-                        let token = chosen[arc as usize];
-                        self.marking.forward(token, output.place);
-                        token
-                    }
-                    None => self.make(transition, arc, chosen)?,
-                };
-                let mut delay_ns = base_ns;
-                if let Some(delay) = &output.delay {
-                    delay_ns += self.delay(delay, transition, Some(arc), chosen)?;
-                }
-                self.laws.serve(output.place, delay_ns);
-                let time_ns = self.marking.now_ns.checked_add(delay_ns);
-                let time_ns = time_ns.ok_or_else(|| self.no_more_time(transition))?;
-                if time_ns == self.marking.now_ns {
-                    self.arrive(token)?;
-                    continue;
-                }
-                // Outputs in a row that are due together share an event.
-                if first != NONE && time_ns == due_ns {
-                    self.marking.tokens[last as usize].next = token;
-                } else {
-                    if first != NONE {
-                        self.schedule(first, due_ns);
-                    }
-                    (first, due_ns) = (token, time_ns);
-                }
-                last = token;
+            match output.count {
+                None => self.put(transition, (arc, output), chosen, &mut chain)?,
+                Some(_) => self.put_counted(transition, (arc, output), chosen, &mut chain)?,
             }
         }
-        if first != NONE {
-            self.schedule(first, due_ns);
+        if chain.first != NONE {
+            self.schedule(chain.first, chain.due_ns);
         }
         for &arc in &definition.released {
             self.marking.release(chosen[arc as usize]);
@@ -431,20 +398,14 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    #[inline]
-    fn schedule(&mut self, first_token: u32, time_ns: u64) {
-        self.sequence += 1;
-        self.events.push(Event {
-            time_ns,
-            sequence: self.sequence,
-            first_token,
-        });
-    }
-
     /// A new token of an output arc, its row written.
-    #[inline]
-    fn make(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u32> {
-        let output = &self.net.transitions[transition].outputs[arc];
+    #[inline(always)]
+    pub(crate) fn make(
+        &mut self,
+        transition: usize,
+        (arc, output): (usize, &Output),
+        chosen: &[u32],
+    ) -> Result<u32> {
         let token = self.marking.make(output.place);
         let start = token as usize * self.net.stride;
         for (field, value) in output.fields.iter().enumerate() {
@@ -477,7 +438,7 @@ impl<'n> Engine<'n> {
             if self.net.views[input.view as usize].discipline == Discipline::Random {
                 let waiting = self.marking.bucket_of(input, group).array();
                 let at = self.streams[transition].below(waiting.len());
-                *token = self.marking.nodes().token_of(waiting[at]);
+                *token = self.marking.nodes.token_of(waiting[at]);
             }
         }
         chosen

@@ -1,5 +1,7 @@
 //! The event list: a 4-ary heap of chains of tokens by time and order of making.
 
+use crate::bucket::reserve;
+
 /// Tokens of one firing that become available together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -44,6 +46,7 @@ impl EventList {
     }
 
     pub(crate) fn push(&mut self, event: Event) {
+        reserve(&mut self.heap, 1);
         self.heap.push(event);
         let mut at = self.heap.len() - 1;
         while at > 0 {

@@ -213,7 +213,7 @@ impl Engine<'_> {
         for event in self.events.pending() {
             let mut token = event.first_token;
             while token != NONE {
-                let one = self.marking.tokens[token as usize];
+                let one = self.marking.nodes.tokens[token as usize];
                 if one.place as usize == station.served {
                     left_ns += u128::from(event.time_ns - self.marking.now_ns);
                 }

@@ -12,7 +12,6 @@ mod bucket;
 mod clock;
 mod compile;
 mod compiled;
-mod counted;
 mod definition;
 mod delay;
 mod engine;
@@ -28,6 +27,7 @@ mod lists;
 mod marking;
 mod monitor;
 mod options;
+mod outputs;
 #[cfg(test)]
 mod random_nets;
 mod ranked;

@@ -43,7 +43,7 @@ impl Cursor {
                 self.at += 1;
                 self.sorted.get(self.at).copied().unwrap_or(NONE)
             }
-            _ => bucket.after(marking.nodes(), self.node),
+            _ => bucket.after(&marking.nodes, self.node),
         };
     }
 }
@@ -93,7 +93,7 @@ impl Search {
             }
             if self.nested(net, marking, transition, Some(group))? {
                 let token = self.chosen[0];
-                let arrival = marking.tokens[token as usize].arrival;
+                let arrival = marking.nodes.tokens[token as usize].arrival;
                 let rank = crate::bucket::rank_of(lead, marking.row(token), arrival);
                 if rank < best {
                     best = rank;
@@ -137,7 +137,7 @@ impl Search {
                 }
                 arc -= 1;
             } else {
-                let token = marking.nodes().get(node).token;
+                let token = marking.nodes.token_of(node);
                 self.chosen[arc] = token;
                 let distinct = !self.chosen[..arc].contains(&token);
                 if distinct && self.holds(net, marking, transition, arc)? {

@@ -28,7 +28,11 @@ ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 def read(text: str) -> dict[str, Any]:
     """A `.cpn` file's net; the time unit of the file is taken as a second."""
-    net = _parse(text)
+    return document_of_element(_parse(text))
+
+
+def document_of_element(net: ET.Element) -> dict[str, Any]:
+    """The net of a `cpnet` element."""
     limit = sys.getrecursionlimit()
     # Functions that call themselves are followed as deep as the evaluator's own bound allows.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
@@ -114,7 +118,7 @@ class _Reader:
             if page.key not in self.laid:
                 raise InputError(f"page {page.name}", None, "a page cannot contain itself")
         if not self.transitions:
-            raise InputError("cpn", None, "has no transition")
+            raise InputError("net", None, "has no transition")
 
     def document(self) -> dict[str, Any]:
         used = {one["colour"] for one in self.places.values()}

@@ -121,7 +121,7 @@ def declarations(text: str, context: str) -> Iterator[Declaration]:
             heads.append(found.start())
     if text[: heads[0] if heads else None].strip(" ;\n\t"):
         yield _unread(text[: heads[0] if heads else None], context)
-    for start, end in zip(heads, [*heads[1:], len(text)], strict=True):
+    for start, end in zip(heads, [*heads[1:], len(text)], strict=False):
         piece = text[start:end].strip().rstrip(";").strip()
         try:
             tree = _Parser(piece, context).declared()

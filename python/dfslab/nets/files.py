@@ -24,6 +24,16 @@ def _json(text: str) -> dict[str, Any]:
     return found
 
 
+def _decoded(data: bytes, suffix: str) -> str:
+    """The text of a file; CPN Tools writes ISO 8859-1, other tools UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        if suffix != ".cpn":
+            raise
+        return data.decode("iso-8859-1")
+
+
 READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     ".json": _json,
     ".pnml": pnml.read,
@@ -39,10 +49,11 @@ def read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > BYTES_MOST:
             raise InputError("FILE", path.name, f"is larger than {BYTES_MOST} bytes")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "is no UTF-8 text"
-        raise InputError("FILE", str(path), str(reason)) from None
+        text = _decoded(path.read_bytes(), path.suffix)
+    except OSError as error:
+        raise InputError("FILE", str(path), str(error.strerror)) from None
+    except UnicodeDecodeError:
+        raise InputError("FILE", str(path), "is no UTF-8 text") from None
     try:
         return READERS[path.suffix](text)
     except InputError as error:

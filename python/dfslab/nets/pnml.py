@@ -1,8 +1,9 @@
-"""PNML: place/transition nets in and out; coloured nets go out as their skeleton.
+"""PNML: place/transition and symmetric nets in, place/transition nets out, others as skeletons.
 
 In: one `ptnet` net of places with initial markings, transitions, arcs with whole weights, on any
-number of pages; reference nodes and other net types are refused by name. Out: the same, and the
-parts that PNML has no words for (guards, delays, tokens with values) as tool-specific text.
+number of pages, or a symmetric net; reference nodes and other net types are refused by name.
+Out: P/T nets, and what PNML has no words for (guards, delays, tokens with values) as tool-specific
+text.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfslab.nets.build import Document, Net, document_of
+from dfslab.nets.cpn import document_of_element
+from dfslab.nets.pnml_symmetric import SYMMETRIC, converted
 from dfslab.spec.model import InputError
 
 NAMESPACE = "http://www.pnml.org/version-2009/grammar/pnml"
@@ -22,7 +25,7 @@ IGNORED = {"name", "graphics", "toolspecific"}
 
 
 def read(text: str) -> dict[str, Any]:
-    """A P/T net as a flat document of unit-coloured places."""
+    """A P/T net as a flat document of unit-coloured places; a symmetric net with its colours."""
     root = _parse(text)
     if _tag(root) != "pnml":
         raise InputError("pnml", _tag(root), "the outermost element must be pnml")
@@ -30,8 +33,10 @@ def read(text: str) -> dict[str, Any]:
     if len(nets) != 1:
         raise InputError("pnml", len(nets), "must hold exactly one net")
     kind = nets[0].get("type", "")
+    if kind.rsplit("/", 1)[-1] in SYMMETRIC:
+        return document_of_element(converted(nets[0]))
     if kind.rsplit("/", 1)[-1] != "ptnet":
-        raise InputError("net type", kind, f"only {PTNET} is read")
+        raise InputError("net type", kind, f"{PTNET} and symmetric nets are read")
     return _Reader(nets[0]).document()
 
 

@@ -70,6 +70,26 @@ fn join_rate(waiting: usize) -> f64 {
     firings / seconds
 }
 
+/// Seconds a firing of clients and servers, so many requests each.
+fn firing_s(clients: u32, servers: u32, requests: u32) -> f64 {
+    let net = nets::pvfs_of(clients, servers, requests, true);
+    let (firings, seconds, _) = best_of(&net, &json!({}), cpu_s);
+    seconds / firings
+}
+
+/// Seconds to read and compile a ring of stations, the best of some rounds.
+fn build_s(stations: u32) -> f64 {
+    let text = nets::ring(stations).to_string();
+    let mut best_s = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start_s = cpu_s();
+        let definition = NetDefinition::from_json(&text).expect("the net is right");
+        compile(definition).expect("the net is right");
+        best_s = best_s.min(cpu_s() - start_s);
+    }
+    best_s
+}
+
 fn main() {
     println!(
         "{:<34} {:>12} {:>10} {:>14}",
@@ -112,6 +132,8 @@ fn main() {
     show("PVFS twice, 1 thread", firings, one_s);
     show("PVFS twice, 2 threads", firings, two_s);
     let slowdown = join_rate(1_000) / join_rate(100_000);
+    let large_slowdown = firing_s(8_000, 4_000, 2) / firing_s(8, 4, 512);
+    let build_ratio = build_s(10_000) / build_s(1_000);
     println!(
         "{}",
         json!({
@@ -122,6 +144,8 @@ fn main() {
             "pvfs_exp_vs_handwritten": ratios[1],
             "keyed_join_slowdown_100x": slowdown,
             "two_replications_speedup": one_s / two_s,
+            "large_net_slowdown": large_slowdown,
+            "build_10000_stations_vs_1000": build_ratio,
         })
     );
 }

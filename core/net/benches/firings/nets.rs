@@ -33,16 +33,30 @@ fn station(name: &str, queue: &str, idle: &str, to: &str, delay: &str) -> Json {
     })
 }
 
-/// 8 clients read from 4 servers in requests of 16 chunks; each server has a network and a disk.
+/// 8 clients read from 4 servers.
 pub fn pvfs(requests: u32, exponential: bool) -> Json {
+    pvfs_of(8, 4, requests, exponential)
+}
+
+/// Clients read from servers in requests of 16 chunks; each server has a network and a disk.
+pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> Json {
     let delay = |mean: &str| match exponential {
         true => format!("exponential({mean})"),
         false => mean.to_owned(),
     };
-    let clients: Vec<Json> = (0..8).map(|client| json!([client, requests])).collect();
-    let servers: Vec<Json> = (0..4).map(|server| json!([server])).collect();
+    let clients: Vec<Json> = (0..clients)
+        .map(|client| json!([client, requests]))
+        .collect();
+    let idle: Vec<Json> = (0..servers).map(|server| json!([server])).collect();
     let mut issued: Vec<Json> = (0..16)
-        .map(|chunk| json!({"place": "net_queue", "token": ["r.client", chunk % 4]}))
+        .map(|chunk| {
+            // A number as it is where every request meets every server alike.
+            let server = match servers {
+                4 => json!(chunk % 4),
+                _ => json!(format!("(r.client * 16 + {chunk}) % {servers}")),
+            };
+            json!({"place": "net_queue", "token": ["r.client", server]})
+        })
         .collect();
     issued.push(json!({"place": "waiting", "token": ["r.client", "r.left - 1", 16]}));
     json!({
@@ -57,9 +71,9 @@ pub fn pvfs(requests: u32, exponential: bool) -> Json {
             {"name": "ready", "colour": "client", "initial": clients},
             {"name": "waiting", "colour": "wait"},
             {"name": "net_queue", "colour": "chunk"},
-            {"name": "net_idle", "colour": "server", "initial": servers},
+            {"name": "net_idle", "colour": "server", "initial": idle},
             {"name": "disk_queue", "colour": "chunk"},
-            {"name": "disk_idle", "colour": "server", "initial": servers},
+            {"name": "disk_idle", "colour": "server", "initial": idle},
             {"name": "done", "colour": "chunk"}
         ],
         "transitions": [
@@ -97,5 +111,27 @@ pub fn keyed_join(waiting: usize) -> Json {
              "in": [{"place": "left", "var": "a"}, {"place": "right", "var": "b"}],
              "out": [{"place": "source", "token": "a"}]}
         ]
+    })
+}
+
+/// A token and a server at each of some stations in a circle.
+pub fn ring(stations: u32) -> Json {
+    let place = |name: String| json!({"name": name, "colour": "unit", "initial": [[]]});
+    let places: Vec<Json> = (0..stations)
+        .flat_map(|at| [place(format!("queue{at}")), place(format!("idle{at}"))])
+        .collect();
+    let transitions: Vec<Json> = (0..stations)
+        .map(|at| {
+            let (queue, idle) = (format!("queue{at}"), format!("idle{at}"));
+            json!({
+                "name": format!("serve{at}"),
+                "in": [{"place": queue}, {"place": idle}],
+                "out": [{"place": format!("queue{}", (at + 1) % stations)}, {"place": idle}],
+                "delay": "exponential(1)"
+            })
+        })
+        .collect();
+    json!({
+        "name": "ring", "colours": {"unit": []}, "places": places, "transitions": transitions
     })
 }

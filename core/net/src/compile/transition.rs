@@ -152,7 +152,7 @@ impl Builder<'_> {
             reset,
             guard: whole,
             delay,
-            locals,
+            locals: locals.into_boxed_slice(),
             outputs,
             released,
             ..Transition::default()
@@ -245,7 +245,7 @@ impl Builder<'_> {
             Some(json) => {
                 let value = inscription(json, FieldType::Int, scope);
                 let wrong = |reason| NetError::input(format!("{context}, count"), reason);
-                Some(value.map_err(wrong)?)
+                Some(Box::new(value.map_err(wrong)?))
             }
             None => None,
         };

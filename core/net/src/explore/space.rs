@@ -20,6 +20,9 @@ const SHOWN_MAX: usize = 10;
 struct Space {
     markings: Vec<Places>,
     graph: DiGraph<(), usize>,
+    /// The marking that each was first reached from, and by which transition; breadth first, so
+    /// that it is on a shortest way.
+    reached: Vec<Option<(usize, usize)>>,
     complete: bool,
 }
 
@@ -34,8 +37,19 @@ pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
         now_ns: 0,
     };
     let space = explore(ground, markings_max)?;
+    let fullest = net.places.iter().enumerate().map(|(place, definition)| {
+        let counts = space.markings.iter().map(|marking| marking[place].len());
+        let (at, _) = counts
+            .enumerate()
+            .fold((0, 0), |best, one| match one.1 > best.1 {
+                true => one,
+                false => best,
+            });
+        (definition.name.clone(), json!(space.path(net, at)))
+    });
     let mut report = json!({
         "net": net.name(),
+        "paths_to_most": fullest.collect::<Map<String, Json>>(),
         "complete": space.complete,
         "markings": space.markings.len(),
         "arcs": space.graph.edge_count(),
@@ -51,7 +65,7 @@ pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
 fn refuse_draws(net: &Net) -> Result<()> {
     for (index, transition) in net.transitions.iter().enumerate() {
         let outputs = transition.outputs.iter();
-        let made = outputs.flat_map(|arc| arc.fields.iter().chain(&arc.count));
+        let made = outputs.flat_map(|arc| arc.fields.iter().chain(arc.count.as_deref()));
         if made
             .chain(&transition.locals)
             .any(|value| draws(net, value))
@@ -68,6 +82,7 @@ fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
     let mut space = Space {
         markings: Vec::new(),
         graph: DiGraph::new(),
+        reached: vec![None],
         complete: true,
     };
     let mut known: HashMap<Vec<u64>, NodeIndex> = HashMap::new();
@@ -95,6 +110,7 @@ fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
                     let node = space.graph.add_node(());
                     known.insert(code, node);
                     space.markings.push(next);
+                    space.reached.push(Some((at, choice.transition)));
                     node
                 }
             };
@@ -104,6 +120,19 @@ fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
         at += 1;
     }
     Ok(space)
+}
+
+impl Space {
+    /// The transitions that lead to a marking, a shortest way.
+    fn path<'n>(&self, net: &'n Net, to: usize) -> Vec<&'n str> {
+        let (mut path, mut at) = (Vec::new(), to);
+        while let Some((before, transition)) = self.reached[at] {
+            path.push(net.transitions[transition].name.as_str());
+            at = before;
+        }
+        path.reverse();
+        path
+    }
 }
 
 /// A marking in one list: for each place the number of its rows, then the rows.
@@ -174,6 +203,7 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
         0
     };
     let shown = dead.iter().take(SHOWN_MAX);
+    let paths: Vec<Vec<&str>> = shown.clone().map(|&at| space.path(&net, at)).collect();
     let shown: Vec<Json> = shown
         .map(|&at| marking_json(net, &space.markings[at]))
         .collect();
@@ -181,6 +211,7 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
         ("components", json!(components.len())),
         ("dead_markings", json!(dead.len())),
         ("dead_markings_shown", json!(shown)),
+        ("dead_paths_shown", json!(paths)),
         ("home_markings", json!(home)),
         ("dead_transitions", json!(names(&|at| !ever.contains(&at)))),
         (

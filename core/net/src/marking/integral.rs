@@ -74,7 +74,7 @@ impl Marking<'_> {
     /// The tokens available in a place.
     fn here(&self, place: usize) -> impl Iterator<Item = u32> + '_ {
         let available = self.available();
-        available.filter(move |&token| self.tokens[token as usize].place as usize == place)
+        available.filter(move |&token| self.nodes.tokens[token as usize].place as usize == place)
     }
 
     /// The stays of a place's tokens up to now, those that are still there included.

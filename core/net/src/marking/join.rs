@@ -5,11 +5,51 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Marking;
 use crate::bucket::{Bucket, NONE};
-use crate::compiled::{Discipline, Key};
+use crate::compiled::{Discipline, Key, Net, Transition};
 use crate::ranked::{Rank, Ranked};
 
 /// Joined values below this are looked up in a table instead of by hash.
 const DIRECT_KEYS: u64 = 1_024;
+
+/// Words that the tables beyond that may have, all together.
+const DIRECT_WORDS_MAX: u64 = 1 << 22;
+
+/// Below which value each transition's keys are looked up in a table. Clients, servers and what
+/// else has a number from the start are dense and stay; numbers that a run counts up, of jobs, do
+/// not, and a table of them would only grow.
+pub(super) fn direct_limits(net: &Net) -> Vec<u64> {
+    let mut known: HashMap<(u32, u16), u64> = HashMap::new();
+    let mut words = 0;
+    let mut limit = |transition: &Transition| {
+        let mut most = DIRECT_KEYS;
+        for &arc in &transition.joined {
+            let input = &transition.inputs[arc as usize];
+            if let &[field] = &net.views[input.view as usize].keys[..] {
+                let dense = known.entry((input.place, field));
+                most = most.max(*dense.or_insert_with(|| dense_end(net, input.place, field)));
+            }
+        }
+        let tables = most * transition.joined.len() as u64;
+        if most > DIRECT_KEYS && words + tables > DIRECT_WORDS_MAX {
+            return DIRECT_KEYS;
+        }
+        words += if most > DIRECT_KEYS { tables } else { 0 };
+        most
+    };
+    net.transitions.iter().map(&mut limit).collect()
+}
+
+/// One more than the largest value that a place's first tokens have in a field, where at least
+/// every fourth value below it may be there; else nothing.
+fn dense_end(net: &Net, place: u32, field: u16) -> u64 {
+    let rows = &net.places[place as usize].initial;
+    let values = rows.iter().map(|row| row[usize::from(field)]);
+    let end = values.max().map_or(0, |largest| largest.saturating_add(1));
+    match end <= 4 * rows.len() as u64 {
+        true => end,
+        false => 0,
+    }
+}
 
 /// The buckets of one key of one transition.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +112,7 @@ impl Marking<'_> {
         slot: u32,
         word: u64,
     ) -> u32 {
-        if word >= DIRECT_KEYS {
+        if word >= self.direct_limits[transition as usize] {
             return self.bucket_of_key(transition, slot, [word, 0, 0]);
         }
         let net = self.net;

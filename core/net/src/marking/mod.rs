@@ -12,7 +12,7 @@ mod unfolded;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::bucket::{rank_of, Bucket, Node, Nodes, NONE};
+use crate::bucket::{rank_of, reserve, Bucket, Nodes, Token, NONE};
 use crate::compiled::{
     Discipline, Dispatch, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX,
 };
@@ -22,19 +22,7 @@ use crate::ranked::Rank;
 use crate::stream::Stream;
 pub(crate) use integral::Area;
 use integral::Stays;
-use join::{Group, Join};
-
-/// One token; its row lies at its index times the stride.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Token {
-    /// Counts arrivals in places; the order of a fifo place.
-    pub(crate) arrival: u64,
-    pub(crate) place: u32,
-    /// The first of its memberships.
-    nodes: u32,
-    /// The next token of an event's chain, or of the free list.
-    pub(crate) next: u32,
-}
+use join::{direct_limits, Group, Join};
 
 /// A guard stopped with a fault while a token arrived; kept, so that arrivals answer with a bit.
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +39,16 @@ pub(crate) struct Marking<'n> {
     pub(crate) lists: RefCell<Lists>,
     /// The locals of the transition that fires.
     pub(crate) parameters: Vec<u64>,
-    pub(crate) tokens: Vec<Token>,
     free_token: u32,
     /// Tokens in places and on their way.
     pub(crate) live: usize,
-    nodes: Nodes,
+    pub(crate) nodes: Nodes,
     /// The first ones belong to the views without join, at the view's index.
     buckets: Vec<Bucket>,
     /// For each view, the bucket of each small key of one field.
     direct: Vec<Vec<u32>>,
+    /// For each transition, where small keys end.
+    direct_limits: Vec<u64>,
     groups: Vec<Group>,
     /// The joined values of each group.
     group_keys: Vec<Key>,
@@ -91,7 +80,6 @@ impl<'n> Marking<'n> {
             rows: Vec::new(),
             lists: RefCell::new(net.lists.clone()),
             parameters: vec![0; net.parameters_max()],
-            tokens: Vec::new(),
             free_token: NONE,
             live: 0,
             nodes: Nodes::default(),
@@ -101,6 +89,7 @@ impl<'n> Marking<'n> {
                 .map(|view| Bucket::new(view, NONE))
                 .collect(),
             direct: vec![Vec::new(); net.views.len()],
+            direct_limits: direct_limits(net),
             groups: Vec::new(),
             group_keys: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
@@ -126,28 +115,22 @@ impl<'n> Marking<'n> {
     #[inline]
     pub(crate) fn make(&mut self, place: u32) -> u32 {
         self.live += 1;
-        let token = Token {
-            arrival: 0,
-            place,
-            nodes: NONE,
-            next: NONE,
-        };
+        let token = Token::new(place);
         if self.free_token == NONE {
-            self.tokens.push(token);
-            self.nodes.add_token();
+            reserve(&mut self.rows, self.net.stride);
             self.rows.resize(self.rows.len() + self.net.stride, 0);
-            return self.tokens.len() as u32 - 1;
+            return self.nodes.add_token(token);
         }
         let index = self.free_token;
-        self.free_token = self.tokens[index as usize].next;
-        self.tokens[index as usize] = token;
+        self.free_token = self.nodes.tokens[index as usize].next;
+        self.nodes.tokens[index as usize] = token;
         index
     }
 
     /// A taken token goes on to another place with the row that it has.
     #[inline]
     pub(crate) fn forward(&mut self, token: u32, place: u32) {
-        let token = &mut self.tokens[token as usize];
+        let token = &mut self.nodes.tokens[token as usize];
         token.arrival = 0;
         token.place = place;
         token.next = NONE;
@@ -157,7 +140,7 @@ impl<'n> Marking<'n> {
     #[inline]
     pub(crate) fn release(&mut self, token: u32) {
         self.live -= 1;
-        self.tokens[token as usize].next = self.free_token;
+        self.nodes.tokens[token as usize].next = self.free_token;
         self.free_token = token;
     }
 
@@ -205,10 +188,10 @@ impl<'n> Marking<'n> {
     #[must_use]
     pub(crate) fn arrive(&mut self, token: u32) -> bool {
         let net = self.net;
-        let place = self.tokens[token as usize].place;
+        let place = self.nodes.tokens[token as usize].place;
         let definition = &net.places[place as usize];
         self.arrivals += 1;
-        self.tokens[token as usize].arrival = self.arrivals;
+        self.nodes.tokens[token as usize].arrival = self.arrivals;
         if self.counted[place as usize] {
             self.count(place, token, 1);
         }
@@ -232,19 +215,17 @@ impl<'n> Marking<'n> {
     /// The token leaves its place; its row stays readable until it is released.
     #[inline]
     pub(crate) fn take(&mut self, token: u32) {
-        let Token { place, nodes, .. } = self.tokens[token as usize];
+        let Token { place, nodes, .. } = self.nodes.tokens[token as usize];
         if self.counted[place as usize] {
             self.count(place, token, -1);
         }
         let mut node = nodes;
         while node != NONE {
-            let Node {
-                sibling, bucket, ..
-            } = self.nodes.get(node);
+            let (bucket, sibling) = self.nodes.member(node);
             self.leave(node, bucket);
             node = sibling;
         }
-        self.tokens[token as usize].nodes = NONE;
+        self.nodes.tokens[token as usize].nodes = NONE;
     }
 
     /// Empties a place that has a reset arc, earliest token first.
@@ -262,7 +243,7 @@ impl<'n> Marking<'n> {
         let new = old.wrapping_add_signed(change);
         self.counts[place as usize] = new;
         if self.net.places[place as usize].resets {
-            let arrival = self.tokens[token as usize].arrival;
+            let arrival = self.nodes.tokens[token as usize].arrival;
             let listed = &mut self.listed[place as usize];
             match change > 0 {
                 true => listed.insert(arrival, token),
@@ -343,9 +324,9 @@ impl<'n> Marking<'n> {
             }
             KeyKind::Several => self.bucket_of_several(token, definition),
         };
-        let Token { nodes, arrival, .. } = self.tokens[token as usize];
+        let Token { nodes, arrival, .. } = self.nodes.tokens[token as usize];
         let node = self.nodes.make(token, bucket, nodes);
-        self.tokens[token as usize].nodes = node;
+        self.nodes.tokens[token as usize].nodes = node;
         let target = &mut self.buckets[bucket as usize];
         let (was_empty, group) = (target.is_empty(), target.group);
         let rank = || {
@@ -394,7 +375,7 @@ impl<'n> Marking<'n> {
 
     #[inline(always)]
     fn rank(&self, token: u32, discipline: Discipline) -> Rank {
-        let arrival = self.tokens[token as usize].arrival;
+        let arrival = self.nodes.tokens[token as usize].arrival;
         match discipline {
             Discipline::Fifo => (0, arrival),
             other => rank_of(other, self.row(token), arrival),
@@ -411,10 +392,6 @@ impl<'n> Marking<'n> {
         &self.buckets[index as usize]
     }
 
-    pub(crate) fn nodes(&self) -> &Nodes {
-        &self.nodes
-    }
-
     /// Frees lists that no token has, when there are many.
     #[cold]
     pub(crate) fn sweep_lists(&mut self) {
@@ -423,7 +400,7 @@ impl<'n> Marking<'n> {
         }
         let mut roots = Vec::new();
         for token in self.living(|_| true) {
-            let place = self.tokens[token as usize].place as usize;
+            let place = self.nodes.tokens[token as usize].place as usize;
             for (word, field) in self.row(token).iter().zip(&self.net.places[place].fields) {
                 if field.1.has_cells() {
                     roots.push((*word, field.1));
@@ -442,24 +419,25 @@ impl<'n> Marking<'n> {
 
     /// The tokens that are not released and of which something holds.
     fn living(&self, holds: impl Fn(&Token) -> bool) -> impl Iterator<Item = u32> {
-        let mut used: Vec<bool> = self.tokens.iter().map(holds).collect();
+        let mut used: Vec<bool> = self.nodes.tokens.iter().map(holds).collect();
         let mut free = self.free_token;
         while free != NONE {
             used[free as usize] = false;
-            free = self.tokens[free as usize].next;
+            free = self.nodes.tokens[free as usize].next;
         }
-        (0..self.tokens.len() as u32).filter(move |&token| used[token as usize])
+        (0..self.nodes.tokens.len() as u32).filter(move |&token| used[token as usize])
     }
 
     /// The tokens of every place, those on their way included.
     pub(crate) fn totals(&self) -> Vec<usize> {
         let mut totals = vec![0usize; self.net.places.len()];
-        self.tokens
+        self.nodes
+            .tokens
             .iter()
             .for_each(|token| totals[token.place as usize] += 1);
         let mut free = self.free_token;
         while free != NONE {
-            let token = self.tokens[free as usize];
+            let token = self.nodes.tokens[free as usize];
             totals[token.place as usize] -= 1;
             free = token.next;
         }

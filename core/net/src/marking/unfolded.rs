@@ -14,7 +14,7 @@ impl Marking<'_> {
         for token in self.available() {
             let Token {
                 arrival, place: at, ..
-            } = self.tokens[token as usize];
+            } = self.nodes.tokens[token as usize];
             if at as usize == place {
                 let mut words = Vec::with_capacity(fields.len());
                 for (&word, field) in self.row(token).iter().zip(fields) {

@@ -1,0 +1,141 @@
+//! What a firing makes: its tokens, those that are due together as one event, and for the few
+//! transitions that have them the values computed once and the number of tokens of an arc.
+
+use crate::bucket::NONE;
+use crate::compiled::Output;
+use crate::engine::Engine;
+use crate::error::{NetError, Result};
+use crate::event_list::Event;
+
+/// More tokens than this on one arc of one firing are an error and not memory.
+pub(crate) const TURNS_MAX: u64 = 100_000;
+
+/// The tokens of one firing that are due together, and when.
+pub(crate) struct Chain {
+    /// The delay of the transition, which every output has.
+    base_ns: u64,
+    pub(crate) first: u32,
+    last: u32,
+    pub(crate) due_ns: u64,
+}
+
+impl Chain {
+    pub(crate) fn new(base_ns: u64) -> Self {
+        Self {
+            base_ns,
+            first: NONE,
+            last: NONE,
+            due_ns: 0,
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Makes one token of an output arc, and sends it on its way.
+    #[inline(always)]
+    pub(crate) fn put(
+        &mut self,
+        transition: usize,
+        (arc, output): (usize, &Output),
+        chosen: &[u32],
+        chain: &mut Chain,
+    ) -> Result<()> {
+        let token = match output.forwards {
+            Some(arc) => {
+                let token = chosen[arc as usize];
+                self.marking.forward(token, output.place);
+                token
+            }
+            None => self.make(transition, (arc, output), chosen)?,
+        };
+        let mut delay_ns = chain.base_ns;
+        if let Some(delay) = &output.delay {
+            delay_ns += self.delay(delay, transition, Some(arc), chosen)?;
+        }
+        self.laws.serve(output.place, delay_ns);
+        let time_ns = self.marking.now_ns.checked_add(delay_ns);
+        let time_ns = time_ns.ok_or_else(|| self.no_more_time(transition))?;
+        if time_ns == self.marking.now_ns {
+            return self.arrive(token);
+        }
+        // Outputs in a row that are due together share an event.
+        if chain.first != NONE && time_ns == chain.due_ns {
+            self.marking.nodes.tokens[chain.last as usize].next = token;
+        } else {
+            if chain.first != NONE {
+                self.schedule(chain.first, chain.due_ns);
+            }
+            (chain.first, chain.due_ns) = (token, time_ns);
+        }
+        chain.last = token;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn schedule(&mut self, first_token: u32, time_ns: u64) {
+        self.sequence += 1;
+        self.events.push(Event {
+            time_ns,
+            sequence: self.sequence,
+            first_token,
+        });
+    }
+
+    /// Evaluates a transition's locals, each for those that follow and for the outputs.
+    #[inline(never)]
+    pub(crate) fn compute_locals(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
+        let net = self.net;
+        for (at, value) in net.transitions[transition].locals.iter().enumerate() {
+            let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
+            let word = word.map_err(|fault| {
+                let name = &net.definition.transitions[transition].locals[at].name;
+                self.fault(transition, &format!(", local {name}"), fault)
+            })?;
+            self.marking.parameters[at] = word;
+        }
+        Ok(())
+    }
+
+    /// Makes the tokens of a counted arc.
+    #[inline(never)]
+    pub(crate) fn put_counted(
+        &mut self,
+        transition: usize,
+        (arc, output): (usize, &Output),
+        chosen: &[u32],
+        chain: &mut Chain,
+    ) -> Result<()> {
+        let turn_at = self.net.transitions[transition].locals.len();
+        for turn in 0..self.turns(transition, arc, chosen)? {
+            self.marking.parameters[turn_at] = turn;
+            self.put(transition, (arc, output), chosen, chain)?;
+        }
+        Ok(())
+    }
+
+    /// How many tokens an output arc makes now.
+    fn turns(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u64> {
+        let net = self.net;
+        let Some(count) = &net.transitions[transition].outputs[arc].count else {
+            return Ok(1);
+        };
+        let word = count.of(self.marking.binding(chosen), &mut self.streams[transition]);
+        let part = || format!("{}, count", self.arc_words(transition, arc));
+        let word = word.map_err(|fault| self.fault(transition, &part(), fault))?;
+        if word > TURNS_MAX {
+            let context = format!("{}{}", self.net.context(transition), part());
+            return Err(NetError::run(context, bad_count(word)));
+        }
+        let place = self.net.transitions[transition].outputs[arc].place;
+        self.laws.make(place, word);
+        Ok(word)
+    }
+}
+
+/// Why a count is none.
+pub(crate) fn bad_count(word: u64) -> String {
+    format!(
+        "the count is {}; it must be between 0 and {TURNS_MAX}",
+        word as i64
+    )
+}
