@@ -18,18 +18,11 @@ SOURCES := python tests benches docs scenarios scripts verification conftest.py
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 14
 
-setup: .venv/.crates .venv/.packages .venv/.system .venv/.agent .venv/.jars .venv/.core .venv/.bytecode ## all that tests need: Debian packages, .venv, compiled core, tracing agent, jars
+setup: .venv/.packages .venv/.system .venv/.agent .venv/.jars .venv/.core .venv/.bytecode ## all that tests need: Debian packages, .venv, compiled core, tracing agent, jars
 
 .venv/.compiler: scripts/system.sh
 	bash scripts/system.sh demo
 	@mkdir -p .venv && touch $@
-
-# What needs no Python is compiled while the Python environment is made; pyo3-macros, so that shared
-# crates have the features that the extension asks of them, and are compiled once.
-CRATES := dfslab-stats dfslab-workload dfslab-load dfslab-link dfslab-net dfslab-trace pyo3-macros
-.venv/.crates: $(RUST) | .venv/.compiler
-	$(STAGE) "core: compile without Python" cargo build --quiet $(CRATES:%=-p %) --profile ci --locked
-	@touch $@
 
 .venv/.system: scripts/system.sh | .venv/.packages
 	$(STAGE) "set-up: Debian packages" bash scripts/system.sh all
@@ -44,7 +37,7 @@ CRATES := dfslab-stats dfslab-workload dfslab-load dfslab-link dfslab-net dfslab
 	@touch $@
 
 # One Cargo profile for tests, linters and the demo, so that each dependency is compiled once.
-.venv/.core: $(ENVIRONMENT) .venv/.crates pyproject.toml
+.venv/.core: $(ENVIRONMENT) $(RUST) pyproject.toml
 	$(STAGE) "core: compile" env VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --profile ci --locked
 	@rm -f .venv/.core-release
 	@touch $@
@@ -54,7 +47,7 @@ CRATES := dfslab-stats dfslab-workload dfslab-load dfslab-link dfslab-net dfslab
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
 	@touch .venv/.core $@
 
-release: .venv/.core-release setup ## the same with the core as its wheel has it, for whatever is timed
+release: .venv/.core-release setup ## set-up with the core as its wheel has it, for whatever is timed
 
 .venv/.bytecode: .venv/.core $(PYTHON)
 	$(PY) -m compileall -q python
@@ -78,10 +71,10 @@ test: setup ## everything, real file systems included
 	$(STAGE) "tests: Python" $(PY) -m pytest -n 2 --dist worksteal -m "not bed"
 	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m bed tests/bed
 
-shake: setup ## the suite, testbeds apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
+shake: setup ## the tests of Python, testbeds and documents apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
 	bash scripts/shake.sh
 
-check: setup ## formatters, linters, types, tidy
+check: .venv/.packages .venv/.core ## formatters, linters, types, tidy
 	$(STAGE) "check: format" cargo fmt --all --check
 	$(STAGE) "check: format" .venv/bin/ruff format --check $(SOURCES)
 	$(STAGE) "check: lint" .venv/bin/ruff check $(SOURCES)
@@ -93,7 +86,7 @@ format: setup ## rewrite sources in the house format
 	.venv/bin/ruff format $(SOURCES)
 	.venv/bin/ruff check --fix --quiet $(SOURCES)
 
-verify: setup ## every recording of the papers' experiments against its bar, every case of every grid
+verify: setup ## every recording against its bar, every case of every grid; renews verification/figures.* (5 min)
 	$(PY) -m verification.run
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)

@@ -16,6 +16,7 @@ from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
+from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract, findings, store, stored, table
 from dfslab.studies import design as designs
@@ -244,10 +245,8 @@ def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRu
 
 
 def _check_recording(path: Path | None) -> None:
-    if path is not None and path.exists():
-        raise InputError("--record", str(path), "exists already; dfslab does not overwrite it")
-    if path is not None and not path.parent.is_dir():
-        raise InputError("--record", str(path), "its directory does not exist")
+    if path is not None:
+        new_file("--record", path)
 
 
 def measured_before(data: Path, scenario: Scenario) -> list[Result]:
@@ -259,7 +258,7 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
 
 def write_page(run: FinishedRun, path: Path | None = None) -> Path:
     """The page of a run, in its folder or as a new file."""
-    if path is not None and path.exists():
-        raise InputError("--output", str(path), "exists already; dfslab does not overwrite it")
+    if path is not None:
+        new_file("--output", path)
     pages.write(run, path or run.page)
     return path or run.page

@@ -270,6 +270,8 @@ def report(
 ) -> None:
     """Write the page of a run again, or its results in another program's form."""
     if form != "page":
+        if output is None and as_json:
+            raise InputError("--json", True, f"goes with --as page, or with --output for {form}")
         document = laboratory.export(run_folder, form, output, note)
         if output is None:
             sys.stdout.buffer.write(document)
@@ -328,8 +330,9 @@ def compat(
 ) -> None:
     """Run what another benchmark's arguments ask for, and print its own kind of summary.
 
-    dfs-perf CASE [conf/testsuite/CASE.xml] [conf/dfs-perf-env.sh] [PROPERTY=VALUE …], or
-    mdtest [-np TASKS] OPTIONS. DFS_PERF_PROCESSES_NUM=N is for N lines of conf/slaves.
+    dfs-perf CASE, then conf/testsuite/CASE.xml, conf/dfs-perf-env.sh and PROPERTY=VALUE as wanted;
+    or mdtest, with -np TASKS if wanted, then its options. DFS_PERF_PROCESSES_NUM=N stands for N
+    lines of conf/slaves.
     """
     chosen, summary = compats.read(tool, words or [])
     results = with_laboratory(as_json, lambda lab: laboratory.measure(lab, chosen))

@@ -18,6 +18,7 @@ from dfslab.report import export as exports
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
+from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import design as designs
 from dfslab.studies import search, store, table
@@ -55,8 +56,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
 
 def export_runs(folder: Path, output: Path) -> int:
     """Write a run's measurements as a table of runs; how many there were."""
-    if output.exists():
-        raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
+    new_file("--output", output)
     return table.write(store.results_of(folder), output)
 
 
@@ -68,8 +68,8 @@ def export(folder: Path, form: str, output: Path | None, notify: Notify = silent
     if form not in (TABLES, *exports.FORMS):
         known = ", ".join((*exports.FORMS, TABLES))
         raise InputError("--as", form, f"must be one of page, {known}")
-    if output is not None and output.exists():
-        raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
+    if output is not None:
+        new_file("--output", output)
     if form == TABLES:
         run = Laboratory().reopen(folder, notify)
         document = exports.tables_as_csv(documents.every_table(run))

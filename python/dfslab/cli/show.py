@@ -51,4 +51,4 @@ def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
     chosen = read_checked(scenario)
     points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in chosen.points()]
     document = {"scenario": chosen.model_dump(mode="json"), "points": points}
-    tell(as_json, document, chosen.toml(), f"{len(points)} configurations")
+    tell(as_json, document, chosen.toml(), f"# {len(points)} configurations")

@@ -26,6 +26,7 @@ from dfslab.report import trace_export
 from dfslab.spec.check import check
 from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
+from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import cohort, store, trace_profile, trace_store, traced_steps
 
@@ -44,10 +45,7 @@ SPAN_FORMS = ("pprof", "otlp")
 def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
     """Trace the first configuration into an OTLP file of its own."""
     point = check(scenario)[0]
-    if output.exists():
-        raise InputError("--output", str(output), "exists already; dfslab does not overwrite it")
-    if not output.parent.is_dir():
-        raise InputError("--output", str(output), "its directory does not exist")
+    new_file("--output", output)
     with access.session(notify=lambda text: report(0, 1, text)) as session:
         tracing.record(point, 0, session, output)
     return tracing.profile([output])

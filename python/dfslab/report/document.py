@@ -66,7 +66,7 @@ def result_table(results: Iterable[Result]) -> Table:
         "limit",
         left=("configuration", "limit"),
     )
-    rows = []
+    rows, results = [], list(results)
     for result in results:
         throughput = result.metrics.get("throughput_bytes_per_s")
         incomplete = "" if result.complete else " (incomplete)"
@@ -82,7 +82,8 @@ def result_table(results: Iterable[Result]) -> Table:
                 words(result.binding),
             )
         )
-    return Table("Predictions and measurements", columns, rows)
+    notes = dict.fromkeys(note for result in results for note in result.notes)
+    return Table("Predictions and measurements", columns, rows, tuple(notes))
 
 
 def _metric(metric: Metric | None) -> Cell:
