@@ -146,8 +146,8 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
     asked["sweep"], asked["judge"] = [], {}
     # Enough clients that the NameNode is what limits.
     asked["deployment"]["node"][2]["count"] = 8
-    # The mean knows no load that arrives at a rate, so a scenario that names it is refused.
-    asked["run"]["methods"] = ["sequence"]
+    # The mean knows no load that arrives at a rate; the scenario names it, the command does not.
+    asked["run"]["methods"] = ["measure", "mean", "sequence"]
     (tmp_path / "open.toml").write_text(build(Scenario, asked).toml())
     said = CliRunner().invoke(
         app, ["predict", str(tmp_path / "open.toml"), "--method", "sequence", "--json"]
@@ -166,3 +166,23 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
     assert told["refused"] > 0.95
     assert response["value"] < 30 / told["largest_rate_per_s"] + 1e-3
     assert any("call queue" in note for note in found["notes"])
+
+
+def test_a_method_that_nobody_has_is_the_command_lines_own_mistake(tmp_path):
+    (tmp_path / "given.toml").write_text(scenario().toml())
+    said = CliRunner().invoke(app, ["predict", str(tmp_path / "given.toml"), "--method", "sequenc"])
+    assert said.exit_code != 0
+    assert "--method = 'sequenc': unknown" in str(said.exception)
+
+
+@pytest.mark.parametrize("form", ["page", "csv", "tables"])
+def test_a_form_goes_into_a_folder_that_is_there(kept_run, tmp_path, form):
+    words = ["report", str(kept_run), "--as", form, "--output", str(tmp_path / "none" / "file")]
+    said = CliRunner().invoke(app, words)
+    assert "--output" in str(said.exception)
+    assert "its directory does not exist" in str(said.exception)
+
+
+def test_another_programs_form_is_no_json(kept_run):
+    said = CliRunner().invoke(app, ["report", str(kept_run), "--as", "csv", "--json"])
+    assert "--json" in str(said.exception)

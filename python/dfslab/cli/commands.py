@@ -96,7 +96,7 @@ def measure(
     ] = None,
 ) -> None:
     """Measure every configuration; no models. A recorded stream is for the workload "replay"."""
-    chosen = read_scenario(scenario, sets, scheduler=scheduler).with_methods(["measure"])
+    chosen = read_scenario(scenario, sets, scheduler=scheduler, methods=["measure"])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
     tell(as_json, documents.of(done), *documents.tables(done))
@@ -143,9 +143,11 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predict every configuration by one method, without measuring anything."""
-    chosen = read_scenario(scenario, sets)
     if metadata_server == bool(method):
-        raise InputError("predict", method or None, "needs --method NAME or --metadata-server")
+        raise InputError("--method", method or None, "give either it or --metadata-server")
+    if method:
+        predicting.check_method(method)
+    chosen = read_scenario(scenario, sets, methods=[method] if method else ())
     if metadata_server:
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):

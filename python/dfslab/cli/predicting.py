@@ -26,12 +26,17 @@ def _measured(folder: Path) -> list[Result]:
     return [one for one in results_of(folder) if one.method == "measure"]
 
 
+def check_method(name: str) -> None:
+    """InputError where no model has that name."""
+    discover.model(name)
+
+
 def predict(
     scenario: Scenario, method: str, fitted_on: Path | None, report: Report
 ) -> list[Result]:
     """Predictions of one method; learnt from a run folder where one is given."""
     model = discover.model(method)
-    points = check(scenario.with_methods([method]))
+    points = check(scenario)
     if fitted_on is not None:
         results = _measured(fitted_on)
         report(0, 1, f"learning from {len(results)} results")

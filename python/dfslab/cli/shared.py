@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -76,15 +76,22 @@ else:
 
 
 def read_scenario(
-    path: Path, sets: list[str] | None, budget: str = "", scheduler: str = ""
+    path: Path,
+    sets: list[str] | None,
+    budget: str = "",
+    scheduler: str = "",
+    methods: Sequence[str] = (),
 ) -> Scenario:
-    """The scenario of a file with what the command line changes, checked; else InputError."""
+    """The scenario of a file with what the command line changes, checked; else InputError.
+
+    Where a command has `methods` of its own, those of the scenario are not checked.
+    """
     # Half of the start of a command that reads no scenario.
     from dfslab.spec import units
     from dfslab.spec.base import beside
     from dfslab.spec.check import check, read_checked
 
-    scenario = read_checked(path)
+    scenario = read_checked(path, methods)
     if budget:
         try:
             scenario = scenario.with_budget(units.parse(budget, "s"))

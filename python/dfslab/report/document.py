@@ -92,11 +92,19 @@ def _metric(metric: Metric | None) -> Cell:
 
 def _mean_latencies(result: Result) -> Sequence[str]:
     """Of each operation, named where there are several; since the scheduled start, where known."""
-    names = metrics.operations_with(result.metrics, metrics.LATENCY)
+    means = {
+        name: (
+            result.metrics.get(metrics.key(metrics.LATENCY, metrics.MEAN, name)),
+            result.metrics.get(metrics.key(metrics.RESPONSE, metrics.MEAN, name)),
+        )
+        for kind in (metrics.LATENCY, metrics.RESPONSE)
+        for name in metrics.operations_with(result.metrics, kind)
+    }
     found = []
-    for name in names:
-        shown = units.text(result.value(metrics.key(metrics.LATENCY, metrics.MEAN, name)), "s")
-        if since_due := result.metrics.get(metrics.key(metrics.RESPONSE, metrics.MEAN, name)):
-            shown += f" ({units.text(since_due.value, 's')} since due)"
-        found.append(f"{name} {shown}" if len(names) > 1 else shown)
+    for name, (latency, response) in means.items():
+        since_due = "" if response is None else f"{units.text(response.value, 's')} since due"
+        shown = since_due if latency is None else units.text(latency.value, "s")
+        if latency is not None and since_due:
+            shown += f" ({since_due})"
+        found.append(f"{name} {shown}" if len(means) > 1 else shown)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dfslab import discover
@@ -27,9 +27,14 @@ OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cach
 OF_POISSON = frozenset({"sequence"})
 
 
-def read_checked(path: Path) -> Scenario:
-    """Read a scenario and check all that can be checked without touching the file system."""
+def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
+    """Read a scenario and check all that can be checked without touching the file system.
+
+    Where `methods` are named, the scenario has these instead of its own.
+    """
     scenario = read(path)
+    if methods:
+        scenario = scenario.with_methods(list(methods))
     try:
         check(scenario)
     except InputError as error:
