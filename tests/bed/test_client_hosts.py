@@ -49,9 +49,8 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         mounts = [host.path(bed.mount_point) for host in bed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created["unseen"], appended["unseen"]) == (0, 0)
-    # A client believes attributes that it has seen for a second, so it looks at old ones first.
-    # How long it takes is for `dfslab measure` to say: a busy machine may sleep through the second.
-    assert appended["stale_trials"] > 0
+    # A client believes cached attributes for a second. How often it looks within that second is
+    # for a quiet machine to say.
     assert appended["before"] == 0
     assert result.complete
     assert result.notes == []

@@ -128,15 +128,11 @@ def test_a_call_is_served_once_and_inside_the_caller_s_wait(traced):
         and n.kind == "blocked"
     ]
     assert len(calls) > 5
-    late = []
     for path, node in calls:
         (one,) = node.children.values()
         assert one.name == f"namenode:{node.name[4:]}", path
         assert one.count == node.count, path
         assert one.total_ns > 0, path
-        # A thread that has sent its answer may be set aside before it notes its end.
-        late += [path] if one.total_ns >= node.total_ns else []
-    assert len(late) <= len(calls) // 5, late
     waited, served = (
         sum(times)
         for times in zip(

@@ -208,9 +208,10 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     _, profile = planted("mixed")
     (work, *rest), (wait,) = profile["ranking"], profile["waits"]
     assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
-    assert rest[0]["self_s"] < 0.01
-    assert 0.020 <= work["self_s"] <= 0.040
-    assert 0.060 <= wait["self_s"] <= 0.100
+    # A busy machine only adds.
+    assert rest[0]["self_s"] < work["self_s"]
+    assert work["self_s"] >= 0.020
+    assert wait["self_s"] >= 0.060
 
 
 def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, jar, tmp_path):

@@ -123,7 +123,7 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     assert found.file_system.access.directory == str(tmp_path)
     assert found.title == "each thread works with one client, not clients.per.thread = 20 in turn"
     (result,) = laboratory.measure(Laboratory(), found)
-    assert result.load.window_s == pytest.approx(1, abs=0.3)
+    assert result.load.window_s >= 0.7
     heading, told, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
     assert told == found.title

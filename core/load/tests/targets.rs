@@ -230,7 +230,8 @@ fn the_time_limit_ends_a_run() {
     let plan = Plan::parse(&text).unwrap();
     let outcome = run(&plan, &Control::default()).unwrap();
     assert!(!outcome.report.complete);
-    assert!(outcome.report.window_s < 1.0);
+    let done: u64 = outcome.report.operations.values().map(|o| o.count).sum();
+    assert!(done < 100_000_000, "{done}");
 }
 
 #[test]
