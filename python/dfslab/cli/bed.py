@@ -66,4 +66,4 @@ def bed_status(
     shown = [f"{b['name']}: {b['state']} {b['uri'] or b['why']}" for b in found]
     if beds.stale_beds() and not name:
         shown.append("`dfslab bed down --stale` removes what stale beds left")
-    tell(as_json, found, *shown)
+    tell(as_json, found, *(shown or ["no testbed is up"]))
