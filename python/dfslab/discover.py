@@ -240,16 +240,16 @@ def model(name: str) -> Model:
     """A fresh model of that name; InputError where there is none or it measures."""
     from dfslab.method import Model
 
-    found = method(name, "--method")
+    found = method(name)
     if not isinstance(found, Model):
         raise InputError("--method", name, "measures; a model predicts")
     return found
 
 
-def method(name: str, key: str = "run.methods") -> Method:
-    """A fresh method of that name; InputError for `key` with the known names otherwise."""
+def method(name: str) -> Method:
+    """A fresh method of that name; InputError with the known names otherwise."""
     known = {found: path for found, _, path in methods()}
     if name not in known:
-        raise InputError(key, name, unknown(name, sorted(known)))
+        raise InputError("run.methods", name, unknown(name, sorted(known)))
     make: Callable[[str], Method] = vars(load(known[name]))["make"]
     return make(name)

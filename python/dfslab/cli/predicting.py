@@ -28,7 +28,9 @@ def _measured(folder: Path) -> list[Result]:
 
 def check_method(name: str) -> None:
     """InputError where no model has that name."""
-    discover.model(name)
+    models = sorted(known for known, kind, _ in discover.methods() if kind == "model")
+    if name not in models:
+        raise InputError("--method", name, unknown(name, models))
 
 
 def predict(
