@@ -40,7 +40,7 @@ impl Token {
     }
 }
 
-/// A further membership of a token, beside that in its record.
+/// A further membership of a token; the first is in its record.
 #[derive(Clone, Copy, Debug)]
 struct Further {
     token: u32,
