@@ -159,14 +159,14 @@ def function(**changes: Any) -> dict[str, Any]:
         ({"locals": [{"name": "x", "type": "int", "value": "a.s"}]}, "the value is a text"),
     ],
 )
-def test_malformed_values_are_told_in_one_line(changes, words):
+def test_malformed_values_give_one_line(changes, words):
     with pytest.raises(InputError, match=words) as caught:
         engine.check(net(**changes))
     assert "\n" not in str(caught.value)
 
 
 def test_texts_that_grow_do_not_fill_the_memory():
-    """A text of its own for every firing: those that no token has are freed."""
+    """A new text at every firing: those that no token has are freed."""
     document = net(token=["a.n + 1", "text(a.n)"], guard="a.n < 200000")
     document["places"][0]["initial"] = [[1, ""]]
     document["transitions"][0]["out"][0]["place"] = "start"

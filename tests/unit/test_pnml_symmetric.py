@@ -151,7 +151,7 @@ def test_products_ranges_and_conditions():
         ("<variabledecl", "<namedoperator", "'namedoperator': is not read: sorts and variables"),
     ],
 )
-def test_what_is_not_read_is_told_in_one_line(old, new, words):
+def test_what_is_not_read_gives_one_line(old, new, words):
     text = philosophers(3)
     assert old in text
     text = text.replace(old, new).replace(old.replace("<", "</"), new.replace("<", "</"))

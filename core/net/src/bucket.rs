@@ -40,13 +40,23 @@ impl Token {
     }
 }
 
-/// A further membership of a token, beside that in its record.
+/// A further membership of a token; the first is in its record.
 #[derive(Clone, Copy, Debug)]
 struct Further {
     token: u32,
     bucket: u32,
     /// The next membership of the same token.
     sibling: u32,
+    before: u32,
+    after: u32,
+}
+
+/// A membership as it is read: its bucket, the token's next one, and the neighbours in a list, of
+/// which the first is the position in an array or heap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) bucket: u32,
+    pub(crate) sibling: u32,
     before: u32,
     after: u32,
 }
@@ -83,15 +93,20 @@ impl Nodes {
         index
     }
 
-    /// A membership of a token that has those from `sibling` on already.
+    /// One membership more of a token: its number, and the token's arrival.
     #[inline(always)]
-    pub(crate) fn make(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
-        if sibling != NONE {
-            return self.make_further(token, bucket, sibling);
-        }
+    pub(crate) fn make(&mut self, token: u32, bucket: u32) -> (u32, u64) {
         let record = &mut self.tokens[token as usize];
+        let arrival = record.arrival;
+        if record.nodes != NONE {
+            let sibling = record.nodes;
+            let node = self.make_further(token, bucket, sibling);
+            self.tokens[token as usize].nodes = node;
+            return (node, arrival);
+        }
         (record.bucket, record.before, record.after) = (bucket, NONE, NONE);
-        token
+        record.nodes = token;
+        (token, arrival)
     }
 
     fn make_further(&mut self, token: u32, bucket: u32, sibling: u32) -> u32 {
@@ -129,29 +144,27 @@ impl Nodes {
         }
     }
 
-    /// The bucket of a membership, and the token's next membership.
+    /// Everything of a membership.
     #[inline(always)]
-    pub(crate) fn member(&self, index: u32) -> (u32, u32) {
-        match index & FURTHER {
-            0 => (self.tokens[index as usize].bucket, NONE),
-            _ => {
-                let node = &self.further[(index ^ FURTHER) as usize];
-                (node.bucket, node.sibling)
-            }
-        }
-    }
-
-    /// The neighbours in a list; the first is the position in an array or heap.
-    #[inline(always)]
-    fn neighbours(&self, index: u32) -> (u32, u32) {
+    pub(crate) fn member(&self, index: u32) -> Member {
         match index & FURTHER {
             0 => {
                 let record = &self.tokens[index as usize];
-                (record.before, record.after)
+                Member {
+                    bucket: record.bucket,
+                    sibling: NONE,
+                    before: record.before,
+                    after: record.after,
+                }
             }
             _ => {
                 let node = &self.further[(index ^ FURTHER) as usize];
-                (node.before, node.after)
+                Member {
+                    bucket: node.bucket,
+                    sibling: node.sibling,
+                    before: node.before,
+                    after: node.after,
+                }
             }
         }
     }
@@ -243,7 +256,7 @@ impl Bucket {
     /// The node after `node` in a list.
     #[inline]
     pub(crate) fn after(&self, nodes: &Nodes, node: u32) -> u32 {
-        nodes.neighbours(node).1
+        nodes.member(node).after
     }
 
     /// The nodes of a heap in rank order.
@@ -312,9 +325,9 @@ impl Bucket {
 
     /// Takes a node out; true when it was the first.
     #[inline(always)]
-    pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32) -> bool {
+    pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32, member: Member) -> bool {
         let was_first = self.head == index;
-        let (before, after) = nodes.neighbours(index);
+        let Member { before, after, .. } = member;
         match &mut self.store {
             Store::Fifo | Store::Lifo => {
                 match before {

@@ -33,7 +33,7 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    /// A counted arc makes so many tokens.
+    /// A counted arc makes that number of tokens.
     pub(crate) fn make(&mut self, place: u32, tokens: u64) {
         *self.counted.entry(place).or_default() += tokens;
     }

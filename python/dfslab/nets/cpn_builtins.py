@@ -170,7 +170,7 @@ class Builtins:
         return run
 
     def arguments(self, value: Value, count: int, name: str) -> list[Value]:
-        """A tuple of so many."""
+        """The parts of a tuple of that size."""
         found: list[Value] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]

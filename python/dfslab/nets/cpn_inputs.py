@@ -214,7 +214,7 @@ class Inputs:
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
-        """The tokens of a multiset: the first is there, the others are taken beside it."""
+        """The tokens of a multiset: the first is there, the others are taken with it."""
         arc, values = one.arc, list[Value]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:

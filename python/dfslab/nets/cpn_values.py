@@ -100,7 +100,7 @@ class Rec:
 
 @dataclass(frozen=True)
 class Entry:
-    """Tokens of a multiset: a value so many times under a condition, or each of a list."""
+    """Tokens of a multiset: a value with its count under a condition, or each of a list."""
 
     value: Value
     count: Leaf
@@ -133,7 +133,7 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class Builtin:
-    """A function of CPN ML that is known here; it takes so many arguments, one after another."""
+    """A function of CPN ML that is known here; `wanted` arguments, one after another."""
 
     name: str
     wanted: int

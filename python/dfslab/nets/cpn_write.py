@@ -239,7 +239,7 @@ class _Writer:
             self.label(node, "code", text)
 
     def counted(self, arc: Mapping[str, Any], colour: str, scope: Scope, context: str) -> str:
-        """A token, so many of it, or one for each element of a list."""
+        """A token, a number of them, or one for each element of a list."""
         count = arc.get("count")
         if count is None:
             return self.token(arc.get("token"), colour, scope, context)

@@ -70,7 +70,7 @@ fn join_rate(waiting: usize) -> f64 {
     firings / seconds
 }
 
-/// Seconds a firing of clients and servers, so many requests each.
+/// Seconds a firing of clients and servers; `requests` are those of each client.
 fn firing_s(clients: u32, servers: u32, requests: u32) -> f64 {
     let net = nets::pvfs_of(clients, servers, requests, true);
     let (firings, seconds, _) = best_of(&net, &json!({}), cpu_s);

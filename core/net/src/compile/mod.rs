@@ -20,11 +20,11 @@ use transition::Builder;
 /// Keeps rows short and field numbers small.
 const FIELDS_MAX: usize = 64;
 
-/// As many as the stack of a program holds beside what it computes.
+/// As many as the stack of a program holds with what it computes.
 const PARAMETERS_MAX: usize = 16;
 
 /// Checks a net and compiles it; the first thing wrong is named in one line.
-pub fn compile(definition: NetDefinition) -> Result<Net> {
+pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     check_names(&definition)?;
     let mut places = Vec::with_capacity(definition.places.len());
     let mut lists = Lists::default();
@@ -72,6 +72,10 @@ pub fn compile(definition: NetDefinition) -> Result<Net> {
         .max(1);
     let has_lists = has_lists(&definition);
     let name = definition.name.clone();
+    // They lie in the places as words; as data a million first tokens take more than the run.
+    for place in &mut definition.places {
+        place.initial = Vec::new();
+    }
     Ok(Net {
         name,
         places,

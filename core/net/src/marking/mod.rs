@@ -12,7 +12,7 @@ mod unfolded;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::bucket::{rank_of, reserve, Bucket, Nodes, Token, NONE};
+use crate::bucket::{rank_of, reserve, Bucket, Member, Nodes, Token, NONE};
 use crate::compiled::{
     Discipline, Dispatch, Filter, Input, Key, KeyKind, Net, View, KEY_FIELDS_MAX,
 };
@@ -221,9 +221,9 @@ impl<'n> Marking<'n> {
         }
         let mut node = nodes;
         while node != NONE {
-            let (bucket, sibling) = self.nodes.member(node);
-            self.leave(node, bucket);
-            node = sibling;
+            let member = self.nodes.member(node);
+            self.leave(node, member);
+            node = member.sibling;
         }
         self.nodes.tokens[token as usize].nodes = NONE;
     }
@@ -324,9 +324,7 @@ impl<'n> Marking<'n> {
             }
             KeyKind::Several => self.bucket_of_several(token, definition),
         };
-        let Token { nodes, arrival, .. } = self.nodes.tokens[token as usize];
-        let node = self.nodes.make(token, bucket, nodes);
-        self.nodes.tokens[token as usize].nodes = node;
+        let (node, arrival) = self.nodes.make(token, bucket);
         let target = &mut self.buckets[bucket as usize];
         let (was_empty, group) = (target.is_empty(), target.group);
         let rank = || {
@@ -361,10 +359,11 @@ impl<'n> Marking<'n> {
     }
 
     #[inline(always)]
-    fn leave(&mut self, node: u32, bucket: u32) {
+    fn leave(&mut self, node: u32, member: Member) {
+        let bucket = member.bucket;
         let target = &mut self.buckets[bucket as usize];
         let (group, transition, searches) = (target.group, target.transition, target.searches);
-        let was_first = target.remove(&mut self.nodes, node);
+        let was_first = target.remove(&mut self.nodes, node, member);
         let is_empty = target.is_empty();
         self.nodes.release(node);
         let matters = was_first && (group == NONE || self.group_lost(group, bucket, is_empty));

@@ -40,7 +40,7 @@ pub struct Reference {
     arrivals: u64,
     sequence: u64,
     parsed: HashMap<String, Expression>,
-    /// What names stand for beside tokens: locals, and the parameters of the function walked.
+    /// What names stand for that are no tokens: locals, and the parameters of the function walked.
     named: Vec<(String, Scalar)>,
 }
 
