@@ -77,7 +77,7 @@ def _download(
     log_path = folder.with_name(folder.name + ".log")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    # # Maven writes into the folder of the pom that it builds, so it gets a copy.
+    # Maven writes into the folder of the pom that it builds, so it gets a copy.
     shutil.copy(pom, partial / "pom.xml")
     command = [
         maven,

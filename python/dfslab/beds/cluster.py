@@ -165,7 +165,7 @@ class Cluster:
             (name, group, launch_init(log, self._env, self._owned))
             for name, group in self.deployment.nodes()
         ]
-        # # Recorded at once, so that they are found whatever fails next.
+        # Recorded at once, so that they are found whatever fails next.
         self._held += [switch, *(parent for _, _, parent in parents)]
         started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
         self._remember(processes=[(name, Process.of(p.pid)) for name, p in started])
@@ -187,7 +187,7 @@ class Cluster:
 
     def _name_hosts(self) -> None:
         names = [f"{host.address} {host.name}" for host in self.hosts]
-        # # Number the instances of each role from 0, for systems that distribute data by a pattern.
+        # Number the instances of each role from 0, for systems that distribute data by a pattern.
         for role in sorted({role for host in self.hosts for role in host.roles}):
             names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
         table = "\n".join(["127.0.0.1 localhost", *names, ""])

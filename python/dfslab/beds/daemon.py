@@ -119,7 +119,7 @@ class Daemon:
         """Suspend the daemon (SIGSTOP), as a hung machine would. On return all its threads are
         stopped."""
         self.signal(signal.SIGSTOP)
-        # # The signal is only queued until each thread of the daemon leaves the kernel.
+        # The signal is only queued until each thread of the daemon leaves the kernel.
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:

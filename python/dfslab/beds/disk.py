@@ -20,12 +20,12 @@ _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
 }
-# # ext4 would zero its inode tables in the background and use part of the disk's rate. Deleted
+# ext4 would zero its inode tables in the background and use part of the disk's rate. Deleted
 # blocks are discarded, which frees memory of the image.
 OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
 
 
-# # The kernel counts in sectors of this size, whatever the sector size of the device.
+# The kernel counts in sectors of this size, whatever the sector size of the device.
 SECTOR_BYTES = 512
 
 
@@ -83,7 +83,7 @@ def release(folders: Sequence[Path]) -> None:
     deadline = time.monotonic() + FREE_WAIT_S
     while left := attached(folders):
         for disk in left:
-            # # Fails harmlessly when the device is being detached at the same time.
+            # Fails harmlessly when the device is being detached at the same time.
             subprocess.run(["losetup", "-d", disk.node], capture_output=True, check=False)
         if time.monotonic() > deadline:
             raise BedError("state", f"freeing {left[0].node}", "it is still in use")
