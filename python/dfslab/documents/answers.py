@@ -20,8 +20,7 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant. `learnt`: the share of its prior variance or width that the data
-    removed."""
+    """A calibrated constant. `learnt`: the share of its prior variance that the data removed."""
 
     key: str
     meaning: str

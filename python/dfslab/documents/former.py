@@ -49,7 +49,7 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
-    """A part with the fields of the table, if any of them is present."""
+    """A part with the fields of the table; None when the table has no `key`."""
     return kind.model_validate(table) if key in table else None
 
 

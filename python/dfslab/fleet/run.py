@@ -72,7 +72,7 @@ def run_load(
 
 
 def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[PlannedOperation]:
-    """The first operations of each client, at most `most`."""
+    """The first operations of each client; `most`: client -> the largest number of them."""
     spec = json.dumps(stream)
     for client, limit in most.items():
         yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
