@@ -1,4 +1,4 @@
-"""Predictions without a run: configurations by one method, and what a metadata server can take."""
+"""Predictions without a run: configurations by one method, and a metadata server's limits."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Report = Callable[..., None]
 
 
 def _measured(folder: Path) -> list[Result]:
-    """What was measured in a run. InputError where the folder is none."""
+    """The measurements of a run. InputError when the folder is no run."""
     from dfslab.studies.store import results_of
 
     return [one for one in results_of(folder) if one.method == "measure"]
 
 
 def check_method(name: str) -> None:
-    """InputError where no model has that name."""
+    """InputError when there is no model of that name."""
     discover.model(name)
 
 
 def predict(
     scenario: Scenario, method: str, fitted_on: Path | None, report: Report
 ) -> list[Result]:
-    """Predictions of one method; learnt from a run folder where one is given."""
+    """Predictions of one method, fitted to a run folder if one is given."""
     model = discover.model(method)
     points = check(scenario)
     if fitted_on is not None:
@@ -51,7 +51,7 @@ def predict(
 def metadata_limits(
     scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
 ) -> list[tuple[Point, metadata_server.Limits]]:
-    """What the metadata server can take, for every distinct deployment and file system."""
+    """Limits of the metadata server, for every distinct deployment and file system."""
     from dfslab.models import metadata_server
     from dfslab.models.demand import calibrate
 
