@@ -1,4 +1,4 @@
-"""Measures the emulated hardware of a testbed (streams, round trips, direct I/O) against the spec.
+"""Measures a testbed's emulated links and disks and compares them with the declared hardware.
 
 Everything is measured before daemons start, in well under a second for each kind of link or disk.
 All links are measured concurrently unless that exceeds what this machine can carry.

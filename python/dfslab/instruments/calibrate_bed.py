@@ -110,8 +110,7 @@ def _kinds(host: Host, peer: Host, asked: _Processor, path: Any, chance: random.
 
 
 def _copied_bytes(group: NodeGroup) -> int:
-    """The buffer size for copying twice in the memory that daemons leave free; with a larger one
-    the kernel would kill them."""
+    """Size of the copy buffer, two of which fit, with the daemons, in the host's memory limit."""
     return min(COPY_BYTES, int(group.memory) // 6)
 
 
@@ -189,6 +188,5 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """The shortest round trip. What others take beyond it belongs to adapters, not to the
-    network."""
+    """The shortest round trip. Longer ones include adapters' delays."""
     return min(quantities, key=lambda one: one.mean)
