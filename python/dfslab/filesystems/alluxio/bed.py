@@ -76,12 +76,14 @@ class Bed(MountedBed, Traceable):
 
     SYSTEM = "alluxio"
     # Options that make every process count its calls and report them at a short interval.
+    # Memory tiers are small, and an operation takes Alluxio's client milliseconds.
     WARM_UP = WarmUp(file_bytes=1 << 17)
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
         # ASYNC_THROUGH is Alluxio's own default, but needs a job service, which is not started.
+        # To a client it is like MUST_CACHE, which the description assumes.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
         # The folder for the profiles of daemons and mounts; by default the testbed's own folder.
