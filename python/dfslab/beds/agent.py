@@ -18,7 +18,10 @@ SUFFIXES = (".java", ".xml")
 
 
 def agent_jar(notify: Notify = silent) -> Path:
-    """The jar, built when it is missing or its sources changed. BedError when that fails."""
+    """The path of the jar, built first when it is missing or its sources changed.
+
+    BedError when the build fails.
+    """
     sources = sorted(
         path
         for path in SOURCES.rglob("*")
@@ -46,7 +49,7 @@ def agent_jar(notify: Notify = silent) -> Path:
 
 
 def _build(maven: str, sources: list[Path], jar: Path) -> None:
-    """Build a copy of the sources beside the jar's place, then rename."""
+    """Build in a copy of the sources, next to the final path of the jar, then rename the result."""
     partial = jar.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     for source in sources:
@@ -80,7 +83,8 @@ def java_option(
     instance: str = "",
     interval_s: float = 10.0,
 ) -> str:
-    """The option that starts a JVM traced; its profile goes to the folder at every interval."""
+    """The Java option that starts a traced JVM; its profile is written to `folder` at every
+    interval."""
     told = {
         "points": points,
         "out": folder,

@@ -1,4 +1,5 @@
-"""What every bed has in common: a record, daemons in stages, and a way down in every case."""
+"""The base class of all testbeds: a record on disk, daemons started in stages, and the
+take-down."""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ WHOLE_LIMIT_S = 180.0
 
 
 def silent(text: str) -> None:
-    """Tells nobody."""
+    """Discards a progress message."""
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is done, so that a clean-up is never cut short."""
+    """Defer Ctrl-C until the block has ended, so that a clean-up is never interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -57,10 +58,10 @@ def uninterrupted() -> Iterator[None]:
 class BaseBed:
     """A file system that dfslab started; a system's `bed.py` derives `Bed` from it.
 
-    The derived class says SYSTEM, and has `parse` (parameters checked), `prepare` (downloads,
-    before anything is made), `port_count`, and `start` (launches daemons by `launch`, waits).
-    A deployment of several nodes is made of hosts, and so is every one if the bed is HOSTED;
-    `cluster` is None where the daemons run on this machine as it is.
+    The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
+    before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
+    for them). A deployment of several nodes runs on emulated hosts; with HOSTED set, every
+    deployment does. `cluster` is None where the daemons run directly on this machine.
     """
 
     SYSTEM: ClassVar[str]
@@ -80,26 +81,26 @@ class BaseBed:
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Any]) -> Any:
-        """The parameters, checked; InputError when one is wrong."""
+        """The checked parameters. InputError when one is wrong."""
         raise NotImplementedError
 
     @classmethod
     def typed(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Parameters for `parse` from what was typed on a command line."""
+        """Parameters for `parse`, converted from text given on a command line."""
         return values
 
     @classmethod
     def prepare(cls, parameters: Any, notify: Notify) -> None:
-        """Make sure that the programs are there."""
+        """Make sure that the programs are installed or downloaded."""
         raise NotImplementedError
 
     @classmethod
     def port_count(cls, parameters: Any) -> int:
-        """How many ports the daemons listen on."""
+        """The number of ports that the daemons listen on."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start everything and wait until it serves."""
+        """Start all daemons and wait until the file system serves."""
         raise NotImplementedError
 
     @classmethod
@@ -112,11 +113,12 @@ class BaseBed:
         deployment: Deployment | None = None,
         known_hardware: set[str] | None = None,
     ) -> Self:
-        """Start a bed and wait until it serves; after any failure nothing of it is left.
+        """Start a testbed and wait until it serves. After any failure everything is removed.
 
-        It ends with this process unless it shall `outlive` it. Links and disks of a kind that is
-        in `known_hardware` are not measured again; those measured are added. InputError for wrong
-        parameters, BedError when it cannot be started, or its hardware is not as declared.
+        The testbed ends with this process unless `outlive` is set. Links and disks whose kind is in
+        `known_hardware` are not measured again; newly measured kinds are added to it. InputError
+        for wrong parameters; BedError when the testbed cannot be started or its hardware is not as
+        declared.
         """
         checked = cls.parse(parameters or {})
         hosted = cls._hosted(deployment)
@@ -150,11 +152,11 @@ class BaseBed:
 
     @classmethod
     def check(cls, parameters: Any, deployment: Deployment) -> None:
-        """InputError when the deployment's hosts cannot carry the file system so."""
+        """InputError when the hosts of the deployment cannot run this file system."""
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """The deployment to make hosts of; None for daemons on this machine as it is."""
+        """The deployment to emulate with hosts; None when daemons run directly on this machine."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -162,7 +164,7 @@ class BaseBed:
         return deployment
 
     def _raise_hosts(self, deployment: Deployment, known: set[str] | None) -> None:
-        """Hosts, links and disks, measured."""
+        """Create hosts, links and disks, and measure them."""
 
         def note(made: Made) -> None:
             hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
@@ -191,7 +193,7 @@ class BaseBed:
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Metadata role -> its processors' score, measured when it is first asked for."""
+        """Processor score of each metadata role, measured at the first call and then cached."""
         found: dict[str, float] = {}
         for role in discover.file_system(self.SYSTEM).roles:
             hosts = self.hosts.of(role.name) if self.cluster is not None else []
@@ -201,11 +203,11 @@ class BaseBed:
         return found
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """Hosts have all of their processors' time meanwhile; see `Cluster`."""
+        """Lift the processor limits of all hosts during the block; see `Cluster`."""
         return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:
-        """A folder in memory, removed with the bed."""
+        """A folder in memory (tmpfs) that is removed with the testbed."""
         path = self._folder.in_memory
         if not path.exists():
             self.make_folder(path)
@@ -213,13 +215,13 @@ class BaseBed:
 
     @property
     def hosts(self) -> Cluster:
-        """The bed's hosts."""
+        """The emulated hosts of the testbed."""
         assert self.cluster is not None, f"{self.SYSTEM} was started without hosts"
         return self.cluster
 
     @property
     def clients(self) -> list[Host]:
-        """The hosts where clients run; none where they run on this machine as it is."""
+        """The hosts where clients run; empty when clients run directly on this machine."""
         if self.cluster is None:
             return []
         roles = discover.file_system(self.SYSTEM).roles
@@ -228,36 +230,36 @@ class BaseBed:
 
     @property
     def name(self) -> str:
-        """Its name among the beds of this machine."""
+        """The name of the testbed, unique on this machine."""
         return self._record.name
 
     @property
     def folder(self) -> Path:
-        """Where its configuration, logs and data are."""
+        """The folder with its configuration, logs and data."""
         return self._folder.path
 
     @property
     def ports(self) -> list[int]:
-        """Where its daemons listen, as many as `port_count` says."""
+        """The ports of its daemons, `port_count` of them."""
         return self._record.ports
 
     @property
     def uri(self) -> str:
-        """Where clients find it."""
+        """The address at which clients reach the file system."""
         return self._record.uri
 
     @property
     def versions(self) -> dict[str, str]:
-        """What runs, as the daemons say themselves."""
+        """Versions of the running programs, as the daemons report them."""
         return dict(self._record.versions)
 
     @property
     def access(self) -> dict[str, Any]:
-        """How a load generator in a client's host reaches it. BedError when it does not serve."""
+        """The access table of a load generator on a client host. BedError when nothing serves."""
         raise NotImplementedError
 
     def down(self) -> None:
-        """Stop all daemons and remove all that the bed made; nothing when it is down already."""
+        """Stop all daemons and remove everything that the testbed created. Idempotent."""
         with uninterrupted():
             registry.dismantle(self._folder)
             for daemon in self.daemons.values():
@@ -266,19 +268,19 @@ class BaseBed:
                 self.cluster.reap()
 
     def kill(self, daemon: str) -> None:
-        """Kill one daemon at once, as a crash would."""
+        """Kill one daemon at once (SIGKILL), as a crash would."""
         self.daemon(daemon).kill()
 
     def pause(self, daemon: str) -> None:
-        """Keep one daemon from running, as a hung machine would."""
+        """Suspend one daemon (SIGSTOP), as a hung machine would."""
         self.daemon(daemon).pause()
 
     def resume(self, daemon: str) -> None:
-        """Let a paused daemon run on."""
+        """Resume a suspended daemon."""
         self.daemon(daemon).resume()
 
     def restart(self, daemon: str) -> None:
-        """Stop one daemon if it runs, start it again, wait until it serves."""
+        """Stop one daemon if it runs, start it again, and wait until it serves."""
         one = self.daemon(daemon)
         one.stop()
         one.launch()
@@ -286,7 +288,8 @@ class BaseBed:
         one.wait_ready()
 
     def daemons_at(self, target: str) -> list[str]:
-        """The daemon of that name, or all of the host of that name; BedError when it is neither."""
+        """The daemon named `target`, or all daemons of the host named `target`. BedError when it is
+        neither."""
         if target in self.daemons:
             return [target]
         on_hosts = {
@@ -301,14 +304,14 @@ class BaseBed:
         return found
 
     def daemon(self, name: str) -> Daemon:
-        """The daemon of that name; BedError with the known names otherwise."""
+        """The daemon of that name. BedError that lists the known names otherwise."""
         if name not in self.daemons:
             known = ", ".join(self.daemons)
             raise BedError("state", f"bed {self.name}", f"no daemon {name!r}; there are {known}")
         return self.daemons[name]
 
     def daemon_states(self) -> list[dict[str, Any]]:
-        """Name, process, state and memory of every daemon, as they are now."""
+        """Current name, process, state and memory of every daemon."""
         return [
             {
                 "name": name,
@@ -321,18 +324,20 @@ class BaseBed:
         ]
 
     def environment(self) -> dict[str, str]:
-        """The environment of the bed's processes: marked, so that each is found again."""
+        """The environment of the testbed's processes. It carries a mark by which they are found
+        again."""
         return {**os.environ, MARK: self._folder.id}
 
     def launch(self, daemon: Daemon, stage: int) -> None:
-        """Launch a daemon and record it; those of a higher stage are stopped earlier."""
+        """Launch a daemon and record it. Daemons of a higher stage are stopped earlier."""
         self.daemons[daemon.name] = daemon
         self._stages[daemon.name] = stage
         daemon.launch()
         self._record_daemons()
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder outside the bed's own, removed with the bed. BedError if it cannot."""
+        """Create a folder outside the testbed's own folder; it is removed with the testbed.
+        BedError if it cannot be created."""
         self._now(folders=[*self._record.folders, str(path)])
         try:
             state.make_marked(path, self._folder.id)
@@ -348,13 +353,13 @@ class BaseBed:
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launch a daemon in a host, without waiting until it is ready."""
+        """Launch a daemon on a host without waiting until it is ready."""
         daemon = HostDaemon(name, host, words, ready, deadline_s)
         self.launch(daemon, stage)
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Take charge of a daemon that another one started; BedError when it does not run."""
+        """Manage a daemon that another daemon started. BedError when it does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon
@@ -362,23 +367,31 @@ class BaseBed:
         self._record_daemons()
 
     def observe(self) -> dict[str, ServerCounts]:
-        """What the file system counted since it was last asked; nothing if it counts nothing."""
+        """Calls that the servers counted since the last call; empty if the file system counts
+        nothing."""
         return {}
 
     def empty_caches(self) -> None:
-        """Empty what servers keep of files beside the kernel's page cache; most keep nothing."""
+        """Drop the servers' own caches of file content and metadata, apart from the kernel's page
+        cache.
+
+        Does nothing by default, since most servers have no such cache.
+        """
 
     def disks_read_bytes(self) -> int | None:
-        """What was ever read from the disks of its hosts; None where it has no disks of its own."""
+        """Bytes read from the disks of all hosts since they were created; None without emulated
+        disks."""
         devices = self._record.devices
         return sum(disk.read_bytes(device) for device in devices) if devices else None
 
     def lacking(self) -> str:
-        """What servers or copies are missing, as the file system itself sees it; "" when whole."""
+        """The missing servers or replicas, as the file system reports them; "" when it is
+        healthy."""
         return ""
 
     def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
-        """Wait until nothing is lacking; the seconds it took. BedError with what is, else."""
+        """Wait until nothing is missing; the seconds it took. BedError names what is still missing
+        at the limit."""
         began = time.monotonic()
         while said := self.lacking():
             if time.monotonic() > began + limit_s:
@@ -401,7 +414,7 @@ class BaseBed:
         )
 
     def _now(self, **changes: Any) -> None:
-        """Change the record, here and on disk."""
+        """Update fields of the record, in memory and on disk."""
         self._record = self._record.model_copy(update=changes)
         self._folder.write(self._record)
 
@@ -418,7 +431,7 @@ class BaseBed:
 
 
 def _plain(parameters: Any) -> dict[str, Any]:
-    """Parameters as the record holds them."""
+    """Parameters as plain data, the form in which the record stores them."""
     return (
         dict(parameters) if isinstance(parameters, Mapping) else parameters.model_dump(mode="json")
     )

@@ -1,6 +1,6 @@
-"""Programs that beds need, downloaded once: a folder of jars per pom and version.
+"""Downloads programs that testbeds need, once: a folder of jars per pom and version.
 
-Everything lies under DFSLAB_CACHE (else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab).
+The root is DFSLAB_CACHE, else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Notify = Callable[[str], None]
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """A folder of dfslab's own: `variable` itself, else `dfslab` in the user's base folder."""
+    """A folder of dfslab: the value of `variable`, else `dfslab` in the user's base folder."""
     if os.environ.get(variable):
         return Path(os.environ[variable]).resolve()
     base = os.environ.get(base_variable)
@@ -29,12 +29,13 @@ def home(variable: str, base_variable: str, base_default: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept."""
+    """The folder of all downloads."""
     return home("DFSLAB_CACHE", "XDG_CACHE_HOME", ".cache")
 
 
 def program(command: str, package: str) -> str:
-    """The path of a program; BedError naming the Debian package that has it when it is missing."""
+    """The path of an executable. When it is missing, BedError names the Debian package to
+    install."""
     found = shutil.which(command)
     if found is None:
         raise BedError(
@@ -44,10 +45,11 @@ def program(command: str, package: str) -> str:
 
 
 def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
-    """The folder that holds all jars of a pom's dependencies, downloaded when it is not there.
+    """The folder with all jars of a pom's dependencies, downloaded when it is missing.
 
-    `properties` (versions, say) and the pom's text are part of the folder's name, so a changed one
-    is another folder. The folder appears whole or not at all, also with several processes at once.
+    The folder's name depends on `properties` (for example versions) and on the pom's text, so a
+    change of either gives another folder. The folder appears complete or not at all, even when
+    several processes download at once.
     """
     telling = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
     digest = hashlib.sha256(pom.read_bytes() + telling.encode()).hexdigest()[:12]
@@ -69,12 +71,13 @@ def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Noti
 def _download(
     maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path
 ) -> None:
-    """Copy the jars beside their final place, then rename; what an interruption left is redone."""
+    """Copy the jars to a temporary folder in the same directory, then rename it. An interrupted
+    download is repeated."""
     partial = folder.with_name(folder.name + ".partial")
     log_path = folder.with_name(folder.name + ".log")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    # Maven writes beside the pom it builds, so it is given a copy.
+    # Maven writes into the folder of the pom that it builds, so it gets a copy.
     shutil.copy(pom, partial / "pom.xml")
     command = [
         maven,
@@ -101,7 +104,8 @@ def _download(
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file of that name; it stays, so that everybody locks the same one."""
+    """Hold an exclusive lock on that file. The file is never removed, so that all processes lock
+    the same inode."""
     with path.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""What some testbeds can do beyond starting a file system: each a class that they derive from."""
+"""Optional capabilities of a testbed, beyond starting a file system: a base class for each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WarmUp:
-    """The load that makes fresh daemons as fast as they stay.
+    """The workload that warms up fresh daemons (JIT compilation, connections).
 
-    file_bytes: size of its files. limit_s: when it ends at the latest.
+    file_bytes: size of its files. limit_s: its longest duration.
     """
 
     file_bytes: int = 4 << 20
@@ -23,26 +23,26 @@ class WarmUp:
 class Traceable(ABC):
     """A testbed whose processes can count their calls.
 
-    `traced()` gives the parameters that make them; a `folder` gets the profiles, else the
-    testbed's own folder does.
+    `traced()` gives the parameters that turn counting on. Profiles are written to `folder` when it
+    is given, else to the testbed's own folder.
     """
 
     @classmethod
     @abstractmethod
     def traced(cls, folder: Path | None = None) -> dict[str, Any]:
-        """Parameters, by their names in `parse`."""
+        """Parameters for `parse` that turn counting on, by name."""
 
     @property
     @abstractmethod
     def profiles(self) -> Path:
-        """The folder that gets the profiles of traced processes."""
+        """The folder to which traced processes write their profiles."""
 
     @abstractmethod
     def client_environment(self) -> dict[str, str]:
-        """The environment of a client command that shall be traced."""
+        """The environment of a client command that is to be traced."""
 
     def client_command(self, words: Sequence[str]) -> list[str]:
-        """The words that run a client command where the file system is reached."""
+        """The full command line that runs a client command where it can reach the file system."""
         return list(words)
 
 
@@ -52,4 +52,4 @@ class JavaReachable(ABC):
     @property
     @abstractmethod
     def java_access(self) -> Mapping[str, str]:
-        """Keys of `file_system.access` that it needs. BedError when it does not serve."""
+        """Keys of `file_system.access` that Hadoop's client needs. BedError when nothing serves."""

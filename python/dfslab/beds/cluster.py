@@ -1,4 +1,4 @@
-"""The hosts of a bed: made from a deployment, joined by a switch, limited as declared."""
+"""The emulated hosts of a testbed: created from a deployment, joined by a switch, rate-limited."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Made:
-    """What has to be undone by name, because it does not end with a process."""
+    """Resources that must be removed by name, because they do not end with a process."""
 
     processes: tuple[tuple[str, Process], ...] = ()
     devices: tuple[str, ...] = ()
 
 
 class Cluster:
-    """A bed's hosts. `note` is told of everything made before it is relied upon; `images` gives a
-    folder in memory that goes with the bed."""
+    """The emulated hosts of a testbed. `note` is called with every resource right after its
+    creation, before it is used. `images` is called for a folder in memory that is removed with the
+    testbed."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class Cluster:
         self._images = images
 
     def raise_hosts(self) -> None:
-        """Make all hosts, links and disks. BedError when one cannot be made."""
+        """Create all hosts, links and disks. BedError when one cannot be created."""
         check_machine(self.deployment)
         for name, _ in self.deployment.nodes():
             (self.folder / name / "disk").mkdir(parents=True)
@@ -69,16 +70,17 @@ class Cluster:
         self._delay()
 
     def of(self, role: str) -> list[Host]:
-        """The hosts that play a role, once for each instance, in the deployment's order."""
+        """The hosts of a role in the deployment's order; a host with several instances appears once
+        for each."""
         return [host for host in self.hosts for _ in range(host.roles.get(role, 0))]
 
     @property
     def groups(self) -> str:
-        """The name of the bed's control groups."""
+        """The name of the testbed's control groups."""
         return self._limits.name
 
     def host(self, name: str) -> Host:
-        """The host of that name; BedError with the known names otherwise."""
+        """The host of that name. BedError that lists the known names otherwise."""
         for host in self.hosts:
             if host.name == name:
                 return host
@@ -86,9 +88,9 @@ class Cluster:
         raise BedError("state", f"host {name}", f"there is none; there are {known}")
 
     def change(self, name: str, group: NodeGroup) -> None:
-        """Give a running host another disk rate, bandwidth and share of the processors.
+        """Change the disk rate, bandwidth and processor share of a running host.
 
-        What was without a limit at the start stays so for the processors; delays stay.
+        Processors that had no limit at the start stay unlimited. Delays do not change.
         """
         host = self.host(name)
         number = self.hosts.index(host)
@@ -101,10 +103,10 @@ class Cluster:
 
     @contextmanager
     def whole_processors(self) -> Iterator[None]:
-        """Every host has all of its processors' time meanwhile, whatever its share.
+        """Lift the processor limits of all hosts during the block.
 
-        Daemons start and are compiled so: a share is about what they then do for clients, and a
-        virtual machine that starts within it would choose its threads by it.
+        Daemons start and are JIT-compiled without limits. A share describes what a daemon then does
+        for clients, and a JVM that starts under a limit would size its thread pools by it.
         """
         shared = [group for _, group in self.deployment.nodes() if group.share < 1]
         if not shared:
@@ -123,11 +125,11 @@ class Cluster:
                 self._limits.processor(host.name, cores)
 
     def cut(self, name: str) -> None:
-        """Pull the cable of a host: nothing reaches it and nothing leaves it."""
+        """Disconnect a host: no packet reaches it or leaves it."""
         self._at_switch(name, network.cut_script(self._number(name)))
 
     def slow(self, name: str, rate_bytes_per_s: float) -> None:
-        """Let a host's link carry less, each way."""
+        """Reduce the rate of a host's link in both directions."""
         number = self._number(name)
         link = self.links[number - 1]
         at_switch = network.slow_script(f"p{number}", link, rate_bytes_per_s)
@@ -136,7 +138,7 @@ class Cluster:
         self.host(name).run("sh", "-c", at_host)
 
     def heal(self, name: str) -> None:
-        """Give a host its link back as it was declared."""
+        """Restore a host's link to its declared rate and delay."""
         number = self._number(name)
         link = self.links[number - 1]
         self.host(name).run("sh", "-c", network.declared_script(link))
@@ -151,19 +153,19 @@ class Cluster:
         _run_all([(f"the link of {name}", words)], self._env)
 
     def reap(self) -> None:
-        """Take ended processes from the process table."""
+        """Reap ended child processes."""
         for child in self._held:
             child.poll()
 
     def _start_processes(self) -> int:
-        """The switch and every host's first process, all together; the switch's process."""
+        """Start the switch and every host's first process concurrently; the PID of the switch."""
         log = self.folder / "hosts.log"
         switch = hold(["unshare", "-n"], log, self._env, self._owned)
         parents = [
             (name, group, launch_init(log, self._env, self._owned))
             for name, group in self.deployment.nodes()
         ]
-        # Recorded at once, so that whatever happens next they are found.
+        # Recorded at once, so that they are found whatever fails next.
         self._held += [switch, *(parent for _, _, parent in parents)]
         started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
         self._remember(processes=[(name, Process.of(p.pid)) for name, p in started])
@@ -185,7 +187,7 @@ class Cluster:
 
     def _name_hosts(self) -> None:
         names = [f"{host.address} {host.name}" for host in self.hosts]
-        # Each instance of a role by number, from 0, for systems that deal out by a pattern.
+        # Number the instances of each role from 0, for systems that distribute data by a pattern.
         for role in sorted({role for host in self.hosts for role in host.roles}):
             names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
         table = "\n".join(["127.0.0.1 localhost", *names, ""])
@@ -267,7 +269,7 @@ class Cluster:
 
 
 def _await_inits(pids: Sequence[int], log: Path) -> None:
-    """Wait until every first process is what it will stay: its namespaces are complete then."""
+    """Wait until every host's first process has completed its setup and its namespaces exist."""
     deadline = time.monotonic() + START_LIMIT_S
     for pid in pids:
         while _name(pid) != "tini":
@@ -289,7 +291,7 @@ def _name(pid: int) -> str:
 
 
 def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
-    """Run commands side by side; BedError with what the first failing one said."""
+    """Run commands concurrently. BedError carries the output of the first one that failed."""
     running = [
         (
             name,
@@ -319,7 +321,7 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
 
 
 def _await_line(line: subprocess.Popen, log: Path) -> None:
-    """Wait until the delay line says that it holds every queue."""
+    """Wait until the delay-line process reports that it has opened every packet queue."""
     deadline = time.monotonic() + START_LIMIT_S
     while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
         if line.poll() is not None or time.monotonic() > deadline:

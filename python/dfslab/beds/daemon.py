@@ -1,4 +1,4 @@
-"""One daemon: started, waited for until it is really ready, stopped, killed, paused, restarted."""
+"""One daemon: start, wait until ready, stop, kill, pause, restart."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ STOP_GRACE_S = 5.0
 
 
 def tied_to_owner(command: Sequence[str]) -> list[str]:
-    """The command, killed by the kernel when the thread that starts it ends.
+    """The command, wrapped so that the kernel kills it when the starting thread ends.
 
-    Only a process's main thread lasts as long as the process, so elsewhere (and where the machine
-    has no `setpriv`) the command stays as it is, and a bed left behind is found by its record.
+    Only the main thread lasts as long as its process. From other threads, and where the machine has
+    no `setpriv`, the command is unchanged, and an abandoned testbed is found by its record.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
@@ -33,7 +33,7 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
 def spawn(
     command: Sequence[str], log_path: Path, env: Mapping[str, str], cwd: Path
 ) -> subprocess.Popen:
-    """Start a command in its own session, its words in the log file. BedError when it cannot."""
+    """Start a command in a new session, with its output in the log file. BedError when it fails."""
     try:
         with log_path.open("ab") as log:
             return subprocess.Popen(
@@ -50,9 +50,9 @@ def spawn(
 
 
 class Daemon:
-    """A long-running child process with a log file and a test of readiness.
+    """A long-running child process with a log file and a readiness test.
 
-    `ready` answers whether the daemon serves; it must not raise for one that does not answer yet.
+    `ready` returns whether the daemon serves; it must not raise for one that does not answer yet.
     `owned` daemons die with this process. All times are seconds.
     """
 
@@ -76,7 +76,8 @@ class Daemon:
         self._child: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Launch and wait until ready. BedError (and nothing left running) when it does not."""
+        """Launch and wait until ready. When it does not become ready: BedError, and no process
+        remains."""
         self.launch()
         try:
             self.wait_ready()
@@ -85,14 +86,14 @@ class Daemon:
             raise
 
     def launch(self) -> None:
-        """Start the process without waiting, so that several can start together."""
+        """Start the process without waiting, so that several daemons can start concurrently."""
         assert self.state() in ("stopped", "dead"), f"{self.name} is already running"
         command = tied_to_owner(self.command) if self.owned else self.command
         self._child = spawn(command, self.log_path, self.env, self.cwd)
         self.process = Process.of(self._child.pid)
 
     def wait_ready(self) -> None:
-        """Wait until `ready` says so. BedError with the log's last lines when it never does."""
+        """Wait until `ready` returns true. BedError with the log's last lines at the time limit."""
         deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while not self.ready():
             if self.state() == "dead":
@@ -115,9 +116,10 @@ class Daemon:
         self.reap()
 
     def pause(self) -> None:
-        """Stop it from running (SIGSTOP), as a hung machine would; it stands still on return."""
+        """Suspend the daemon (SIGSTOP), as a hung machine would. On return all its threads are
+        stopped."""
         self.signal(signal.SIGSTOP)
-        # The signal is only queued until each of its threads leaves the kernel.
+        # The signal is only queued until each thread of the daemon leaves the kernel.
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:
@@ -125,16 +127,17 @@ class Daemon:
             self._clock.sleep(0.001)
 
     def resume(self) -> None:
-        """Let a paused daemon run on."""
+        """Resume a suspended daemon."""
         self.signal(signal.SIGCONT)
 
     def restart(self) -> None:
-        """Stop it if it still runs, start it again, wait until ready; the log goes on."""
+        """Stop the daemon if it runs, start it again, and wait until ready. The log is appended
+        to."""
         self.stop()
         self.start()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send one signal; nothing when it does not run."""
+        """Send one signal. Does nothing when the daemon does not run."""
         if self.process is not None:
             self.process.signal(number)
 
@@ -143,7 +146,7 @@ class Daemon:
         return "stopped" if self.process is None else self.process.state()
 
     def reap(self) -> None:
-        """Take an ended child from the process table, whoever ended it."""
+        """Reap an ended child process, whatever ended it."""
         ended = self.process is not None and self.process.wait_end(STOP_GRACE_S)
         if ended and self._child is not None:
             self._child.poll()
@@ -160,9 +163,9 @@ def run_to_end(
     cwd: Path,
     time_limit_s: float,
 ) -> None:
-    """Run a command that ends by itself; BedError with its last lines when it fails or hangs.
+    """Run a command that ends by itself. BedError with its last lines when it fails or times out.
 
-    An interruption ends the command too.
+    An interruption also ends the command.
     """
     child = spawn(tied_to_owner(command), log_path, env, cwd)
     process = Process.of(child.pid)

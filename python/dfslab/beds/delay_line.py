@@ -1,6 +1,7 @@
-"""The process that holds packets back: `python -m dfslab.beds.delay_line LINES`.
+"""The process that delays packets between hosts: `python -m dfslab.beds.delay_line LINES`.
 
-Prints "ready" once it holds every queue, and at its end (SIGINT) what passed.
+Prints "ready" once it has opened every packet queue. At its end (SIGINT) it prints a summary of
+the packets that passed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dfslab import _core
 
 
 def main(lines: str) -> int:
-    """Hold packets until interrupted; 1 when a queue cannot be had."""
+    """Delay packets until interrupted. Returns 1 when a packet queue cannot be opened."""
     try:
         print(_core.delay_line(lines, lambda: print("ready", flush=True)), flush=True)
     except (_core.InputError, _core.RunError) as error:

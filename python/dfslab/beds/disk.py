@@ -1,4 +1,4 @@
-"""Disks of hosts: an image file and a loop device that frees itself, with limits on its rate."""
+"""Emulated disks of hosts: an image file and a self-detaching loop device with rate limits."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
 }
-# ext4 would zero its inode tables in the background, and so take part of the disk's rate. What is
-# deleted is given back to the image's medium.
+# ext4 would zero its inode tables in the background and use part of the disk's rate. Deleted
+# blocks are discarded, which frees memory of the image.
 OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
 
 
-# The kernel counts in these, whatever a device's own sectors are.
+# The kernel counts in sectors of this size, whatever the sector size of the device.
 SECTOR_BYTES = 512
 
 
@@ -38,37 +38,40 @@ class Disk:
 
 
 def make_image(path: Path, file_system: str, size_bytes: int) -> None:
-    """A sparse image with an empty file system. BedError when it cannot be made."""
+    """Create a sparse image with an empty file system. BedError when it cannot be created."""
     with path.open("xb") as image:
         os.truncate(image.fileno(), size_bytes)
     _run([*_MAKE[file_system], str(path)])
 
 
 def attach(path: Path) -> Disk:
-    """A loop device on the image, around this machine's page cache."""
+    """Attach a loop device to the image, with direct I/O that bypasses this machine's page
+    cache."""
     node = _run(["losetup", "-f", "--show", "--direct-io=on", str(path)]).strip()
     number = os.stat(node).st_rdev
     return Disk(node, f"{os.major(number)}:{os.minor(number)}")
 
 
 def detach(disk: Disk) -> None:
-    """Free the device as soon as nobody has it mounted."""
+    """Detach the device as soon as it is no longer mounted."""
     _run(["losetup", "-d", disk.node])
 
 
 def read_bytes(device: str) -> int:
-    """What was ever read from a device ("major:minor"), past every page cache."""
+    """Bytes read from a device ("major:minor") since it was attached; page-cache hits not
+    included."""
     counts = Path(f"/sys/dev/block/{device}/stat").read_text().split()
     return int(counts[2]) * SECTOR_BYTES
 
 
 def attached(folders: Sequence[Path]) -> list[Disk]:
-    """The loop devices whose image lies in one of the folders."""
+    """The loop devices whose image is in one of the folders."""
     return [disk for disk, image in _devices() if any(f in image.parents for f in folders)]
 
 
 def lift_limits(limits: Limits, devices: Sequence[str], folders: Sequence[Path]) -> None:
-    """Lift the limits of recorded devices, except those that have another's image by now."""
+    """Lift the limits of recorded devices, except device numbers that now belong to another
+    image."""
     taken = {d.device for d, image in _devices() if not any(f in image.parents for f in folders)}
     for device in devices:
         if device not in taken:
@@ -76,11 +79,11 @@ def lift_limits(limits: Limits, devices: Sequence[str], folders: Sequence[Path])
 
 
 def release(folders: Sequence[Path]) -> None:
-    """Wait until no image in the folders is in use any more; BedError when one stays."""
+    """Wait until no image in the folders is in use. BedError when one stays in use."""
     deadline = time.monotonic() + FREE_WAIT_S
     while left := attached(folders):
         for disk in left:
-            # Fails harmlessly where the device is just going.
+            # Fails harmlessly when the device is being detached at the same time.
             subprocess.run(["losetup", "-d", disk.node], capture_output=True, check=False)
         if time.monotonic() > deadline:
             raise BedError("state", f"freeing {left[0].node}", "it is still in use")

@@ -1,4 +1,4 @@
-"""What can go wrong with a bed, typed: kind, operation, context, and the last lines of a log."""
+"""The typed error of testbeds: kind, operation, context, and the last lines of a log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ LOG_BYTES_READ = 16384
 
 
 class BedError(Exception):
-    """A bed could not be started, kept or taken down: one clear line, then the log's last lines.
+    """A testbed could not be started, used or taken down: one line, then the log's last lines.
 
-    `kind` says what sort of failure it is, `operation` what was being done, `context` why it
-    failed, `log_lines` what the daemon said last (empty when it has no log).
+    `kind` is the type of failure, `operation` the action that failed, `context` the reason, and
+    `log_lines` the last output of the daemon (empty when it has no log).
     """
 
     def __init__(

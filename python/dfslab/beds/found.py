@@ -8,7 +8,7 @@ from dfslab.spec.model import InputError
 
 
 def testbed(name: str, key: str) -> type[BaseBed]:
-    """The class of the testbed of that file system. InputError for `key` when it has none."""
+    """The testbed class of that file system. InputError for `key` when it has none."""
     system = discover.file_system(name)
     if not system.has_bed:
         others = [

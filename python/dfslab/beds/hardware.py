@@ -1,7 +1,7 @@
-"""What a bed's hardware really gives: streams, round trips and direct I/O, beside the declaration.
+"""Measures a testbed's emulated links and disks and compares them with the declared hardware.
 
-Everything is measured before daemons start, in well under a second a kind, all links at once where
-that is no more than this machine can carry.
+Everything is measured before daemons start, in well under a second for each kind of link or disk.
+All links are measured concurrently unless that exceeds what this machine can carry.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ STREAM_S = 0.5
 STREAM_SKIP_S = 0.15
 ROUND_TRIPS = 40
 DISK_S = 1.3
-# The first moments of a limited disk run on credit.
+# The first moments of a rate-limited disk are served from burst credit.
 DISK_SKIP_S = 0.35
 DISK_REQUEST_BYTES = 1 << 18
 DISK_FILE_BYTES = 256 << 20
 LEAST_CUT_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 10.0
-# All links together may ask for this much; beyond, they are measured one after the other.
+# The summed rate of concurrently measured links is at most this; beyond it, they are measured one
+# after the other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# Waited before another attempt, times the number of those there were: what else a machine does
-# comes in bursts of seconds.
+# Delay before attempt n, times n: disturbances by other work on the machine last for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -47,7 +47,8 @@ DELAY_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Check:
-    """One quantity of one host: declared (None: left as it is), measured, and how far it may be."""
+    """One quantity of one host: declared (None: not emulated), measured, and the allowed
+    deviation."""
 
     host: str
     quantity: str
@@ -57,22 +58,24 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the measured value is near enough to the declared one."""
+        """Whether the measured value is within the allowed deviation of the declared one."""
         return self.declared is None or abs(self.measured - self.declared) <= self.allowed
 
 
 def measure(
     cluster: Cluster, storing: frozenset[str], known: set[str] | None = None
 ) -> list[Check]:
-    """Every host's link rate and round trip, and the disk rates of those with a `storing` role.
+    """Measure every host's link rate and round trip, and the disk rates of hosts with a `storing`
+    role.
 
-    What fails is tried again. BedError when a declared quantity is not met after ATTEMPTS. Kinds
-    of links and disks that are `known` to hold are not measured again; those that were are added.
+    Failed checks are repeated. BedError when a declared quantity is not met after ATTEMPTS. Kinds
+    of links and disks in `known` are not measured again; kinds that are measured are added to it.
     """
     known = set() if known is None else known
     links, disks = _kinds(cluster, storing)
     with threads(2) as pool:
-        # A network and a disk do not share anything but a little processor time.
+        # Network and disk measurements share only a little processor time, so they run
+        # concurrently.
         later = pool.submit(_retried, lambda: _disks(cluster, storing, known))
         checks = []
         if not links <= known:
@@ -92,7 +95,7 @@ def measure(
 
 
 def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
-    """What names the kinds of a cluster's links, and of its limited disks."""
+    """Identifiers of the kinds of a cluster's links, and of its rate-limited disks."""
     tolerance = cluster.deployment.tolerance
     links = {f"{link} {tolerance}" for link in cluster.links}
     limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
@@ -100,7 +103,7 @@ def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str
 
 
 def _is_limited(group: NodeGroup, storing: frozenset[str]) -> bool:
-    """Whether a node stores, on a disk whose rate is limited."""
+    """Whether a node has a storing role and a rate-limited disk."""
     stores = storing & {role for role, count in group.roles.items() if count}
     return bool(stores) and not (
         math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate)
@@ -112,7 +115,8 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """A busy machine may spoil a measurement or two; it does not spoil all."""
+    """Repeat a measurement that failed, since other work on the machine may disturb single
+    attempts."""
     best = _told(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):
@@ -126,7 +130,7 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def _told(work: Callable[[], list[Check]]) -> list[Check]:
-    """What a socket or a disk refuses is the bed's failure, not the program's."""
+    """Run `work` and convert errors of sockets and disks into BedError."""
     try:
         return work()
     except OSError as error:
@@ -134,9 +138,9 @@ def _told(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def check_links(cluster: Cluster) -> list[Check]:
-    """Each host sends a stream to the next: every link is measured both ways.
+    """Each host sends a stream to the next one, so every link is measured in both directions.
 
-    A stream is as fast as the slower link at its ends lets it be.
+    A stream runs at the rate of the slower link of its two ends.
     """
     hosts = cluster.hosts
     if len(hosts) < 2:
@@ -157,13 +161,13 @@ def check_links(cluster: Cluster) -> list[Check]:
 
 
 def _slower(one: float | None, other: float | None) -> float | None:
-    """The smaller of two declared rates; None is a link that is left as it is."""
+    """The smaller of two declared rates; None means that a link is not rate-limited."""
     declared = [rate for rate in (one, other) if rate is not None]
     return min(declared, default=None)
 
 
 def stream(source: Host, sink: Host) -> float:
-    """Bytes per second on the wire of one TCP stream from `source` to `sink`, once it flows."""
+    """Bytes per second on the wire of one TCP stream from `source` to `sink`, in steady state."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -205,7 +209,7 @@ def _receive(connection: socket.socket) -> float:
 
 
 def _trips(cluster: Cluster) -> list[Check]:
-    """Each host asks the next one for an echo."""
+    """Measure the round trip from each host to the next one."""
     hosts, links = cluster.hosts, cluster.links
     if len(hosts) < 2:
         return []
@@ -216,7 +220,7 @@ def _trips(cluster: Cluster) -> list[Check]:
     for source, sink, there, back in around:
         declared = there.delay_s + back.delay_s
         allowed = DELAY_SLACK_S + DELAY_SHARE * declared
-        # Below what the machine takes anyway, nothing is delayed and nothing is promised.
+        # A declared delay below the machine's own is not emulated, so it is not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
         seen = least_round_trip(source, sink)
         checks.append(Check(source.name, "round trip", promised, seen, allowed))
@@ -224,20 +228,21 @@ def _trips(cluster: Cluster) -> list[Check]:
 
 
 def round_trip(source: Host, sink: Host) -> float:
-    """Median seconds of a byte to `sink` and back, by a process's own sockets."""
+    """Median round-trip time in seconds of one byte to `sink` and back, between user-space
+    sockets."""
     return statistics.median(_round_trips(source, sink))
 
 
 def least_round_trip(source: Host, sink: Host) -> float:
-    """What nine trips in ten take longer than, s: the link's own delay.
+    """The 10 % quantile of the round-trip times, in seconds: an estimate of the link's own delay.
 
-    What is above it is waiting for processors, which whatever else the machine does may hold.
+    Slower round trips include waiting for processors that other work on the machine occupies.
     """
     return statistics.quantiles(_round_trips(source, sink), n=10)[0]
 
 
 def _round_trips(source: Host, sink: Host) -> list[float]:
-    """Seconds of each of ROUND_TRIPS bytes there and back."""
+    """The times in seconds of ROUND_TRIPS round trips of one byte."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -270,7 +275,7 @@ def _ask(address: str, port: int) -> list[float]:
 
 
 def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[Check]:
-    """Direct writes, then direct reads, on every limited disk of no known kind at once."""
+    """Direct writes, then direct reads, on all rate-limited disks of unknown kinds concurrently."""
     tolerance = cluster.deployment.tolerance
     groups = [group for _, group in cluster.deployment.nodes()]
     chosen = [
@@ -286,7 +291,8 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
             paths = [host.path(host.disk) / ".dfslab-check" for host, _ in chosen]
             for (host, group), seen in zip(chosen, pool.map(work, paths), strict=True):
                 rate = getattr(group.disk, f"{kind}_rate") * group.disk.count
-                # The kernel cuts large requests, so few requests a second hide the rate.
+                # The kernel splits large requests, so a low limit on requests per second would hide
+                # the rate.
                 hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
@@ -298,20 +304,21 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
 
 
 def direct_write(path: Path) -> float:
-    """Bytes per second written around the page cache, into a file made where there is none."""
+    """Write rate in bytes per second with direct I/O, into a file that is created if it is
+    missing."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 
 def direct_read(path: Path) -> float:
-    """Bytes per second read around the page cache."""
+    """Read rate in bytes per second with direct I/O."""
     return _direct(path, os.O_RDONLY, lambda f, b, at: os.preadv(f, [b], at))
 
 
 def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> float:
-    """Bytes per second of requests around the page cache, once the first credit is used up.
+    """Rate in bytes per second of direct I/O, after the burst credit is used up.
 
-    The slope of all bytes over time: a limit that lets go ten times a second is a staircase, on
-    which any two points could lie badly.
+    The rate is the slope of a regression of bytes over time. A limiter that refills ten times a
+    second gives a staircase, on which the slope between two single points can be far off.
     """
     file = os.open(path, flags | os.O_DIRECT, 0o600)
     try:

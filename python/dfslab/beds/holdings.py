@@ -1,6 +1,7 @@
-"""What beds hold of this machine, listed kind by kind, so that nothing of one is ever left over.
+"""Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
 
-What belongs to testbeds of another state folder is not listed: those may come and go meanwhile.
+Resources of testbeds of another state folder are not listed, since those may start and end
+concurrently.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dfslab.beds import limits, state
 from dfslab.beds.process import MARK
 
 _PROC = Path("/proc")
-# Only what stays is waited for as long; a busy machine takes seconds to clear a testbed away.
+# The full limit is used only when something stays. A busy machine takes seconds to remove a
+# testbed.
 SETTLE_S = 60.0
-# Where daemons write when they are not told otherwise, and what such places are called there.
+# Default data paths of daemons, and the names of the files there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = (
     "gluster",
@@ -35,13 +37,14 @@ _SYSTEMS = (
     "hsperfdata",
 )
 _SHARED_PLACES = ("/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
-# What folders in memory and control groups are called, before the testbed's identifier.
+# Prefixes of in-memory folders and control groups; the testbed's identifier follows.
 _NAMED = "dfslab-"
 Holdings = dict[str, frozenset[str]]
 
 
 def holdings() -> Holdings:
-    """Namespaces, mounts, loops, processes, limits, folders and files of daemons, as they are."""
+    """Current namespaces, mounts, loop devices, processes, control groups, folders and daemon
+    files."""
     marks = _marks()
     return {
         "namespaces": _namespaces(marks),
@@ -72,12 +75,12 @@ def holdings() -> Holdings:
 
 
 def left_over(before: Holdings, after: Holdings) -> list[str]:
-    """One line for everything that is there now and was not before."""
+    """One line for every resource that is in `after` and was not in `before`."""
     return [f"{kind}: {thing}" for kind in before for thing in sorted(after[kind] - before[kind])]
 
 
 def settled(before: Holdings, limit_s: float = SETTLE_S) -> list[str]:
-    """What is left over once the kernel has cleared away what just ended."""
+    """Resources that are left over after the kernel has cleaned up processes that just ended."""
     deadline = time.monotonic() + limit_s
     while (left := left_over(before, holdings())) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -85,17 +88,18 @@ def settled(before: Holdings, limit_s: float = SETTLE_S) -> list[str]:
 
 
 def _marks() -> dict[int, str]:
-    """Process -> the identifier of its testbed; "" where it has none.
+    """Process -> the identifier of its testbed; "" for a process of no testbed.
 
-    Some daemons write over the environment they were started with: theirs is their parent's.
+    Some daemons overwrite the environment that they were started with. They get the identifier of
+    their parent process.
     """
     parents: dict[int, int] = {}
     marks: dict[int, str] = {}
     for entry in _PROC.glob("[0-9]*"):
-        # A process may end while it is looked at.
+        # A process may end while it is inspected.
         with suppress(OSError, IndexError, ValueError):
             pid = int(entry.name)
-            # The name before it may hold blanks and parentheses itself.
+            # The command name before this field may itself contain blanks and parentheses.
             parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             marks[pid] = _mark((entry / "environ").read_bytes())
     return {pid: _inherited(pid, marks, parents) for pid in parents}
@@ -118,7 +122,7 @@ def _inherited(pid: int, marks: Mapping[int, str], parents: Mapping[int, int]) -
 
 
 def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every network, mount and process namespace that some process is in."""
+    """Every network, mount and process namespace with at least one process in it."""
     everybodys, anothers = set(), set()
     for pid, mark in marks.items():
         for kind in ("net", "mnt", "pid"):
@@ -127,13 +131,13 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
                 everybodys.add(name)
                 if _anothers(mark):
                     anothers.add(name)
-    # Daemons without hosts are in the namespaces that this process is in, too: no testbed's own.
+    # Daemons without emulated hosts share the namespaces of this process; these are not counted.
     shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
     return frozenset(everybodys - (anothers - shared))
 
 
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every file in the places of this machine that file systems' daemons use by themselves."""
+    """Every file in the default data paths of file systems' daemons on this machine."""
     found = {
         str(path)
         for pattern in _SHARED_PLACES
@@ -150,7 +154,7 @@ def _files(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _processes(marks: Mapping[int, str]) -> frozenset[str]:
-    """Processes that carry the mark of some bed."""
+    """Processes that carry the mark of a testbed."""
     return frozenset(
         f"{pid} {_text(_PROC / str(pid) / 'comm')}"
         for pid, mark in marks.items()
@@ -159,35 +163,38 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Whether that is a testbed of another state folder."""
+    """Whether the identifier is of a testbed of another state folder."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 
 def _anothers_name(name: str) -> bool:
-    """Whether a control group or a folder in memory is named after a testbed of another folder."""
+    """Whether a control group or in-memory folder is named after a testbed of another state
+    folder."""
     return name.startswith(_NAMED) and _anothers(name.removeprefix(_NAMED))
 
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
-    """Whether a file is named after a running process that is of no testbed of this folder."""
+    """Whether a file is named after a running process that belongs to no testbed of this state
+    folder."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
 
 
 def _in_anothers_folder(path: Path) -> bool:
-    """Whether a path lies in a folder with the marker of a testbed of another state folder."""
+    """Whether a path is in a folder marked by a testbed of another state folder."""
     return any(_anothers(_text(folder / state.MARKER)) for folder in path.parents)
 
 
 def _anothers_device(device: str) -> bool:
-    """Whether a loop device ("major:minor") now holds the disk of another folder's testbed."""
+    """Whether a loop device ("major:minor") now holds a disk of a testbed of another state
+    folder."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 
 
 def _image(device: Path) -> str:
-    """The file behind a loop device, by the device's folder; "" for none."""
+    """The backing file of a loop device, given its sysfs folder; "" when it has none."""
     return _text(device / "loop/backing_file")
 
 

@@ -1,7 +1,8 @@
-"""One host: network, mounts, names and processes of its own, held together by its first process.
+"""One emulated host: network, mount, UTS and PID namespaces, kept alive by the host's first
+process.
 
-Nothing of it has a name on the machine: when that process (an init that reaps) is killed, its
-daemons, mounts and adapters are gone.
+Nothing of a host has a name on the machine. When its first process (an init that reaps children) is
+killed, the kernel removes the host's daemons, mounts and network adapters.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def child_of(pid: int) -> int:
 
 @dataclass
 class Host:
-    """A running host; `folder` is its own (logs, data), `disk` where its disk is mounted.
+    """A running host. `folder` holds its logs and data, `disk` is the mount point of its disk.
 
     `groups` are its control groups.
     """
@@ -61,20 +62,21 @@ class Host:
 
     @property
     def disk(self) -> Path:
-        """Where the host sees its disk."""
+        """The mount point of the disk inside the host."""
         return self.folder / "disk"
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """The command that runs `words` in this host, under its limits."""
+        """The command line that runs `words` in this host, under the host's limits."""
         entering = [*prefix(self.init.pid), *words]
         if not self.groups:
             return entering
-        # Control groups are inherited from who starts a process, not from where it goes.
+        # A process inherits control groups from its parent; entering namespaces does not change
+        # them.
         join = "".join(f"echo $$ > {shlex.quote(str(g))}/cgroup.procs; " for g in self.groups)
         return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
     def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
-        """Run a command in the host to its end; what it printed. BedError when it fails."""
+        """Run a command in the host to its end; its standard output. BedError when it fails."""
         what = f"{words[0]} on {self.name}"
         try:
             done = subprocess.run(
@@ -94,7 +96,7 @@ class Host:
         return done.stdout
 
     def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
-        """Whether a command succeeds in the host."""
+        """Run a command in the host; whether it succeeded."""
         try:
             self.run(*words, limit_s=limit_s)
         except BedError:
@@ -102,15 +104,16 @@ class Host:
         return True
 
     def in_network(self, work: Callable[[], Answer]) -> Answer:
-        """Do `work` here, on the host's network."""
+        """Do `work` in this process, on a thread that has entered the host's network namespace."""
         return in_network(self.init.pid, work)
 
     def path(self, inside: Path | str) -> Path:
-        """How this process reaches a path of the host, whatever is mounted there."""
+        """A path of the host as this process can open it, across the host's mounts."""
         return seen_by(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
-        """Whether a file system is mounted there; a mount that failed leaves a plain directory."""
+        """Whether a file system is mounted at the path; after a failed mount it is a plain
+        directory."""
         try:
             table = Path(f"/proc/{self.init.pid}/mountinfo").read_text()
         except OSError:
@@ -118,11 +121,11 @@ class Host:
         return any(line.split()[4] == str(inside) for line in table.splitlines())
 
     def processes(self, name: str) -> list[Process]:
-        """The host's processes whose program has that name."""
+        """The host's processes that run the program of that name."""
         own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
-            # A process may end while it is looked at.
+            # A process may end while it is inspected.
             with suppress(OSError):
                 if (entry / "comm").read_text().strip() == name and os.readlink(
                     entry / "ns/pid"
@@ -138,13 +141,13 @@ class Host:
 def hold(
     words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
 ) -> subprocess.Popen:
-    """Start a process that holds namespaces; it dies with this process when `owned`."""
+    """Start a process that keeps namespaces alive; it dies with this process when `owned`."""
     command = [*words, *INIT]
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
 
 
 def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subprocess.Popen:
-    """The process above a host's first process, which is its only child."""
+    """Start the parent of a host's first process; the first process is its only child."""
     words = [
         "unshare",
         "-m",
@@ -162,7 +165,8 @@ def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subproce
 
 
 class HostDaemon(Daemon):
-    """A daemon in a host; signals go to the daemon itself, not to the command that entered."""
+    """A daemon in a host. Signals go to the daemon itself, not to the command that entered the
+    host."""
 
     def __init__(
         self,
@@ -185,7 +189,7 @@ class HostDaemon(Daemon):
         self.host = host
 
     def launch(self) -> None:
-        """Start it, and find the process that the entering command forked."""
+        """Start the daemon, and find its process, which the entering command forked."""
         super().launch()
         assert self._child is not None
         try:
@@ -200,14 +204,15 @@ class HostDaemon(Daemon):
             ) from None
 
     def resume(self) -> None:
-        """Let it run on; the entering command had stopped with it."""
+        """Resume the daemon and its entering command, which had stopped together with it."""
         super().resume()
         assert self._child is not None
         Process.of(self._child.pid).signal(signal.SIGCONT)
 
 
 class AdoptedDaemon(Daemon):
-    """A daemon that another one started; `find` sees it, `revive` has it started again."""
+    """A daemon that another daemon started. `find` looks up its process; `revive` starts it
+    again."""
 
     def __init__(
         self, name: str, host: Host, find: Callable[[], Process | None], revive: Callable[[], None]
@@ -217,7 +222,7 @@ class AdoptedDaemon(Daemon):
         self.process = find()
 
     def launch(self) -> None:
-        """Have it started, and wait until it is seen."""
+        """Have the daemon started, and wait until its process appears."""
         self._revive()
         deadline = time.monotonic() + self.ready_deadline_s
         while (found := self._find()) is None or not found.alive():

@@ -1,4 +1,4 @@
-"""A bed on hosts that is told by its file system's description."""
+"""The base class of testbeds on emulated hosts that use their file system's description."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from dfslab.spec.deployment import Deployment
 
 
 class HostedBed(BaseBed):
-    """Parameters from the description, programs from Debian; `start` is the derived class's own.
+    """Checks parameters by the description and programs by Debian packages.
 
-    PROGRAMS maps the commands that it needs to their Debian packages; OPTIONS holds what a bed can
-    be told beyond the description's parameters (a tuple: one of these, the first by default).
+    The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
+    OPTIONS maps options of the testbed that are no parameters of the description to their defaults
+    (a tuple: the allowed values, the first of which is the default).
     """
 
     HOSTED = True
@@ -30,11 +31,11 @@ class HostedBed(BaseBed):
 
     @classmethod
     def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
-        """InputError when the layout is illegal on the deployment."""
+        """InputError when the description forbids these parameters on the deployment."""
         check_layout(cls.SYSTEM, parameters, deployment)
 
     @classmethod
     def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
-        """BedError naming the package of a program that is missing."""
+        """Check that all programs are installed. BedError names the package of a missing one."""
         for command, package in cls.PROGRAMS.items():
             program(command, package)

@@ -1,4 +1,4 @@
-"""What this kernel and this user can do for beds: tried, not assumed; a lack says its cost."""
+"""Features of the kernel and permissions of the user that testbeds need, found by trying each."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TRIAL_LIMIT_S = 10.0
 
 @dataclass(frozen=True)
 class Feature:
-    """One thing that beds use: whether it is there, and what does not work without it."""
+    """One feature that testbeds use: whether it is available, and what is disabled without it."""
 
     name: str
     present: bool
     disables: str
 
 
-# name -> (trial in a network of its own, what is disabled without it)
+# name -> (command tried in its own namespaces, what is disabled without the feature)
 _TRIALS = {
     "namespaces": ("true", "hosts: only beds of a single node can be started"),
     "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),
@@ -40,13 +40,13 @@ _TRIALS = {
 
 @cache
 def has(name: str) -> bool:
-    """Whether the feature of that name works here."""
+    """Whether the feature of that name is available."""
     return next(feature.present for feature in features() if feature.name == name)
 
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """Every feature that beds use, tried once a process."""
+    """Every feature that testbeds use; each is tried once per process."""
     found = [Feature(name, _tried(trial), lack) for name, (trial, lack) in _TRIALS.items()]
     groups = Path("/sys/fs/cgroup")
     controllers = _words(groups / "cgroup.controllers")
@@ -73,7 +73,7 @@ def features() -> tuple[Feature, ...]:
 
 
 def _tried(command: str) -> bool:
-    """Whether a command succeeds in namespaces that vanish with it."""
+    """Whether a command succeeds in new namespaces, which end with the command."""
     words = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", command]
     try:
         return (
@@ -107,7 +107,7 @@ def lacks(*names: str) -> list[str]:
 
 
 def missing_programs() -> list[str]:
-    """Debian packages of the programs that hosts need and that are not here."""
+    """Debian packages of the missing programs that emulated hosts need."""
     needed = {
         "tini": "tini",
         "ip": "iproute2",

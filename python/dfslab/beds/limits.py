@@ -1,7 +1,7 @@
-"""Control groups: how much processor, memory and disk a host gets. Version 1 and version 2.
+"""Control groups (version 1 and 2) that limit a host's processor, memory and disk.
 
-Version 1 knows the writer of a dirty page only as the kernel, so disk limits are set in the root
-group, one line a device: they then hold for direct I/O, fsync and write-back alike.
+Version 1 attributes the write-back of dirty pages to the kernel, so disk limits are set in the root
+group, one line for each device. They then apply to direct I/O, fsync and write-back alike.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 REMOVE_WAIT_S = 5.0
-# What a disk can be limited in: name here -> file of version 1, key of version 2's io.max.
+# Disk limits: name here -> file of version 1, key of io.max of version 2.
 DISK = {
     "read_bytes_per_s": ("blkio.throttle.read_bps_device", "rbps"),
     "write_bytes_per_s": ("blkio.throttle.write_bps_device", "wbps"),
@@ -24,24 +24,24 @@ DISK = {
 
 
 class Limits:
-    """The control groups of one bed: `dfslab-<bed id>`, one below it for each host."""
+    """The control groups of one testbed: `dfslab-<bed id>`, with one child group for each host."""
 
     def __init__(self, bed_id: str, root: Path = ROOT) -> None:
         self.unified = (root / "cgroup.controllers").exists()
         self._root, self.name = root, f"dfslab-{bed_id}"
 
     def make(self, host: str, cores: float | None, memory_bytes: int | None) -> tuple[Path, ...]:
-        """The groups that a host's processes join, with their limits set.
+        """The groups that a host's processes join, created with their limits.
 
-        Where disks are limited in the root group, that is one of them: a process in a group of
-        its own would escape the limit.
+        Where disk limits are set in the root group, the root group is included: a process in
+        another group would escape them.
         """
         folders = [*self._folders(host, cores, memory_bytes)]
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
     def processor(self, host: str, cores: float) -> None:
-        """Another share of the processors, for a host that was made with one."""
+        """Change the processor share of a host that was created with one."""
         folder = (self._root if self.unified else self._root / "cpu") / self.name / host
         quota = round(cores * PERIOD_US)
         if self.unified:
@@ -50,7 +50,7 @@ class Limits:
             (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
 
     def disk(self, host: str, device: str, limits: Mapping[str, float]) -> None:
-        """Limit a block device ("major:minor"); a limit that is not named is lifted."""
+        """Set limits on a block device ("major:minor"). A limit that is not named is removed."""
         if self.unified:
             words = [
                 f"{key}={round(limits[name]) if limits.get(name) else 'max'}"
@@ -64,24 +64,25 @@ class Limits:
             (self._root / "blkio" / file).write_text(f"{device} {value}\n")
 
     def lift(self, device: str) -> None:
-        """No limits on a device any more (version 2's end with their group)."""
+        """Remove all limits of a device. Those of version 2 end with their group."""
         if not self.unified:
             with suppress(OSError):
                 self.disk("", device, {})
 
     def remove(self) -> None:
-        """Remove the groups; their processes must have ended, which may take a moment to show."""
+        """Remove the groups. Their processes must have ended, which the kernel may show with a
+        delay."""
         for folder in self.folders():
             for path in [*sorted(folder.glob("*/")), folder]:
                 _remove_group(path)
 
     def folders(self) -> list[Path]:
-        """The bed's own groups that exist."""
+        """The existing control groups of the testbed."""
         places = [self._root] if self.unified else [self._root / "cpu", self._root / "memory"]
         return [place / self.name for place in places if (place / self.name).is_dir()]
 
     def _folders(self, host: str, cores: float | None, memory_bytes: int | None) -> Iterable[Path]:
-        """The host's groups, made and with their limits set."""
+        """The host's groups, created with their limits."""
         if self.unified:
             own = self._root / self.name
             own.mkdir(exist_ok=True)
@@ -121,5 +122,5 @@ def _remove_group(path: Path) -> None:
 
 
 def everybody(root: Path = ROOT) -> list[Path]:
-    """Every control group that any bed made on this machine."""
+    """Every control group of any testbed on this machine."""
     return sorted({*root.glob("dfslab-*"), *root.glob("*/dfslab-*")})

@@ -1,4 +1,4 @@
-"""From a deployment to what this machine is asked for: links, disk limits, and whether it can."""
+"""Derives link and disk limits from a deployment, and checks that this machine can emulate it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 
 
 def link_of(group: NodeGroup, deployment: Deployment) -> Link:
-    """A node's link; an infinite bandwidth is left as it is."""
+    """The emulated link of a node. An infinite bandwidth means no rate limit."""
     rate = group.adapter.bandwidth
     between = deployment.network
     return Link(
         rate_bytes_per_s=None if math.isinf(rate) else rate,
-        # A message passes two adapters; each host holds what it receives for the whole way.
+        # A message passes two adapters; the receiving host delays it for both.
         delay_s=between.latency + 2 * group.adapter.latency,
         jitter_s=between.jitter,
         loss=between.loss,
@@ -25,7 +25,7 @@ def link_of(group: NodeGroup, deployment: Deployment) -> Link:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Limits of a node's disk by name; what is infinite is not limited."""
+    """Rate limits of a node's disk by name; infinite rates are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,
@@ -38,12 +38,13 @@ def disk_limits(group: NodeGroup) -> dict[str, float]:
 
 
 def cores_of(group: NodeGroup) -> float:
-    """How many cores of this machine a node's processors get."""
+    """The number of cores of this machine that a node's processors get."""
     return float(group.processors * group.cores * group.share)
 
 
 def not_made(deployment: Deployment) -> list[str]:
-    """What is declared and will not be so, without keeping the hosts from starting."""
+    """Declared properties that cannot be emulated here, but do not prevent the hosts from
+    starting."""
     groups = {group.name: group for _, group in deployment.nodes()}.values()
     here = os.cpu_count() or 1
     lacking = kernel.lacks("memory limits")
@@ -57,7 +58,7 @@ def not_made(deployment: Deployment) -> list[str]:
 
 
 def check_machine(deployment: Deployment) -> None:
-    """BedError naming the first thing that the deployment needs and this machine lacks."""
+    """BedError for the first requirement of the deployment that this machine lacks."""
     doing = "starting hosts"
     if programs := kernel.missing_programs():
         raise BedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")

@@ -1,4 +1,5 @@
-"""A file system that its clients mount: servers first, then a mount on every client host."""
+"""Testbeds of file systems that clients mount: servers start first, then every client host
+mounts."""
 
 from __future__ import annotations
 
@@ -19,34 +20,37 @@ POLL_S = 0.05
 
 
 class MountedBed(HostedBed):
-    """A bed whose `start_servers` and `mount` are its own."""
+    """A testbed whose derived class implements `start_servers` and `mount`."""
 
     def start_servers(self) -> None:
         """Start all daemons and wait until they serve."""
         raise NotImplementedError
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start mounting on a client host; `point` is an empty directory."""
+        """Start to mount the file system on a client host; `point` is an empty directory."""
         raise NotImplementedError
 
     def attached(self, host: Host) -> bool:
-        """Whether a client host has its mount, and that reaches all servers."""
+        """Whether the mount of a client host is present and reaches all servers."""
         return host.mounted(self.mount_point)
 
     def settle(self) -> None:
-        """After the first write: what is configured on the mounted file system."""
+        """Apply settings that need a mounted file system; called after the first write."""
 
     def counters(self) -> dict[str, str]:
-        """What its processes have counted: a name each, and a text as `counters.py` reads it."""
+        """Counters of the client and server processes: name -> a text in the format that
+        `counters.py` reads."""
         return {}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Meanwhile single calls are kept, where the system can; `folder` gets them as traces."""
+        """Record single calls during the block where the system can; traces are written to
+        `folder`."""
         yield
 
     def start(self) -> None:
-        """Servers, mounts, and a first write that every client can read."""
+        """Start servers, mount on all clients, and wait for a first write that every client can
+        read."""
         self.start_servers()
         self.mount_point.mkdir()
         for host in self.clients:
@@ -59,18 +63,21 @@ class MountedBed(HostedBed):
 
     @property
     def mount_point(self) -> Path:
-        """Where every client host has the file system; an empty folder elsewhere."""
+        """The mount point on every client host; on other hosts an empty folder."""
         return self.folder / "mnt"
 
     @property
     def access(self) -> dict[str, Any]:
-        """How a load inside a client host reaches it."""
+        """The access table of a load generator inside a client host."""
         self.check_mounts()
         return {"directory": str(self.mount_point)}
 
     def check_mounts(self) -> None:
-        """BedError when a client has lost its mount (a plain directory would be measured), or is
-        dead behind it, as one that wanted more memory than its host has."""
+        """BedError when a client has lost its mount or its client process is dead.
+
+        Without a mount, a plain directory would be measured. A client process dies, for example,
+        when it exceeds the memory of its host.
+        """
         for host in self.clients:
             if not host.mounted(self.mount_point):
                 raise BedError("state", f"{self.name} on {host.name}", "is not mounted any more")
@@ -82,13 +89,13 @@ class MountedBed(HostedBed):
                     "its client has ended",
                     last_lines(host.log(client.name)),
                 )
-            # A client that is just being killed still has a process, and answers nothing.
+            # A client process that is being killed still exists, but does not answer.
             if not host.tries("stat", str(self.mount_point)):
                 raise BedError("state", f"{self.name} on {host.name}", "its mount does not answer")
 
     def _await_mount(self, host: Host) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
-        # A client that says how long it may take has reasons, such as a Java machine to start.
+        # A client with its own time limit needs more time, for example to start a JVM.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = time.monotonic() + limit_s
         while not self.attached(host):
@@ -104,7 +111,8 @@ class MountedBed(HostedBed):
             time.sleep(POLL_S)
 
     def _await_first_write(self) -> None:
-        """Only a file that was written and is seen by all shows that the file system serves."""
+        """Wait until a file written by one client is visible to all; only that shows that the file
+        system serves."""
         name, text = f".dfslab-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
         first = self.clients[0]
         path = f"{self.mount_point}/{name}"
@@ -118,7 +126,7 @@ class MountedBed(HostedBed):
 
 
 def _until(what: str, work: Any) -> None:
-    """Try until it is true; BedError with what it said last when it never is."""
+    """Repeat `work` until it returns true. BedError with its last error at the time limit."""
     deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
     said = "it gave another answer"
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Entering another process's namespaces: by a command prefix, or with one thread of this."""
+"""Enters another process's namespaces, by a command prefix or with one thread of this process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ Answer = TypeVar("Answer")
 
 
 def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
-    """The words that, put before a command, run it in the namespaces of process `pid`."""
+    """The command prefix that runs a command in the namespaces of process `pid`."""
     return ["nsenter", "-t", str(pid), *(_FLAGS[kind] for kind in kinds), "--"]
 
 
 def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
-    """Do `work` on the network of process `pid`: its sockets and its /proc/sys/net are that one's.
+    """Do `work` in the network namespace of process `pid`, including its /proc/sys/net.
 
-    A thread of its own enters, so that nothing else here moves. OSError when it cannot.
+    A separate thread enters the namespace, so that the rest of this process stays where it is.
+    OSError when it cannot be entered.
     """
     answer: list[Answer] = []
     failure: list[BaseException] = []
@@ -51,5 +52,6 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
 
 
 def seen_by(pid: int, path: Path) -> Path:
-    """The path under which this process sees what `pid` sees as `path`, its mounts included."""
+    """The path by which this process reaches the file that `pid` sees as `path`, across its
+    mounts."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

@@ -1,7 +1,7 @@
-"""The network between hosts: a switch, a link to each host, rates by tbf, delays by netem or ours.
+"""The emulated network: a switch, a link to each host, rates by tbf, delays by netem or delay line.
 
 A link is shaped at both ends: what a host sends at its own adapter, what it receives at the
-switch's port. A shaper's buffer is part of the model: BUFFER_S of the link's rate.
+switch's port. A shaper's buffer is part of the model: it holds BUFFER_S seconds at the link's rate.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# What measured times show of the emulation is declared with the deployment.
+# Measured effects of the emulation are declared with the deployment.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
-# A full TCP segment on Ethernet is 1514 bytes and carries 1448: what a stream gets of a rate.
+# A full TCP segment takes 1514 bytes on Ethernet and carries 1448 bytes of payload.
 PAYLOAD_SHARE = 1448 / 1514
-# Below this a delay line would add more than it delays: the hosts are that far apart anyway.
+# Below this delay no delay line is used: it would add more than the declared delay, and the hosts
+# are this far apart without it.
 LEAST_DELAY_S = EMULATION.delay
 
 
 @dataclass(frozen=True)
 class Link:
-    """What one host's link is declared to be; None and 0 leave it as it is."""
+    """The declared link of one host; None and 0 mean that a property is not emulated."""
 
     rate_bytes_per_s: float | None = None
     delay_s: float = 0.0
@@ -41,18 +42,18 @@ class Link:
 
     @property
     def delayed(self) -> bool:
-        """Whether packets must be held or lost on purpose."""
+        """Whether packets must be delayed or dropped."""
         return self.delay_s >= LEAST_DELAY_S or self.jitter_s > 0 or self.loss > 0
 
 
 def address(number: int) -> str:
-    """The address of the host of that number, from 1. Beds do not see each other's."""
+    """The address of host `number`, counted from 1. Networks of different testbeds are isolated."""
     assert 1 <= number <= MOST_HOSTS, f"host {number} of at most {MOST_HOSTS}"
     return f"{SUBNET}.{number}"
 
 
 def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
-    """Shell commands, in the switch's network, that connect and shape every host's port."""
+    """Shell commands, run in the switch's network, that connect and shape every host's port."""
     lines = [
         "set -e",
         "ip -batch - <<END",
@@ -69,7 +70,8 @@ def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
 
 
 def host_script(host: Host, link: Link, congestion: str) -> str:
-    """Shell commands, in a host, that give its adapter its address, rate, delay and congestion."""
+    """Shell commands, run in a host, that set its adapter's address, rate, delay and congestion
+    control."""
     net = f"{SUBNET}.0/{PREFIX_LENGTH}"
     lines = [
         "set -e",
@@ -77,7 +79,7 @@ def host_script(host: Host, link: Link, congestion: str) -> str:
         "ip link set lo up",
         f"ip addr add {host.address}/{PREFIX_LENGTH} dev {DATA_ADAPTER}",
         f"ip link set {DATA_ADAPTER} up",
-        # Fixed on the route, because the setting of a namespace allows only some of them.
+        # Set on the route, because the setting of a namespace accepts only some algorithms.
         f"ip route replace {net} dev {DATA_ADAPTER} src {host.address} congctl lock {congestion}",
         *shaper(DATA_ADAPTER, link),
     ]
@@ -87,12 +89,12 @@ def host_script(host: Host, link: Link, congestion: str) -> str:
 
 
 def cut_script(number: int) -> str:
-    """Shell commands, in the switch's network, that pull the cable of the host of that number."""
+    """Shell commands, run in the switch's network, that disconnect host `number`."""
     return f"ip link set p{number} down"
 
 
 def plug_script(number: int, link: Link) -> str:
-    """Shell commands, in the switch's network, that give a port its link back as declared."""
+    """Shell commands, run in the switch's network, that restore a port's declared link."""
     lines = [
         f"tc qdisc del dev p{number} root 2>/dev/null || true",
         *shaper(f"p{number}", link),
@@ -102,19 +104,19 @@ def plug_script(number: int, link: Link) -> str:
 
 
 def slow_script(adapter: str, link: Link, rate_bytes_per_s: float) -> str:
-    """Shell commands at one end of a link that make it carry less."""
+    """Shell commands, run at one end of a link, that reduce its rate."""
     return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
 
 
 def declared_script(link: Link) -> str:
-    """Shell commands, in a host, that make its adapter what it was declared to be."""
+    """Shell commands, run in a host, that restore its adapter's declared rate."""
     delays = _delay(link) if link.delayed and kernel.has("netem") else []
     gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
     return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
 
 
 def shaper(adapter: str, link: Link) -> list[str]:
-    """Commands that set an adapter's rate, anew if it has one."""
+    """Commands that set an adapter's rate, replacing an earlier one."""
     if link.rate_bytes_per_s is None:
         return []
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
@@ -127,7 +129,8 @@ def shaper(adapter: str, link: Link) -> list[str]:
 
 
 def _delay(link: Link) -> list[str]:
-    """Delay on the way in; the sender's own queues would throttle it on the way out."""
+    """Delay on the receiving side; on the sending side it would throttle the sender's own
+    queues."""
     if kernel.has("netem"):
         parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"
         jitter = f" {round(link.jitter_s * 1e6)}us distribution normal" if link.jitter_s else ""
@@ -143,7 +146,7 @@ def _delay(link: Link) -> list[str]:
 
 
 def delay_line(hosts: Sequence[Host], links: Sequence[Link], seed: int) -> list[str] | None:
-    """The command of the process that delays packets; None where nobody needs one."""
+    """The command of the process that delays packets; None when no link needs it."""
     if kernel.has("netem"):
         return None
     lines = [

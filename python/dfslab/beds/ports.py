@@ -15,11 +15,11 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_ports(count: int, taken: Collection[int] = (), address: str = LOOPBACK) -> list[int]:
-    """`count` ports that can be listened on now and are not in `taken`.
+    """`count` ports that can be bound now and are not in `taken`.
 
-    The search is in a window where no outgoing connection takes a port between now and the
-    daemon's start, from a random place in it, so that two who search at the same time rarely meet.
-    BedError when there are too few.
+    The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
+    port before the daemon binds it. It starts at a random port, so that concurrent searches rarely
+    collide. BedError when there are too few free ports.
     """
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
@@ -36,9 +36,9 @@ def free_ports(count: int, taken: Collection[int] = (), address: str = LOOPBACK)
 
 
 def can_listen(port: int, address: str = LOOPBACK) -> bool:
-    """Whether a server could listen there now."""
+    """Whether a server could listen on the port now."""
     with socket.socket() as probe:
-        # As servers do: a connection that lingers after its end does not keep the port.
+        # As servers do (SO_REUSEADDR): a lingering closed connection does not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))

@@ -1,7 +1,7 @@
-"""One process of this machine, told apart from a later one that was given the same number.
+"""One process of this machine, distinguished from a later process with the same PID.
 
-A process is its number, its start in clock ticks since boot, and the boot. Signals go through a
-pidfd that is checked after it was opened, so a reused number is never signalled.
+A process is identified by its PID, its start time in clock ticks since boot, and the boot. Signals
+go through a pidfd that is checked after it was opened, so a reused PID is never signalled.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import psutil
 
 from dfslab.beds.errors import BedError
 
-# Every process of a bed inherits this variable, so that none is forgotten, recorded or not.
+# All processes of a testbed inherit this variable, so that each is found, recorded or not.
 MARK = "DFSLAB_BED"
 KILL_WAIT_S = 60.0
 _PROC = Path("/proc")
 
 
 def boot_id() -> str:
-    """The kernel's name for the time since it was started."""
+    """The kernel's identifier of the current boot."""
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that was seen alive; it may have ended since."""
+    """A process that was alive when this object was created; it may have ended since."""
 
     pid: int
     start_ticks: int
@@ -40,7 +40,7 @@ class Process:
 
     @classmethod
     def of(cls, pid: int) -> Process:
-        """The process that has this number now. ProcessLookupError when there is none."""
+        """The process that has this PID now. ProcessLookupError when there is none."""
         seen = _state_and_start(pid)
         if seen is None:
             raise ProcessLookupError(pid)
@@ -54,11 +54,11 @@ class Process:
         return {"Z": "dead", "X": "dead", "T": "paused", "t": "paused"}.get(seen[0], "running")
 
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process has not ended."""
         return self.state() != "dead"
 
     def signal(self, number: signal.Signals) -> bool:
-        """Send a signal to this very process; False when it has ended."""
+        """Send a signal to this process; False when it has ended."""
         handle = self._open()
         if handle is None:
             return False
@@ -71,7 +71,7 @@ class Process:
         return True
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Wait until it has ended; False when it still lives after `timeout_s`."""
+        """Wait until the process has ended; False when it still runs after `timeout_s`."""
         handle = self._open()
         if handle is None:
             return True
@@ -83,7 +83,7 @@ class Process:
             os.close(handle)
 
     def children(self) -> list[Process]:
-        """The processes that its main thread started and that have not been reaped."""
+        """Child processes of its main thread that have not been reaped."""
         if not self.alive():
             return []
         found = []
@@ -94,19 +94,19 @@ class Process:
         return found
 
     def resident_bytes(self) -> int:
-        """Memory held now; 0 when it has ended."""
+        """Resident memory in bytes; 0 when the process has ended."""
         if self.alive():
             with suppress(psutil.NoSuchProcess):
                 return int(psutil.Process(self.pid).memory_info().rss)
         return 0
 
     def _open(self) -> int | None:
-        """A handle on this very process, or None when it has ended."""
+        """A pidfd of this process; None when it has ended."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # Only now is the number fixed to one process, so this is the moment to compare.
+        # From here on the pidfd fixes the process, so the start time must be compared now.
         if self.alive():
             return handle
         os.close(handle)
@@ -118,23 +118,25 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command name may hold blanks and parentheses; what follows its last one is regular.
+    # The command name may contain blanks and parentheses; the fields after the last parenthesis are
+    # regular.
     fields = text.rpartition(")")[2].split()
     return fields[0], int(fields[19])
 
 
 def end(processes: Sequence[Process], grace_s: float) -> None:
-    """End all of them: SIGTERM, up to `grace_s` together, then SIGKILL. BedError if one stays."""
+    """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. BedError if one stays
+    alive."""
     for process in processes:
         process.signal(signal.SIGTERM)
-        # A paused process sees the SIGTERM only when it runs again.
+        # A suspended process handles SIGTERM only after it is resumed.
         process.signal(signal.SIGCONT)
     deadline = time.monotonic() + grace_s
     kill([p for p in processes if not p.wait_end(deadline - time.monotonic())])
 
 
 def kill(processes: Sequence[Process]) -> None:
-    """SIGKILL to all at once, then wait until they have ended. BedError if one stays."""
+    """SIGKILL to all, then wait until they have ended. BedError if one stays alive."""
     for process in processes:
         process.signal(signal.SIGKILL)
     for process in processes:
@@ -143,13 +145,13 @@ def kill(processes: Sequence[Process]) -> None:
 
 
 def marked(mark: str) -> list[Process]:
-    """Every live process that carries `mark` in its environment, this one aside."""
+    """Every live process with `mark` in its environment, except this one."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in _PROC.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
-        # A process may end while it is looked at, and another user's is not ours.
+        # A process may end while it is inspected, and another user's cannot be read.
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(Process.of(int(entry.name)))

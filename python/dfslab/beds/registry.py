@@ -1,4 +1,4 @@
-"""The beds of this machine, whoever started them: listed, judged, taken down."""
+"""The testbeds of this machine, by any process: list them, judge their state, take them down."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ SWEEP_GRACE_S = 0.5
 
 
 def list_beds() -> list[dict[str, Any]]:
-    """Every bed: name, system, state, why, uri, folder, owner and daemons, as plain data.
+    """Every testbed: name, system, state, why, uri, folder, owner and daemons, as plain data.
 
-    `state` is "starting", "up", "degraded" (a daemon is dead or paused) or "stale" (nobody needs it
-    any more: its owner or all its daemons ended, or its record is unreadable).
+    `state` is "starting", "up", "degraded" (a daemon is dead or suspended) or "stale" (abandoned:
+    its owner or all its daemons ended, or its record is unreadable).
     """
     return [_described(folder) for folder in state.folders()]
 
 
 def stale_beds() -> list[str]:
-    """Names of the beds that only need taking down."""
+    """Names of the abandoned testbeds, which only need to be taken down."""
     return [bed["name"] for bed in list_beds() if bed["state"] == "stale"]
 
 
 def take_down(name: str) -> list[str]:
-    """Take down the bed of that name, every bed for "--all", those that nobody needs for "--stale".
+    """Take down the testbed of that name, all for "--all", or the abandoned ones for "--stale".
 
-    Gives the names of those taken down.
-
-    All are tried; then BedError when one could not be taken down or there is none of that name.
+    Returns the names of those taken down. All are attempted. BedError afterwards when one could not
+    be taken down or when no testbed has that name.
     """
     chosen = [
         (bed["name"], folder)
@@ -60,25 +59,25 @@ def take_down(name: str) -> list[str]:
 
 
 def dismantle(folder: BedFolder) -> None:
-    """End a bed's processes, the last started first, then remove its folders.
+    """End a testbed's processes in reverse order of their start, then remove its folders.
 
-    Safe to call twice, from several processes at once, and for a half-made bed.
+    Idempotent. Safe from several processes at once and for a partly started testbed.
     """
     with folder.locked() as present:
         record = folder.read() if present else None
         places = [folder.path, folder.in_memory, *map(Path, record.folders if record else [])]
         limits = Limits(folder.id)
         if record and record.devices:
-            # First, so that what is still to be written is written at full speed.
+            # Limits are lifted first, so that pending writes run at full speed.
             disk.lift_limits(limits, record.devices, places)
         if record and record.hosts:
-            # A host is nothing but its processes: no daemon of it needs to say good-bye.
+            # A host consists only of its processes, so its daemons need no orderly shutdown.
             _end_hosts([host.process for host in record.hosts])
             kill(marked(folder.id))
         daemons = record.daemons if record else []
         for stage in sorted({daemon.stage for daemon in daemons}, reverse=True):
             end([d.process for d in daemons if d.stage == stage], STAGE_GRACE_S)
-        # Helpers of daemons, and daemons whose start was not recorded any more.
+        # Also helper processes of daemons, and daemons whose start was not yet recorded.
         while left := marked(folder.id):
             end(left, SWEEP_GRACE_S)
         disk.release(places)
@@ -88,7 +87,7 @@ def dismantle(folder: BedFolder) -> None:
 
 
 def _end_hosts(parents: Sequence[Process]) -> None:
-    """Kill every host's first process; the process above it sees that and ends by itself."""
+    """Kill every host's first process; its parent process then ends by itself."""
     kill([child for parent in parents for child in parent.children()])
     for parent in parents:
         parent.wait_end(SWEEP_GRACE_S if parent.children() else 0.05)
@@ -96,7 +95,7 @@ def _end_hosts(parents: Sequence[Process]) -> None:
 
 
 def _remove(folder: BedFolder) -> None:
-    """A process that just ended may have made one more file while the folder was emptied."""
+    """Remove the folders. A second attempt covers a file created by a process that just ended."""
     with suppress(OSError):
         folder.remove()
         return
@@ -144,7 +143,7 @@ def _described(folder: BedFolder) -> dict[str, Any]:
 
 
 def _judged(record: BedRecord) -> tuple[str, str]:
-    """A bed's state and the reason for it."""
+    """A testbed's state and the reason for it."""
     if record.owner is not None and not record.owner.alive():
         return "stale", f"its owner (process {record.owner.pid}) ended"
     if record.phase == "starting":

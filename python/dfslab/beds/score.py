@@ -1,9 +1,9 @@
-"""A processor's score on a host's own share: our stand-in for SPECjvm2008.
+"""A processor's benchmark score within a host's limits: our substitute for SPECjvm2008.
 
-SPECjvm2008 is the geometric mean of single-processor kernels, of which compression and
-cryptography are two that need nothing but a processor. Its licence and length keep it out of a
-bed, so two such kernels of the standard library run for a moment inside the host's limits. The
-unit is arbitrary: only ratios of scores mean anything.
+SPECjvm2008 is the geometric mean of single-processor kernels, of which compression and cryptography
+depend on the processor alone. Its licence and duration rule it out in a testbed, so two such
+kernels of the standard library run briefly inside the host's limits. The unit is arbitrary: only
+ratios of scores are meaningful.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 from dfslab.beds.errors import BedError
 from dfslab.beds.host import Host
 
-# Limits hold over periods of 0.1 s, and a turn of 0.4 s sees a fifth of them too many, so a kernel
-# runs for ten at a time. The middle of its turns counts.
+# Processor limits apply per period of 0.1 s, so a run of 0.4 s measures up to a fifth too much.
+# Each kernel therefore runs for ten periods at a time, and the median of its runs counts.
 KERNEL_S = 1.0
 LIMIT_S = 60.0
 PROGRAM = """
@@ -37,7 +37,7 @@ print(math.prod(rates) ** (1 / len(rates)))
 
 
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
-    """Turns a second, geometric mean of the kernels, within the host's limits.
+    """Kernel runs per second within the host's limits, as the geometric mean over the kernels.
 
     BedError when the host cannot run them.
     """

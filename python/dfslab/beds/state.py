@@ -1,7 +1,7 @@
-"""What is known of every bed of this machine: one folder each, made and removed by dfslab alone.
+"""Records of all testbeds of this machine: one folder each, created and removed by dfslab only.
 
-A bed's folder is `<state>/beds/<name>-<id>/`, with a marker that holds the id, a record `bed.json`,
-and whatever the daemons write. <state> is DFSLAB_STATE, else $XDG_STATE_HOME/dfslab, else
+A testbed's folder is `<state>/beds/<name>-<id>/`. It holds a marker with the id, a record
+`bed.json`, and what the daemons write. <state> is DFSLAB_STATE, else $XDG_STATE_HOME/dfslab, else
 ~/.local/state/dfslab.
 """
 
@@ -29,12 +29,12 @@ from dfslab.spec import clock
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
-# What a testbed's identifier begins with, and how long the whole is.
+# The prefix of a testbed's identifier, and the identifier's full length.
 PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 
 class DaemonRecord(BaseModel):
-    """One daemon; those of a higher `stage` are started later and stopped earlier."""
+    """One daemon. Daemons of a higher `stage` are started later and stopped earlier."""
 
     name: str
     stage: int
@@ -43,18 +43,19 @@ class DaemonRecord(BaseModel):
 
 
 class HostRecord(BaseModel):
-    """A process that holds a host, the switch, or delays packets; a host ends with it."""
+    """A process that holds a host or the switch, or delays packets; a host ends with its
+    process."""
 
     name: str
     process: Process
 
 
 class BedRecord(BaseModel):
-    """What another process needs to show a bed or to take it down.
+    """What another process needs to show a testbed or to take it down.
 
-    `owner` is the process that the bed ends with (None: it outlives whoever started it), `folders`
-    are folders outside the bed's own that it made, each with the bed's marker. `devices` are
-    block devices ("major:minor") whose rate the bed limits.
+    `owner` is the process with which the testbed ends (None: it outlives the process that started
+    it). `folders` are folders outside the testbed's own, each with the testbed's marker. `devices`
+    are block devices ("major:minor") whose rate the testbed limits.
     """
 
     format: Literal[1] = 1
@@ -76,25 +77,25 @@ class BedRecord(BaseModel):
 
 @dataclass(frozen=True)
 class BedFolder:
-    """A bed's folder and the id in its marker; it may be gone."""
+    """A testbed's folder and the id in its marker; the folder may have been removed."""
 
     path: Path
     id: str
 
     @property
     def in_memory(self) -> Path:
-        """Its folder in memory, where it has one: known also when the record is not."""
+        """Its folder in memory, if any; derived from the id, so it is known without the record."""
         return MEMORY / f"dfslab-{self.id}"
 
     def read(self) -> BedRecord | None:
-        """The record; None when it is missing or cannot be understood."""
+        """The record; None when it is missing or unreadable."""
         try:
             return BedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValidationError):
             return None
 
     def write(self, record: BedRecord) -> None:
-        """Replace the record whole. BedError when the folder is gone (taken down by somebody)."""
+        """Replace the record atomically. BedError when the folder was removed by a take-down."""
         whole = self.path / RECORD
         partial = whole.with_suffix(".partial")
         try:
@@ -105,7 +106,7 @@ class BedFolder:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Hold the folder alone; False when it is gone."""
+        """Hold an exclusive lock on the folder; False when the folder is gone."""
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
@@ -113,13 +114,13 @@ class BedFolder:
             return
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            # Who held the lock before may have removed the folder.
+            # The previous holder of the lock may have removed the folder.
             yield self.path.is_dir()
         finally:
             os.close(handle)
 
     def remove(self) -> None:
-        """Remove the bed's folders, its own last; only those that carry its marker."""
+        """Remove the testbed's folders that carry its marker, the main folder last."""
         record = self.read()
         told = map(Path, record.folders if record else [])
         for path in dict.fromkeys([*told, self.in_memory, self.path]):
@@ -128,21 +129,21 @@ class BedFolder:
 
 
 def state_folder() -> Path:
-    """Where the records of beds are kept."""
+    """The folder of all testbed records."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "beds"
 
 
 def own_prefix() -> str:
-    """What the identifiers of this state folder's testbeds begin with.
+    """The prefix of the identifiers of this state folder's testbeds.
 
-    Control groups, folders in memory and processes carry a testbed's identifier, so that those of
-    one state folder are known from another's by name alone.
+    Control groups, in-memory folders and processes carry a testbed's identifier. By this prefix,
+    those of one state folder are distinguished from those of another.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 
 
 def folders() -> list[BedFolder]:
-    """Every bed's folder, by name."""
+    """Every testbed's folder, sorted by name."""
     found = []
     for path in sorted(state_folder().glob("*")):
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -153,10 +154,10 @@ def folders() -> list[BedFolder]:
 def create(
     name: str, system: str, parameters: dict[str, Any], owner: Process, port_count: int
 ) -> tuple[BedFolder, BedRecord]:
-    """A new bed's folder and record, with ports that no other bed has.
+    """Create a testbed's folder and record, with ports that no other testbed has.
 
-    The name is followed by a number when another bed has it. BedError when the state folder cannot
-    be written.
+    A number is appended to the name when another testbed has it. BedError when the state folder is
+    not writable.
     """
     state = state_folder()
     try:
@@ -182,7 +183,7 @@ def create(
 
 
 def make_marked(path: Path, bed_id: str) -> None:
-    """Make a folder that the bed's take-down will remove. FileExistsError when it is there."""
+    """Create a folder that the testbed's take-down will remove. FileExistsError when it exists."""
     path.mkdir()
     (path / MARKER).write_text(bed_id, "utf-8")
 
@@ -193,7 +194,8 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _remove_marked(path: Path, bed_id: str) -> None:
-    """Remove a folder that carries the bed's marker, the marker last, so that it can be redone."""
+    """Remove a folder that carries the testbed's marker. The marker goes last, so that an
+    interrupted removal can be repeated."""
     marker = path / MARKER
     if path.is_symlink() or not marker.is_file() or marker.read_text("utf-8") != bed_id:
         return

@@ -1,4 +1,4 @@
-"""Threads for work at several hosts at once, for which an interruption does not wait."""
+"""A thread pool for concurrent work on several hosts that does not delay an interruption."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """So many threads, whose work is over at the end of the block, also when it fails.
+    """A pool of `count` threads. The block ends when their work has ended, also after an error.
 
-    After Ctrl-C it is left to end by itself: the bed that it is about goes, and so its waits end.
+    After Ctrl-C the threads are not awaited. They end by themselves, because the testbed that they
+    work on is taken down.
     """
     pool = ThreadPoolExecutor(count)
     interrupted = False

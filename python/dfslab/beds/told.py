@@ -1,4 +1,5 @@
-"""What a bed is told: the file system's own parameters from its description, and the bed's."""
+"""Checks a testbed's parameters: those of the file system's description and the testbed's
+options."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from dfslab.spec.model import InputError, unknown
 
 
 def told(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters in SI units, and the bed's own `options` (name -> default), text or number.
+    """All parameters in SI units, and the testbed's `options` (name -> default), text or number.
 
-    Counts of roles are accepted and left to the deployment. InputError for an unknown key or a
-    wrong value.
+    Numbers of instances of roles are accepted and ignored; the deployment defines them. InputError
+    for an unknown key or a wrong value.
     """
     described = discover.file_system(system)
     declared = described.parameters.of_origin("filesystem")
@@ -33,7 +34,7 @@ def told(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> 
 
 
 def _option(key: str, value: Any, default: Any) -> Any:
-    """A bed's own option: of the kind of its default."""
+    """An option of a testbed, converted to the type of its default."""
     if isinstance(default, tuple):
         if value is default:
             return default[0]

@@ -7,9 +7,9 @@ import sys
 
 
 def main() -> None:
-    """Entry point of `dfslab`; Ctrl-C is one line, also while the commands are still loading.
+    """Entry point of `dfslab`; Ctrl-C gives one line, also while the commands are still loading.
 
-    A batch system's end of a job and a lost terminal are taken as Ctrl-C, unless they are ignored.
+    SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.
     """
     try:
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -25,7 +25,8 @@ def main() -> None:
 
 
 def _at_once(words: list[str]) -> bool:
-    """Answer what needs no command line parser, which takes longer to load than the answer."""
+    """Answer requests that need no command-line parser, whose import takes longer than the
+    answer."""
     if words in ([], ["--help"]):
         from dfslab.cli.table import overview
 

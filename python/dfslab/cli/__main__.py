@@ -1,4 +1,4 @@
-"""`python -m dfslab.cli`, as the command `dfslab`."""
+"""Runs `python -m dfslab.cli` as the command `dfslab`."""
 
 from dfslab.cli import main
 

@@ -1,4 +1,4 @@
-"""The commands on beds: parsing and printing only."""
+"""The commands on testbeds: parsing and printing only."""
 
 from __future__ import annotations
 

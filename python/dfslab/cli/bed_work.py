@@ -1,4 +1,4 @@
-"""What the commands on beds and existing file systems do."""
+"""Implementation of the commands on testbeds and existing file systems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Report = Callable[..., None]
 def bed_up(
     name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Start a bed that outlives this process, on hosts with the hardware that is asked for."""
+    """Start a testbed that outlives this process, on hosts with the requested hardware."""
     kind = testbed(name, "bed")
     system = discover.file_system(name)
     values = dict(kind.typed(values))
@@ -64,17 +64,17 @@ def bed_up(
 
 
 def existing(place: str, web_address: str) -> dict[str, Any]:
-    """What an existing mount or server says of itself."""
+    """What an existing mount or server reports about itself."""
     return looking.existing(place, web_address)
 
 
 def bed_check() -> list[dict[str, Any]]:
-    """Every feature of this machine that beds use."""
+    """Every feature of this machine that testbeds use."""
     return [asdict(feature) for feature in kernel.features()]
 
 
 def bed_down(name: str) -> list[str]:
-    """Take down one bed, all of them (--all), or those that nobody needs (--stale)."""
+    """Take down one testbed, all (--all), or the abandoned ones (--stale)."""
     known = [bed["name"] for bed in bed_status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:
         allowed = f"no such bed; there are: {', '.join(known) or 'none'}"
@@ -83,11 +83,11 @@ def bed_down(name: str) -> list[str]:
 
 
 def stale_beds() -> list[str]:
-    """Those that only need taking down, with why."""
+    """The abandoned testbeds, with the reason for each."""
     return [f"{bed['name']}: {bed['why']}" for bed in bed_status("") if bed["state"] == "stale"]
 
 
 def bed_status(name: str) -> list[dict[str, Any]]:
-    """The beds of this machine."""
+    """The testbeds of this machine."""
     beds = registry.list_beds()
     return [bed for bed in beds if not name or bed["name"] == name]

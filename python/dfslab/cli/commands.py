@@ -211,7 +211,7 @@ def export(
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
-    """A finished run with what these studies found of it."""
+    """A finished run with the findings of these studies."""
     from dfslab.laboratory import Laboratory
 
     return Laboratory().reopen(folder, note, *kinds)

@@ -1,9 +1,9 @@
-"""Other tools' own arguments become a scenario, and its result is printed in their own style.
+"""Converts other tools' arguments to a scenario, and prints its result in the tool's own format.
 
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
-conf/dfs-perf-env.sh, given one by one or as these files; mdtest's are its options. What has no
-meaning here is refused, not ignored; what only some file systems have a setting for is, on others,
-in the scenario's title and told.
+conf/dfs-perf-env.sh, given one by one or as these files; mdtest's are its options. Arguments
+without a meaning here are rejected, not ignored. A setting that only some file systems have is
+noted in the scenario's title and in the output for others.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _yes(text: str) -> bool:
     return text.lower() == "true"
 
 
-# DFS-Perf's property -> the workload's key and how its value reads.
+# DFS-Perf's property -> the workload's key and the parser of its value.
 PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "files.per.thread": ("files_per_client", _COUNT),
     "read.mode": ("read_mode", str.lower),
@@ -68,7 +68,7 @@ PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "iterations": ("iterations", _COUNT),
     "shuffle.mode": ("shuffle", _yes),
 }
-# Of the file system, not of a load: its parameter there, or its client's property.
+# Settings of the file system, not of a workload: its parameter here, or its client's property.
 OF_THE_SYSTEM = ("block.size.bytes", "read.type", "write.type")
 HDFS = {"block.size.bytes": "block_size"}
 ALLUXIO = {
@@ -76,17 +76,17 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# DFS-Perf ends these after a time; here they have more operations than that has room for.
+# DFS-Perf ends these after a time; here the number of operations is too large to end earlier.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# A thread's clients take turns, loop by loop: as many operations are under way as with one.
+# A thread's clients run in turn, loop by loop: concurrency is the same as with one client.
 CLIENTS = "clients.per.thread"
-# Removing a directory with the file in it is one operation there and two here.
+# Removing a directory with the file in it is one operation in DFS-Perf and two here.
 NOT_COUNTED = "rmdir"
-# A value with one of these is not what it says until a shell has read it.
+# A value with one of these characters depends on expansion by a shell.
 SHELL_SIGNS = "$`;&|\"'"
 FRAMEWORK = (
     "DFS_PERF_DFS_ADRESS",
@@ -97,7 +97,8 @@ FRAMEWORK = (
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
-    """What a tool's arguments ask for, and how its summary of the results reads."""
+    """The scenario of a tool's arguments, and the function that prints its summary of the
+    results."""
     if tool == "mdtest":
         return mdtest(words), say_mdtest
     if tool != "dfs-perf":
@@ -106,7 +107,8 @@ def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[
 
 
 def dfs_perf(words: Sequence[str]) -> Scenario:
-    """The scenario of `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`. InputError names the word."""
+    """The scenario of `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`. InputError names the
+    argument."""
     if not words or words[0] not in CASES:
         given = words[0] if words else None
         raise InputError("dfs-perf", given, unknown(given or "", list(CASES)))
@@ -157,7 +159,7 @@ def _number(told: Mapping[str, str], key: str) -> int:
 
 
 def _settings(path: Path) -> dict[str, str]:
-    """What a file of conf/testsuite or conf/dfs-perf-env.sh sets."""
+    """The settings in a file of conf/testsuite or conf/dfs-perf-env.sh."""
     try:
         text = path.read_text(encoding="utf-8")
         if ".sh" in path.suffixes:
@@ -175,8 +177,10 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _variables(path: Path, text: str) -> dict[str, str]:
-    """Assignments of the variables that mean something here; the others are DFS-Perf's own matter,
-    such as where its reports go. Nothing is run, so a value that a shell would make is refused."""
+    """Assignments of variables with a meaning here; others, such as report paths, are left out.
+
+    Nothing is executed, so a value that needs shell expansion is rejected.
+    """
     assigned = re.findall(r"^\s*(?:export\s+)?(DFS_PERF_\w+)=(.*)$", text, re.MULTILINE)
     found = {}
     for key, value in assigned:
@@ -201,7 +205,7 @@ def _scenario(
     system: Mapping[str, str] = {},
     aside: Sequence[str] = (),
 ) -> Scenario:
-    """A measured scenario on a directory, or on what answers at hdfs:// or alluxio://host:port."""
+    """A scenario that measures a directory, or a server at hdfs:// or alluxio://host:port."""
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}
     kind = kinds.get(parsed.scheme)
@@ -240,14 +244,14 @@ def _scenario(
 
 
 class _Parser(argparse.ArgumentParser):
-    """Refuses in one line."""
+    """Reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(self.prog, None, message)
 
 
 def mdtest(words: Sequence[str]) -> Scenario:
-    """The scenario of mdtest's own options. InputError for those that mean nothing here."""
+    """The scenario of mdtest's own options. InputError for options without a meaning here."""
     parser = _Parser(prog="mdtest", add_help=False, allow_abbrev=False)
     # The same number of tasks that `mpirun -np` would start.
     parser.add_argument("-np", type=int, default=1, dest="tasks")
@@ -266,7 +270,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         parser.add_argument(flag, type=kind, default=default, dest=flag[1])
     for flag in ("-F", "-D", "-u", "-L", "-t", "-P", "-y", "-C", "-T", "-E", "-r"):
         parser.add_argument(flag, action="store_true", dest=flag[1])
-    # How much mdtest prints of itself.
+    # Options that set how much mdtest prints.
     parser.add_argument("-v", action="count")
     parser.add_argument("-V", type=int)
     told = parser.parse_args(list(words))
@@ -292,7 +296,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         "fsync": told.y,
         "read": phases != "CTr",
     }
-    # Directories are made, too, unless files alone are asked for.
+    # Directories are created, too, unless only files are requested.
     if told.z or not told.F:
         if told.N:
             raise InputError("mdtest.-N", told.N, "only with -F and without -z")
@@ -304,7 +308,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
 
 
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
-    """DFS-Perf's totals: MB/s (of 2^20 bytes) of reads and writes, operations a second."""
+    """DFS-Perf's totals: MB/s (of 2^20 bytes) of reads and writes, operations per second."""
     clients = results[0].point.scenario.workload.clients
     whole = all(
         result.complete or (case in TIMED and _only_time_was_over(result)) for result in results
@@ -325,12 +329,12 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
 
 
 def _only_time_was_over(result: Result) -> bool:
-    """Nothing failed, and no process was lost."""
+    """Whether only the time limit ended the run: nothing failed, and no process was lost."""
     load = result.load
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 
 
-# Phase of ours -> line of mdtest's summary.
+# Phase here -> line of mdtest's summary.
 LINES = {
     "directory create": "Directory creation",
     "directory remove": "Directory removal",
@@ -366,7 +370,7 @@ def say_mdtest(results: Sequence[Result]) -> str:
 
 @dataclass(frozen=True)
 class Rate:
-    """Operations of one name in a phase ("" where a load has none): how fast they were."""
+    """Rates of the operations of one name in a phase (phase "" in a load without phases)."""
 
     phase: str
     operation: str
@@ -377,8 +381,8 @@ class Rate:
 def rates_of(result: Result) -> list[Rate]:
     """Rate and throughput of every phase's operations, in the stream's order.
 
-    A result without phases has one, of all its operations; each then ran beside the others, so
-    they share its window.
+    A result without phases has one, of all its operations. They ran concurrently, so they share its
+    window.
     """
     if result.load is None:
         return []

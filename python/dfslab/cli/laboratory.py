@@ -1,4 +1,4 @@
-"""What single commands ask of the laboratory, from files and folders that users name."""
+"""Functions of single commands on files and folders that users name."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ TABLES = "tables"
 
 
 def silent(text: str) -> None:
-    """Nobody is told that something is computed first."""
+    """Discards progress messages."""
 
 
 def design(scenario: Scenario) -> designs.Plan:
-    """What a scenario's design would run, and its cost. InputError where it declares no factor."""
+    """The runs of a scenario's design, and its cost. InputError when it declares no factor."""
     if not scenario.design.factor:
         raise InputError("design.factor", None, "is empty: there is nothing to design")
     return designs.plan(scenario)
 
 
 def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Proposal]:
-    """The runs that tell most about a question, for each hour."""
+    """The most informative runs for a question per hour of run time."""
     from dfslab.models.learnt import rows_of
     from dfslab.studies.legal import legal
     from dfslab.studies.next import propose
@@ -55,15 +55,15 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
 
 
 def export_runs(folder: Path, output: Path) -> int:
-    """Write a run's measurements as a table of runs; how many there were."""
+    """Write a run's measurements as a table of runs; the number of rows."""
     new_file("--output", output)
     return table.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:
-    """A run's results in another program's form, also written to a new file where one is named.
+    """A run's results in another program's format, also written to a new file if one is named.
 
-    The form "tables" is of what the studies found: all their tables as CSV.
+    The form "tables" has all tables of the studies as CSV.
     """
     if form not in (TABLES, *exports.FORMS):
         known = ", ".join((*exports.FORMS, TABLES))
@@ -90,14 +90,14 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[dict[str, Any]]:
-    """When changes of one client are visible to another, by kind of change."""
+    """Time until changes of one client are visible to another, by kind of change."""
     point = check(scenario)[0]
     with laboratory.session() as session:
         return visibility.visibility(point.scenario, trials, session)
 
 
 def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.Found:
-    """The highest rate of the first configuration that keeps to `run.search`'s objective."""
+    """The highest rate of the first configuration that meets the objective of `run.search`."""
     with laboratory.session() as session:
         probe = RateProbe(scenario, session)
         session.progress = lambda share, phase: laboratory.progress(
@@ -107,7 +107,7 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.Found:
 
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
-    """The report of a load from the files that its agents left on their nodes."""
+    """The report of a load, merged from the answer files of its agents."""
     try:
         return shards.of_parts([_part(path) for path in files]).report
     except shards.WrongPlan as error:

@@ -1,4 +1,4 @@
-"""How long work tells its progress where nobody watches: a line now and then, for logs."""
+"""Progress lines for logs: one line at intervals, where there is no terminal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from dfslab.spec.clock import REAL
 
-EVERY_S = 15.0  # what ends earlier says nothing
+EVERY_S = 15.0  # shorter work prints nothing
 
 
 class LineReporter:
     """`reporter(done, total, text)` prints a line on standard error at most every `EVERY_S`
-    seconds: minutes since the start, share done, what is being done."""
+    seconds: minutes since the start, share done, current work."""
 
-    watch = None  # loads are shown second by second in terminals only
+    watch = None  # a live view of loads exists in terminals only
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self._clock = clock
@@ -25,7 +25,8 @@ class LineReporter:
 
     def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
         now_s = self._clock()
-        # Preparations in between, such as a new bed, count from nothing: they lose nothing.
+        # Preparations in between, such as a new testbed, restart at zero: they do not reset the
+        # share.
         self._share = done / total if done and total else self._share
         if now_s < self._due_s:
             return

@@ -1,4 +1,4 @@
-"""`dfslab list`: what discovery finds, by room; nothing of it is imported."""
+"""`dfslab list`: the members found by discovery, by package, without importing them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dfslab import discover
 
 
 def members() -> dict[str, list[dict[str, str]]]:
-    """Everything discovery finds, by room."""
+    """All members found by discovery, by package."""
     return {
         "filesystems": [
             {
@@ -36,7 +36,7 @@ def members() -> dict[str, list[dict[str, str]]]:
 def _workloads() -> list[dict[str, str]]:
     for name, path in discover.members("workloads").items():
         if not discover.checked(path, "WORKLOAD"):
-            # Its text does not show what a workload needs: loading it says what it lacks.
+            # The file does not show a workload's dependencies: loading it reports missing ones.
             discover.workload(name)
     return _titled("workloads")
 
@@ -49,7 +49,7 @@ def _titled(room: str) -> list[dict[str, str]]:
 
 
 def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
-    """The same for people: a room after the other, in columns."""
+    """The members as text: one package after the other, in columns."""
     cells = {room: [_cells(row) for row in rows] for room, rows in found.items()}
     every = [row for rows in cells.values() for row in rows]
     widths = [max(len(row[place]) for row in every) for place in range(3)]
@@ -63,7 +63,7 @@ def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
 
 
 def _cells(row: dict[str, str]) -> list[str]:
-    """A file of this package is named from there, any other in full."""
+    """The path of a file, relative to this package if it is inside, else absolute."""
     path = Path(row["from"])
     own = path.is_relative_to(discover.PACKAGE)
     place = str(path.relative_to(discover.PACKAGE)) if own else str(path)

@@ -1,4 +1,4 @@
-"""The live view of a load in a terminal: what its last seconds did, one row a second."""
+"""The live view of a load in a terminal: one row per second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class Row:
-    """One second of a load, as it ended; times are None where nothing succeeded in it."""
+    """One completed second of a load; times are None when no operation succeeded in it."""
 
     at_s: float
     rate_per_s: float
@@ -28,7 +28,7 @@ class Row:
 
 
 class LoadView:
-    """Hears what a load has done so far and shows the seconds; a new load begins a new table."""
+    """Receives the progress of a load and shows its seconds; a new load begins a new table."""
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self.rows: deque[Row] = deque(maxlen=ROWS)
@@ -45,7 +45,7 @@ class LoadView:
 
     def _seen(self, seen: Seen) -> None:
         if seen.done < self._before.done:
-            # The next load is being prepared; its own table begins when it does.
+            # The next load is being prepared; its table begins with it.
             self._start_s = 0.0
         self._longest_ns = max(self._longest_ns, seen.latency_ns_max)
         now_s = self._clock()

@@ -1,4 +1,4 @@
-"""`dfslab net`: nets in files, drawn, checked and played."""
+"""`dfslab net`: draws, checks and fires nets from files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check(
     try:
         space: dict[str, Any] = engine.state_space(net, markings)
     except InputError as error:
-        # Sizes are known all the same; a net that draws its tokens has no state space.
+        # Sizes are known in any case; a net with random tokens has no state space.
         space = {"refused": str(error)}
     if as_json:
         print(json.dumps({"sizes": sizes, "state_space": space}))

@@ -11,6 +11,7 @@ from dfslab import discover
 from dfslab.documents.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.errors import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The root of the commands: each is loaded when it is asked for; errors become one line."""
+"""The root of the commands: each is imported when it is called; errors become one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command(name: str) -> Any:
 
 
 class _WhenAsked(TyperGroup):
-    """The commands of the table, whose modules are imported one by one."""
+    """The commands of the table; a command's module is imported when the command is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -44,7 +44,7 @@ class _WhenAsked(TyperGroup):
         return command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        # What was mistyped is compared with the names, which are known without any module.
+        # A mistyped name is compared with the known names without importing any module.
         self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
         return super().resolve_command(ctx, args)
 
@@ -78,7 +78,7 @@ def main() -> None:
     try:
         code = app(standalone_mode=False, prog_name="dfslab")
         if code == INTERRUPTED:
-            # Typer turns Ctrl-C into an exit code of its own.
+            # Typer turns Ctrl-C into its own exit code.
             raise KeyboardInterrupt
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def _stop_for_failure(error: Exception) -> None:
-    """The run failed for a reason outside the input."""
+    """Exit after a failure that is not due to the input."""
     from dfslab.beds.errors import BedError
     from dfslab.discover import DiscoveryError
     from dfslab.method import RunFailed
@@ -105,10 +105,10 @@ def _stop_for_failure(error: Exception) -> None:
 
 
 def _stop_for_usage(error: Exception) -> None:
-    """The command line itself was wrong: Click says what is allowed."""
+    """Exit after a wrong command line; Click's message says what is allowed."""
     message = getattr(error, "format_message", None)
     if message is not None:
-        # Without a command the help was printed, and there is nothing to add.
+        # Without a command the help was printed, and nothing is added.
         said = message()
         _stop(f"dfslab: {said}".replace("\n", " ") if said else "", 2)
 

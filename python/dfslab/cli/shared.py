@@ -1,4 +1,4 @@
-"""What all commands share: argument types, lazily imported rooms, progress, printing."""
+"""Shared by all commands: argument types, lazily imported modules, progress, printing."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
-# What is typed names a file from where it is typed.
+# A path on the command line is relative to the working directory.
 TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
-# Imported when a command needs them, so that wrong input is refused at once.
+# Imported when a command needs them, so that wrong input is rejected quickly.
 if TYPE_CHECKING:
     from dfslab.cli import bed_work as beds
     from dfslab.cli import compat as compats
@@ -82,11 +82,11 @@ def read_scenario(
     scheduler: str = "",
     methods: Sequence[str] = (),
 ) -> Scenario:
-    """The scenario of a file with what the command line changes, checked; else InputError.
+    """The scenario of a file with the command line's changes, checked. InputError when it is wrong.
 
-    Where a command has `methods` of its own, those of the scenario are not checked.
+    For a command with its own `methods`, those of the scenario are not checked.
     """
-    # Half of the start of a command that reads no scenario.
+    # Importing this takes half of the start time of commands that read no scenario.
     from dfslab.spec import units
     from dfslab.spec.base import beside
     from dfslab.spec.check import check, read_checked
@@ -115,7 +115,7 @@ def read_scenario(
 
 
 def time_s(key: str, text: str) -> float:
-    """A time above nothing, as typed. InputError when it is none."""
+    """A positive time in seconds from the command line. InputError when it is invalid."""
     from dfslab.spec.units import parse
 
     try:
@@ -129,7 +129,7 @@ def time_s(key: str, text: str) -> float:
 
 @contextmanager
 def of(path: Path) -> Iterator[None]:
-    """Errors of the input name the scenario they come from."""
+    """Add the scenario's name to input errors raised in the block."""
     try:
         yield
     except InputError as error:
@@ -137,7 +137,7 @@ def of(path: Path) -> Iterator[None]:
 
 
 def literal(text: str) -> Any:
-    """What was typed as a value: a number, a list, or the text itself."""
+    """A value from the command line: a number, a list, or the text itself."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -145,7 +145,8 @@ def literal(text: str) -> Any:
 
 
 class Reporter:
-    """Moves the bar: `reporter(done, total, text)`; `watch` is for loads where somebody looks."""
+    """Moves the progress bar by `reporter(done, total, text)`; `watch` is for loads in a
+    terminal."""
 
     def __init__(self, progress: Progress, watch: Watch | None) -> None:
         self._progress, self.watch = progress, watch
@@ -156,8 +157,11 @@ class Reporter:
 
 
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
-    """Run `work(report)`; `report(done, total, text)` moves the bar. In a terminal whose standard
-    output is not for a program, loads are shown second by second; a log gets lines."""
+    """Run `work(report)`; `report(done, total, text)` moves the bar.
+
+    In a terminal whose standard output is not for a program, loads are shown second by second; logs
+    get lines.
+    """
     console = terminal.console(as_json)
     if not console.is_terminal:
         return work(LineReporter())
@@ -184,7 +188,7 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
 
 
 def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found:
-    """Run `work(laboratory)`, whose progress and loads are shown as `with_progress` says."""
+    """Run `work(laboratory)`, whose progress and loads are shown as in `with_progress`."""
     from dfslab.laboratory import Laboratory
 
     def begun(report: Reporter | LineReporter) -> Found:
@@ -195,13 +199,13 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
 
 
 def note(text: str) -> None:
-    """A line about the work itself, apart from its outcome; nothing for an empty one."""
+    """Print a line about the work itself, separate from its result; nothing for an empty text."""
     if text:
         print(f"dfslab: {text}", file=sys.stderr)
 
 
 def tell(as_json: bool, document: Any, *tables: Any) -> None:
-    """One JSON document, or tables and lines for people."""
+    """Print one JSON document, or tables and lines for people."""
     if as_json:
         print(json.dumps(document, default=str, allow_nan=False))
         return
@@ -210,6 +214,6 @@ def tell(as_json: bool, document: Any, *tables: Any) -> None:
     console = terminal.console(False)
     for table in tables:
         if isinstance(table, str):
-            print(table)  # text is for programs, too: never wrapped
+            print(table)  # not wrapped: programs may read this text, too
         else:
             console.print(terminal.drawn(table) if isinstance(table, Table) else table)

@@ -1,4 +1,4 @@
-"""The commands that show what is described or found: parsing and printing only."""
+"""The commands that show descriptions and discovered members: parsing and printing only."""
 
 from __future__ import annotations
 

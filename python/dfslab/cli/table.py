@@ -1,6 +1,6 @@
-"""The commands there are, each with where it is and what the help says of it in a line.
+"""The table of commands: the module of each, and its one-line help.
 
-`dfslab --help` prints it, and a command's module is loaded when that command is asked for.
+`dfslab --help` prints it; a command's module is imported when the command is called.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Entry:
-    """One command: `module` has the Typer application it is in, or all of it is `group`."""
+    """One command. `module` holds its Typer application; with `group`, the whole application."""
 
     name: str
     help: str
@@ -102,7 +102,7 @@ WIDTH, INDENT = 80, 2
 
 
 def overview() -> str:
-    """What `dfslab --help` prints: as wide as any terminal is, so that it is the same on all."""
+    """The output of `dfslab --help`, of a fixed width, so that it is the same in all terminals."""
     shown = [USAGE, "", ABOUT, "", "Options:", *_rows(OPTIONS)]
     for purpose, entries in PURPOSES.items():
         shown += ["", f"{purpose}:", *_rows(tuple((one.name, one.help) for one in entries))]
@@ -110,7 +110,7 @@ def overview() -> str:
 
 
 def _rows(rows: tuple[tuple[str, str], ...]) -> list[str]:
-    """Names and texts in two columns, texts folded between words."""
+    """Names and texts in two columns, texts wrapped between words."""
     column = INDENT + 12
     found = []
     for name, text in rows:

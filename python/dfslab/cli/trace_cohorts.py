@@ -1,4 +1,4 @@
-"""Cohorts inside one trace: each process beside the others of its role, slow traces beside fast."""
+"""Cohorts within a trace: each process compared with its role's others, slow traces with fast."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Pair = tuple[str, cohort.Steps, cohort.Steps]
 def compared(
     found: Mapping[str, Any], files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
 ) -> dict[str, Any]:
-    """The steps that differ between the cohorts of a trace, as `cohort.compare_all` tells them.
+    """The steps that differ between the cohorts of a trace, in the form of `cohort.compare_all`.
 
-    `found` is the profile that was read of the files so.
+    `found` is the profile of the files, read with the same options.
     """
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
@@ -48,7 +48,7 @@ def compared(
 
 
 def _hosts(files: Sequence[callprofile.File]) -> list[Pair]:
-    """(process, the others of its role, itself), with the roles in paths and not the processes."""
+    """(process, the others of its role, itself), with roles instead of processes in paths."""
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
     for file in map(_by_role, files):
         roles.setdefault(file.service, {}).setdefault(file.instance, []).append(file)
@@ -75,7 +75,7 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> Pair:
-    """Whole traces by lot, the slowest of each kind beside the rest."""
+    """A random sample of traces: the slowest of each kind, and the others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
     text, _ = tracing.otlp(files, reading.options(), trace_export.MOST_EVENTS)

@@ -1,4 +1,4 @@
-"""The live view of a trace: what its last seconds did, anew with every profile that is written."""
+"""The live view of a trace: what its last seconds did, refreshed with every written profile."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
-# Processes that all ended may be followed by others, such as the next of several commands.
+# New processes may follow after all have ended, such as those of the next command.
 ENDED_AFTER_S = 10.0
-# A process that wrote nothing for so many of the others' periods does nothing now.
+# A process that wrote nothing for this many periods of the others is inactive.
 STALE_PERIODS = 3
 LOG_WIDTH, LOG_ROWS = 100, 8
-# Lines that are no rows: two of the head, a title and a head of each table, and the last one.
+# Lines that are no rows: two of the head, a title and a head of each table, and the last line.
 OTHER_LINES = 7
 COLUMNS = (("calls/s", 9), ("self/s", 9), ("mean", 9), ("bytes/s", 10))
 Rows = list[dict[str, Any]]
@@ -36,7 +36,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass
 class Seen:
-    """What there is at one look: all so far, and what the last period did."""
+    """The state at one refresh: the sums so far, and the sums of the last period."""
 
     whole: dict[str, Any]
     written_s: float
@@ -47,7 +47,7 @@ class Seen:
 
 
 class Looks:
-    """One look after the other at a folder that a receiver or traced JVMs write into."""
+    """Successive readings of a folder that a receiver or traced JVMs write to."""
 
     def __init__(self, folder: Path, clock: Clock = REAL) -> None:
         if not folder.is_dir():
@@ -59,7 +59,7 @@ class Looks:
         self._periods: dict[str, callprofile.File] = {}
 
     def look(self) -> Seen | None:
-        """What is there now; nothing while nothing is written."""
+        """The current state; None while nothing is written."""
         path = self._folder / RECEIVED
         if path.is_file():
             self._seen = self._receiver(path)
@@ -88,7 +88,7 @@ class Looks:
         }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
-        # Gains are asked for at the end only: a look must cost little.
+        # Savings are computed at the end only: a refresh must be cheap.
         whole = plain(call_document.document(list(files.items()), callprofile.merge(files.items())))
         for name, file in files.items():
             before = self._files.get(name)
@@ -117,7 +117,7 @@ def _period_ns(file: callprofile.File) -> float:
 
 
 def received(path: Path) -> dict[str, Any]:
-    """What a receiver has written. InputError when it is something else."""
+    """The profile that a receiver has written. InputError for other content."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -128,7 +128,7 @@ def received(path: Path) -> dict[str, Any]:
 
 
 def since(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> Rows:
-    """What was added to the rows of a ranking, most self time first."""
+    """The increase in the rows of a ranking, most self time first."""
     old = {row["path"]: row for row in before}
     rows = []
     for row in now:
@@ -139,13 +139,14 @@ def since(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]])
 
 
 def once(folder: Path) -> dict[str, Any]:
-    """The profile as it is now, of a receiver or of traced JVMs."""
+    """The current profile, of a receiver or of traced JVMs."""
     path = folder / RECEIVED
     return received(path) if path.is_file() else profile([folder])
 
 
 def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
-    """Show the last seconds again and again, until all has ended or Ctrl-C; then the whole."""
+    """Show the last seconds repeatedly, until all processes have ended or Ctrl-C; then the
+    whole."""
     console, last = terminal.console(False), None
     try:
         if console.is_terminal:
@@ -155,7 +156,7 @@ def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
         else:
             last = _log(folder, interval_s, clock)
     except KeyboardInterrupt:
-        pass  # The usual end of watching.
+        pass  # the normal end of watching
     if last is None:
         console.print(f"nothing was written into {folder}", markup=False)
         return
@@ -174,7 +175,7 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Seen | Non
 
 
 def _log(folder: Path, interval_s: float, clock: Clock) -> Seen | None:
-    """Where nobody looks on: a view for each profile that was written."""
+    """Without a terminal: print a view for each profile that was written."""
     console, last, told_s = Console(width=LOG_WIDTH, highlight=False), None, -1.0
     try:
         for last in _looks(folder, interval_s, clock):
@@ -188,7 +189,7 @@ def _log(folder: Path, interval_s: float, clock: Clock) -> Seen | None:
 
 
 def view(seen: Seen | None, folder: Path, width: int, height: int) -> Group:
-    """A screen of so many columns and lines."""
+    """A screen of the given numbers of columns and lines."""
     if seen is None:
         return Group(f"waiting for the first profile in {folder}")
     when = datetime.fromtimestamp(seen.written_s).strftime("%H:%M:%S")
@@ -215,10 +216,10 @@ def _cut(text: str, width: int) -> str:
 
 
 def _table(title: str, rows: Rows, period_s: float, width: int, most: int) -> Table:
-    """What steps did a second of the period; a step that was called by several is each time told
+    """Work of steps per second of the period; a step with several callers has a row for each, named
     by the end of its path."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)
-    # Columns stand two blanks apart.
+    # Columns are two blanks apart.
     step_width = max(16, width - sum(wide + 2 for _, wide in COLUMNS))
     table.add_column("step", no_wrap=True, width=step_width)
     for name, wide in COLUMNS:

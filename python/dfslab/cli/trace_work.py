@@ -1,4 +1,4 @@
-"""What the commands on traces do: record, read, merge, rank, draw."""
+"""Implementation of the commands on traces: record, read, merge, rank, draw."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ else:
 
 Report = Callable[..., None]
 RECEIVED = "received.json"
-# Whose steps stand beside traced ones: the reader of the descriptions that needs no measurement.
+# The reader of the descriptions whose steps are compared with traced ones; needs no measurement.
 MODEL = "sequence"
 SPAN_FORMS = ("pprof", "otlp")
 
 
 def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
-    """Trace the first configuration into an OTLP file of its own."""
+    """Trace the first configuration into a separate OTLP file."""
     point = check(scenario)[0]
     new_file("--output", output)
     with access.session(notify=lambda text: report(0, 1, text)) as session:
@@ -58,7 +58,7 @@ def record_command(
     folder: Path,
     notify: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Run a client command against a bed whose daemons, and the command's JVMs, are traced."""
+    """Run a client command on a testbed whose daemons, and the command's JVMs, are traced."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("--output", str(folder), "must be a new or an empty folder")
     if not folder.parent.is_dir():
@@ -79,7 +79,7 @@ def record_command(
             notify(f"interrupted; what was traced until then is in {folder}")
             raise
         if words != list(command):
-            # The processes of a host end with it, and write nothing then.
+            # Processes in a host are killed with it, and write nothing then.
             callprofile.await_written(folder)
     if status:
         raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
@@ -94,7 +94,8 @@ def _record_mounted(
     folder: Path,
     notify: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The same on a bed whose servers count for themselves, in the directory of its mount."""
+    """As `record_command`, on a testbed whose servers have counters, in the directory of its
+    mount."""
     if not issubclass(kind, MountedBed):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
@@ -112,7 +113,7 @@ def profile(
 ) -> dict[str, Any]:
     """One profile of OTLP files, or of the profiles that traced JVMs wrote.
 
-    With a `scheduler` the nodes of a Dask cluster read the files.
+    With a `scheduler` the workers of a Dask cluster read the files.
     """
     reading = reading or Reading()
     found = _existing(files)
@@ -128,21 +129,21 @@ def profile(
 def against(
     found: dict[str, Any], files: Sequence[Path], reading: Reading | None = None
 ) -> dict[str, Any]:
-    """A profile beside an earlier one, read alike: which steps changed for sure."""
+    """A profile compared with an earlier one, read with the same options: significant changes."""
     return {**found, "compared": cohort.compare(profile(files, reading), found)}
 
 
 def with_cohorts(
     found: dict[str, Any], files: Sequence[Path], kind: str, reading: Reading
 ) -> dict[str, Any]:
-    """A profile with how the cohorts of its own files differ."""
+    """A profile with the differences between the cohorts of its own files."""
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
     return {**found, "compared": trace_cohorts.compared(found, here, of_jvms, kind, reading)}
 
 
 def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
-    """A profile beside what the sequence model says of a scenario's first configuration."""
+    """A profile compared with the sequence model of a scenario's first configuration."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
@@ -155,7 +156,7 @@ def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
 
 
 def write_trace_page(found: dict[str, Any], path: Path) -> None:
-    """The page of traces alone."""
+    """Write the page of traces only."""
     if not path.parent.is_dir():
         raise InputError("--page", str(path), "its directory does not exist")
     title = f"{found['spans']:,} calls in {found['trees']:,} call trees"
@@ -163,7 +164,7 @@ def write_trace_page(found: dict[str, Any], path: Path) -> None:
 
 
 def exported(found: dict[str, Any], form: str) -> str:
-    """A profile for another viewer."""
+    """A profile in the format of another viewer."""
     if form not in trace_export.FORMS:
         raise InputError(
             "--export", form, f"must be one of {', '.join((*trace_export.FORMS, *SPAN_FORMS))}"
@@ -172,7 +173,7 @@ def exported(found: dict[str, Any], form: str) -> str:
 
 
 def folded(files: Sequence[Path], reading: Reading) -> str:
-    """The same as folded stacks."""
+    """A profile as folded stacks."""
     found = _existing(files)
     if not reading.format and _of_jvms(found):
         reading.refuse_for_sums()
@@ -181,7 +182,7 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
 
 
 def pprof(files: Sequence[Path], reading: Reading) -> bytes:
-    """The same for the tools of pprof."""
+    """A profile in the format of pprof."""
     found = _existing(files)
     if not reading.format and _of_jvms(found):
         reading.refuse_for_sums()
@@ -190,7 +191,7 @@ def pprof(files: Sequence[Path], reading: Reading) -> bytes:
 
 
 def otlp(files: Sequence[Path], reading: Reading) -> tuple[str, str]:
-    """Whole call trees for other viewers, and a line that says what is not among them."""
+    """Complete call trees for other viewers, and a line about the trees left out."""
     found = _existing(files)
     if not reading.format and _of_jvms(found):
         raise InputError("--export", "otlp", "is for spans; of JVMs' profiles there is speedscope")
@@ -207,7 +208,7 @@ def import_traces(
     reading: Reading | None = None,
     scheduler: str = "",
 ) -> dict[str, Any]:
-    """The profile of traces, kept as JSON or as tables."""
+    """The profile of traces, stored as JSON or as tables."""
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
     label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"
@@ -226,7 +227,7 @@ def import_traces(
 
 
 def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """An answer from the tables of a folder."""
+    """The result of a query on the tables of a folder."""
     return trace_store.query(folder, sql)
 
 
@@ -258,7 +259,7 @@ def receive(
 
 
 def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
-    """Profiles of traced JVMs, and what servers counted as such."""
+    """Profiles of traced JVMs, and counters of servers converted to profiles."""
     found = []
     for path in files:
         whole = callprofile.is_profile(path)
@@ -267,8 +268,8 @@ def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
 
 
 def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
-    """The same, read by the nodes of a Dask cluster, in the order of the files' names."""
-    # Dask takes half a second to be imported, which only this needs.
+    """The profiles, read by the workers of a Dask cluster, in the order of the files' names."""
+    # Importing Dask takes half a second, so only this function does.
     from dfslab.fleet import dask
 
     found = []
@@ -280,7 +281,7 @@ def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofil
 
 
 def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
-    """The profiles of a file, or why there are none: errors of ours do not travel."""
+    """The profiles of a file, or an error text: our exceptions cannot be pickled."""
     try:
         return _profiles([Path(path)])
     except (InputError, OSError) as error:

@@ -1,1 +1,1 @@
-"""Documents that cross rooms, as types: what is measured, traced, fitted and answered."""
+"""Types of the documents that cross packages: measured, traced, fitted and predicted data."""

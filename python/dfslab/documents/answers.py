@@ -1,4 +1,5 @@
-"""What a model says of its answer beside the metrics: constants, fits, what was simulated."""
+"""The details of a model's answer in addition to its metrics: constants, fits, simulation
+effort."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ def _not_finite(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-# JSON has no infinities: what is not finite is written as null, and null is read as NaN.
+# JSON has no infinities: non-finite numbers are written as null, and null is read as NaN.
 Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant; `learnt`: the share of its prior's uncertainty that data removed."""
+    """A calibrated constant. `learnt`: the share of its prior variance that the data removed."""
 
     key: str
     meaning: str
@@ -30,8 +31,10 @@ class FittedConstant(Document):
 
 
 class CalibrationFit(Document):
-    """What a prediction by steps rests on: bounds of the rate (operations a second), times without
-    any other client (seconds, by operation), and the constants.
+    """The fit behind a prediction by the sequence model.
+
+    Bounds of the rate (operations per second), response times without any other client (seconds, by
+    operation), and the constants.
     """
 
     bounds_per_s: tuple[Number, Number]
@@ -47,16 +50,16 @@ class Coefficient(Document):
 
 
 class Importance(Document):
-    """A quantity's first-order index (share of the variance) and its share of all such indices."""
+    """A quantity's first-order index (share of the variance), and its share of the sum of all
+    indices."""
 
     first_order: Number
     share: Number
 
 
 class RegressionFit(Document):
-    """A fitted regression; `value_is`: "mean" or "median"; `dropped`: left-out quantities by
-    reason.
-    """
+    """A fitted regression. `value_is`: "mean" or "median". `dropped`: excluded quantities by
+    reason."""
 
     value_is: str
     r_squared: Number
@@ -67,9 +70,8 @@ class RegressionFit(Document):
 
 
 class OpenLoadAnswer(Document):
-    """An open load: the declared and the largest rate, places in the call queue (None: no end), and
-    the share of calls that find it full.
-    """
+    """An open workload: the declared and the largest rate, the size of the call queue (None:
+    unbounded), and the share of calls that find it full."""
 
     offered_per_s: Number
     largest_rate_per_s: Number
@@ -78,10 +80,11 @@ class OpenLoadAnswer(Document):
 
 
 class StreamSimulation(Document):
-    """How much of a stream its net simulated, and at what grain.
+    """How much of a stream its net simulated, and at what granularity.
 
-    Operations of each client, out of how many that it offers; the clients; replications; firings of
-    all of them; and the most units that a pipeline's transfer is cut into.
+    Simulated operations of each client, and the operations that it offers; clients; replications;
+    firings summed over replications; the largest number of units into which a pipelined transfer is
+    split.
     """
 
     operations_per_client: int
@@ -93,9 +96,8 @@ class StreamSimulation(Document):
 
 
 class NetworkLevel(Document):
-    """The answer at one level of detail of the network: rate, its relative error against the finest
-    level, firings, and seconds of processor.
-    """
+    """The answer at one level of detail of the network: rate, its error relative to the finest
+    level, firings, and processor time in seconds."""
 
     throughput_bytes_per_s: float
     error: float
@@ -105,8 +107,7 @@ class NetworkLevel(Document):
 
 class NetworkSimulation(Document):
     """A simulation of a net of components: firings and simulated time at the finest level of detail
-    of the network, and every level that was asked for by its name, the finest first.
-    """
+    of the network, and every requested level by name, the finest first."""
 
     firings: int
     time_s: float

@@ -1,4 +1,4 @@
-"""The base of every document: never changed once it is made, checked where it is read."""
+"""The base class of all documents: immutable, validated where they are read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Document(BaseModel):
-    """Plain data with named fields; a validator is made when the first one is read."""
+    """Plain data with named fields; the validator is created at the first read."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)

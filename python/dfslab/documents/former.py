@@ -1,4 +1,4 @@
-"""Results that were stored before their parts had types: read as they are written today."""
+"""Converts results that were stored before their parts had types into today's form."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from dfslab.documents.document import Document
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
 from dfslab.documents.trace_profile import TraceProfile
 
-# What all parts together were called, and the part that each of its keys was of.
+# The former name of all parts together, and the part to which each of its keys belonged.
 FORMER = "detail"
 
 
 def current(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored result, given as JSON, in today's form; one that has it already is left as it is."""
+    """Convert a stored result, given as JSON, to today's form; one already in that form is
+    unchanged."""
     result = dict(stored)
     detail = result.pop(FORMER, None)
     if detail:
@@ -48,7 +49,7 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
-    """A part whose fields are those of the table, if it is there at all."""
+    """A part with the fields of the table; None when the table has no `key`."""
     return kind.model_validate(table) if key in table else None
 
 
@@ -61,7 +62,8 @@ def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
 
 
 def _profile(told: Mapping[str, Any] | None) -> TraceProfile | None:
-    """A profile of before it had all of its fields cannot be drawn; its trace is still there."""
+    """A profile that lacks fields of today's form cannot be drawn and is dropped; its trace
+    remains."""
     try:
         return TraceProfile.model_validate(told) if told else None
     except ValidationError:

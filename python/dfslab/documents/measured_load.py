@@ -1,6 +1,5 @@
-"""A measured load as a result keeps it: the generator's report without what only merging needs,
-and what instruments counted meanwhile.
-"""
+"""The measured load that a result stores: the generator's report without data needed only for
+merging, and what instruments counted meanwhile."""
 
 from __future__ import annotations
 
@@ -21,15 +20,15 @@ from dfslab.documents.load_report import (
     Summary,
 )
 
-# Lower ends of the buckets that hold any values, ns, and how many they hold.
+# Lower bounds of the non-empty buckets in ns, and the number of values in each.
 Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A place that clients were at, with the numbers of its clients; `lost` says how it was lost.
+    """A host with the numbers of its clients; `lost` says how it was lost.
 
-    On nodes of a cluster also the host, its clock's offset from ours, that offset's largest error
-    and how far it drifted meanwhile.
+    On workers of a cluster also the host's name, its clock's offset from ours, the offset's largest
+    error, and its drift during the load.
     """
 
     name: str
@@ -43,7 +42,7 @@ class PlaceReport(Document):
 
 
 class FleetReport(Document):
-    """The cluster that places belonged to, and what became of it."""
+    """The cluster that the hosts belonged to, and its state at the end."""
 
     kind: str
     scheduler: str
@@ -51,14 +50,14 @@ class FleetReport(Document):
 
 
 class FleetLoadReport(LoadReport):
-    """The report of a whole load, from one process or from all places together."""
+    """The report of a whole load, from one process or merged from all hosts."""
 
     places: list[PlaceReport] | None = None
     fleet: FleetReport | None = None
 
 
 class OperationCounts(Document):
-    """Operations of one name that succeeded and that failed; bytes moved by the former."""
+    """Successful and failed operations of one name; bytes moved by the successful ones."""
 
     count: int
     bytes: int = 0
@@ -66,14 +65,14 @@ class OperationCounts(Document):
 
 
 class DiskReads(Document):
-    """Bytes that clients read of files, and bytes that came off the servers' disks meanwhile."""
+    """Bytes that clients read from files, and bytes read from the servers' disks meanwhile."""
 
     asked_bytes: int
     read_bytes: int
 
 
 class CacheState(CacheReport):
-    """The page cache at the start; `disks` where a testbed's disks were looked at, too."""
+    """The page cache at the start; `disks` where disk reads of a testbed were counted, too."""
 
     disks: DiskReads | None = None
 
@@ -88,7 +87,7 @@ class RateInterval(Document):
 
 
 class MeasuredPhase(Document):
-    """One phase of a load that has several; times count from the common start."""
+    """One phase of a load with several; times are in seconds from the common start."""
 
     name: str
     start_s: float
@@ -108,9 +107,10 @@ class MeasuredPhase(Document):
 
 
 class CountedCalls(Document):
-    """Calls that one operation makes, of the load or of one of its phases, by name.
+    """Calls per operation by name, of the load or of one of its phases.
 
-    `operations` were counted; 0 where a phase has a single one. None for servers that count none.
+    `operations` is the number of counted operations; 0 for a phase with a single one. None for
+    servers that count no calls.
     """
 
     operations: int
@@ -121,14 +121,15 @@ class CountedCalls(Document):
 
 
 class CallCounts(Document):
-    """Calls of each phase in their order, one entry for a load without phases; or why none."""
+    """Calls per operation of each phase in order (one entry for a load without phases), or the
+    reason why they were not counted."""
 
     phases: list[CountedCalls] = []
     not_counted: str = ""
 
     @property
     def whole(self) -> CountedCalls | None:
-        """Those of a load without phases."""
+        """The calls of a load without phases."""
         return self.phases[0] if len(self.phases) == 1 else None
 
 
@@ -140,7 +141,7 @@ class ServerCalls(Document):
 
 
 class ServerCounts(Document):
-    """What one server counted during a load: calls by name, bytes read and written."""
+    """Counters of one server during a load: calls by name, bytes read and written."""
 
     operations: dict[str, ServerCalls] = {}
     read_bytes: int = 0
@@ -148,7 +149,7 @@ class ServerCounts(Document):
 
 
 class FaultDone(Document):
-    """A fault that was carried out, `at_s` after the common start; `failed`: the error, if any."""
+    """An injected fault, `at_s` seconds after the common start; `failed`: the error, if any."""
 
     action: str
     target: str
@@ -165,13 +166,13 @@ class FaultDone(Document):
 class Recovery(Document):
     """The load after one disruptive fault until the next one.
 
-    before_per_s: the mean rate between warming up and the first fault (None: there was no such
-    time); lowest_per_s: the least over a window of half a second; silent_s: the longest time
-    without an operation; recovered_after_s: from the fault until a window, its first interval too,
-    has four fifths of the rate before again (0: it never fell below; None: not before the next
-    fault, nor while all clients ran); relapsed_s: how long it was below after that; shortfall:
-    operations fewer than at the rate before, from the fault until it was as before; failed:
-    operations that failed from the second of the fault on.
+    before_per_s: the mean rate between warm-up and the first fault (None: no such time).
+    lowest_per_s: the lowest rate over a window of half a second. silent_s: the longest time without
+    a completed operation. recovered_after_s: time from the fault until the rate over a window, and
+    over its first interval, is again four fifths of the rate before (0: it never fell below; None:
+    not before the next fault or the stonewall). relapsed_s: time below that rate afterwards.
+    shortfall: missing operations compared with the rate before, from the fault until recovery.
+    failed: operations that failed from the second of the fault on.
     """
 
     fault: str
@@ -186,7 +187,7 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """Faults under a load: which were done, the rate in intervals of `step_s`, the recoveries."""
+    """Faults during a load: those injected, the rate in intervals of `step_s`, the recoveries."""
 
     done: list[FaultDone]
     not_done: list[str]
@@ -197,11 +198,11 @@ class FaultReport(Document):
 
 
 class MeasuredLoad(Document):
-    """One load: what the generator reported, without histograms of steps and of ends of operations,
-    and what was counted beside it.
+    """One load: the generator's report, without histograms of steps and of completion times, and
+    the counters of instruments.
 
-    A table of runs holds only the time it took, its operations and the scores of processors: the
-    defaults of everything else stand for "not known". `generator` is None there.
+    A table of runs holds only the duration, operations and processor scores: the defaults of all
+    other fields mean "unknown". `generator` is None there.
     """
 
     wall_s: float
@@ -233,14 +234,14 @@ class MeasuredLoad(Document):
     fleet: FleetReport | None = None
 
     def parts(self) -> Sequence[MeasuredPhase] | Sequence[MeasuredLoad]:
-        """What has a rate of its own that can settle: each phase of several, else the load."""
+        """The units whose rate can settle: each phase of a load with several, else the load
+        itself."""
         return self.phases or (self,)
 
 
 class ProgramRun(Document):
-    """A program that was the workload: its words, how long it took, and the folder, in that of the
-    run's traces, with the profiles of its processes where they were traced.
-    """
+    """A program run as the workload: its command line, its duration, and the folder with the
+    profiles of its processes (relative to the run's trace folder) if they were traced."""
 
     took_s: float
     command: list[str] = []

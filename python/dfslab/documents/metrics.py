@@ -1,7 +1,7 @@
-"""The metrics of results: names, units, kinds, labels, and keys, made and taken apart here alone.
+"""The registry of metrics: names, units, kinds and labels; keys are built and parsed only here.
 
-A metric of a whole run is its name, `rate_per_s`; one of an operation has that behind it,
-`latency_s_p99.read`.
+The key of a whole run's metric is its name, `rate_per_s`; that of an operation has the operation
+appended, `latency_s_p99.read`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ Kind = Literal["rate", "throughput", "latency", "response"]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric that methods give: its name, SI unit, kind, words, and its statistic where it has
-    one; `of_operation`: whether there is one for each operation.
-    """
+    """A metric of a method: its name, SI unit, kind, label, and its statistic if it has one;
+    `of_operation`: whether it exists for each operation."""
 
     name: str
     unit: str
@@ -35,13 +34,13 @@ class MetricType:
 
     @property
     def of_operation(self) -> bool:
-        """Whether its key names an operation."""
+        """Whether the key names an operation."""
         return bool(self.statistic)
 
 
 @dataclass(frozen=True)
 class MetricKey:
-    """A metric's name and the operation that it is of, "" for the whole run."""
+    """A metric's name and its operation; "" for the whole run."""
 
     name: str
     operation: str = ""
@@ -61,13 +60,13 @@ def key(kind: str, statistic: str, operation: str) -> str:
 
 
 def parsed(text: str) -> MetricKey:
-    """A key taken apart."""
+    """A key, parsed into its parts."""
     name, _, operation = text.partition(".")
     return MetricKey(name, operation)
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """The operations of which keys hold that statistic, in the order of the keys."""
+    """The operations whose keys hold that statistic, in the order of the keys."""
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]
@@ -90,7 +89,7 @@ REGISTRY: dict[str, MetricType] = {
         *_times("response", "time of an operation since it was due"),
     )
 }
-# What a key may be, for scenarios that name one.
+# Pattern of keys, for scenarios that name one.
 PATTERN = (
     rf"^({RATE}|{THROUGHPUT}"
     rf"|({LATENCY}|{RESPONSE})_s_({'|'.join(STATISTICS)})\.[a-z_]+)$"

@@ -1,4 +1,4 @@
-"""What one replication of a net reports; its monitors are read by the names they were given."""
+"""The report of one replication of a net; monitors are accessed by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sojourn:
-    """Times between two transitions: how many there were, and their mean in seconds (0: none)."""
+    """Times between two transitions: their number, and the mean in seconds (0: none)."""
 
     count: int
     mean_s: float
@@ -17,7 +17,7 @@ class Sojourn:
 
 @dataclass(frozen=True)
 class Marking:
-    """Tokens of a place: the mean over time (None: there was no time), the most and the last."""
+    """Tokens in a place: the mean over time (None: no time passed), the maximum and the last."""
 
     mean: float | None
     most: int
@@ -26,7 +26,7 @@ class Marking:
 
 @dataclass(frozen=True)
 class Log:
-    """Firings of a transition in their order: when, in nanoseconds, and the values asked for."""
+    """Firings of a transition in order: times in nanoseconds, and the requested values."""
 
     count: int
     rows: Sequence[Sequence[Any]]
@@ -34,7 +34,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Count:
-    """Firings of a transition, and how many a second (None: there was no time)."""
+    """Firings of a transition, and their rate per second (None: no time passed)."""
 
     count: int
     rate_per_s: float | None
@@ -45,7 +45,7 @@ Monitor = Sojourn | Marking | Log | Count
 
 @dataclass(frozen=True)
 class NetReport:
-    """One replication: when it ended, its firings, and its monitors of each kind by name."""
+    """One replication: its end time, its firings, and its monitors of each kind by name."""
 
     end_time_ns: int
     firings: int
@@ -56,9 +56,9 @@ class NetReport:
 
 
 def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
-    """A report as the engine writes it; `names` are those of the monitors that it was asked for.
+    """Parse the engine's report; `names` are those of the requested monitors, in order.
 
-    ValueError when these are not as many, or two have one name.
+    ValueError when the number of monitors differs, or two have the same name.
     """
     if len(set(names)) != len(names):
         raise ValueError("two monitors have one name")

@@ -1,4 +1,4 @@
-"""A trace profile as plain data, for what is written as JSON; trees may be deep."""
+"""Converts a trace profile to plain data for JSON; trees may be deep."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dfslab.documents.trace_profile import TraceProfile, TreeNode
 
 
 def plain(profile: TraceProfile) -> dict[str, Any]:
-    """Its fields as JSON has them, those that were never set left out."""
+    """Its fields as in JSON, without fields that were never set."""
     table = profile.model_dump(mode="json", exclude_unset=True, exclude={"roots"})
     return {**table, "roots": plain_trees(profile.roots)}
 
 
 def plain_trees(roots: Sequence[TreeNode]) -> list[dict[str, Any]]:
-    """Trees as JSON has them; without recursion, which has a limit in whatever writes it."""
+    """Trees as in JSON, converted without recursion, whose depth is limited."""
     found: list[dict[str, Any]] = []
     open_nodes = [(node, found) for node in reversed(roots)]
     while open_nodes:

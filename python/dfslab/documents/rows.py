@@ -1,4 +1,4 @@
-"""Rows that the core gives in bulk, with names for their columns."""
+"""Rows that the core returns in bulk, as named tuples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tables and sections of a report, apart from how a terminal, a page or a file draws them."""
+"""Tables and sections of a report, independent of their rendering in a terminal, a page or a
+file."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ DASH = "–"
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column; `unit` is that of its values (SI), empty for words and ratios."""
+    """A column's head; `unit` is that of its values (SI), empty for text and ratios."""
 
     title: str
     align: Literal["left", "right"] = "right"
@@ -25,9 +26,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: `value` for programs (SI units; fractions for percentages), `text` for people.
+    """One cell: `value` for programs (SI units; fractions for percentages), `text` for display.
 
-    `low` and `high` are the 90 % interval of the value where it has one. `note` is a smaller second
+    `low` and `high` are the 90 % interval of the value, if it has one. `note` is a smaller second
     line. A `bar` is drawn behind a fraction where the medium can; a `far` value is marked as wrong.
     """
 
@@ -42,7 +43,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table. Rows in `marked` were held out; `folded` hides all behind that line."""
+    """A titled table. Rows in `marked` were held out; with `folded`, the table is collapsed behind
+    that text."""
 
     title: str
     columns: Sequence[Column]
@@ -64,7 +66,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of a report; without blocks, `empty` says why there is nothing to show."""
+    """A titled part of a report; `empty` is the text shown when it has no blocks."""
 
     name: str
     title: str
@@ -74,18 +76,18 @@ class Section:
 
 
 def heads(first: str, *others: str, left: Iterable[str] = ()) -> list[Column]:
-    """Columns of which the first, and those named in `left`, hold words; the others numbers."""
+    """Columns; the first, and those named in `left`, hold text, the others numbers."""
     words = {first, *left}
     return [Column(title, "left" if title in words else "right") for title in (first, *others)]
 
 
 def words(text: str) -> Cell:
-    """A cell of words."""
+    """A cell of text."""
     return Cell(text, text)
 
 
 def absent() -> Cell:
-    """A cell of which nothing is known."""
+    """A cell whose value is unknown."""
     return Cell(None, DASH)
 
 
@@ -95,7 +97,7 @@ def count(value: int) -> Cell:
 
 
 def number(value: float | None) -> Cell:
-    """Three or four digits, thousands apart; a dash for what is no number."""
+    """Three or four digits with thousands separators; a dash for NaN."""
     return Cell(value, number_text(value)) if _is_known(value) else absent()
 
 
@@ -115,14 +117,15 @@ def signed(value: float | None) -> Cell:
 
 
 def quantity(value: float | None, unit: str) -> Cell:
-    """A value with its unit, in the prefix that people use: seconds as ms, bytes as MB."""
+    """A value with its unit and a prefix for display: seconds as ms, bytes as MB."""
     if value is None or not math.isfinite(value):
         return absent()
     return Cell(value, units.text(value, unit, 3))
 
 
 def estimate(value: float, low: float | None, high: float | None, digits: str = "") -> Cell:
-    """A value with its interval: 1.20 (1.10–1.30); `digits` is a format, else as `number`."""
+    """A value with its interval: 1.20 (1.10–1.30); `digits` is a format, by default that of
+    `number`."""
 
     def text(one: float) -> str:
         return format(one, digits) if digits else number_text(one)
@@ -140,7 +143,7 @@ def number_text(value: float | None) -> str:
 
 
 def percent_text(value: float) -> str:
-    """The text of `percent`: large ones without decimals."""
+    """The text of `percent`; large percentages without decimals."""
     return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
 
 
@@ -157,8 +160,8 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
-    """Names of these configurations by what varies among them; by all keys where that is not
-    enough to tell them apart."""
+    """Names of these configurations by the keys that vary among them; by all varied keys where
+    those are ambiguous."""
     all_labels = list(configurations)
     values: dict[str, set[str]] = {}
     for labels in all_labels:

@@ -1,1 +1,1 @@
-"""What is known of each file system: one folder each."""
+"""Descriptions of file systems: one folder each."""

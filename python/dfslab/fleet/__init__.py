@@ -1,1 +1,1 @@
-"""Where a load runs: in this process, or in agents at several places at once."""
+"""Runs the load generator: in this process, or in agents on several hosts at once."""

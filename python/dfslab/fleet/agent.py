@@ -1,14 +1,14 @@
-"""An agent: runs one part of a load where its controller started it, and leaves nothing behind.
+"""An agent: runs one shard of a load for its controller, and removes everything it created.
 
-One JSON document a line. In: a plan, then `{"start_at_monotonic_s": t}` or
-`{"start_at_unix_s": t}`. Out: `{"ready": ...}` once prepared, and again wherever all wait for each
-other (`run.turns`), `{"progress": [share, phase], "seen": [...]}` now and then, and at the end
-`{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
+One JSON document per line. In: a plan, then `{"start_at_monotonic_s": t}` or `{"start_at_unix_s":
+t}`. Out: `{"ready": ...}` once prepared and at every later barrier (`shards.turns`), `{"progress":
+[share, phase], "seen": [...]}` from time to time, and at the end `{"report": ..., "spans": ...,
+"recorded": ...}` or `{"error": kind, "text": ...}`.
 
-The end of the input, SIGTERM and SIGINT stop it: what it made is removed, also when its controller
-has vanished. With `--keep FILE` the answer goes to a file as well, and once the load has started
-the end of the input stops it no more, only `{"stop": true}` does: a long run is then not lost with
-the connection. FILE with `.lock` added is locked for as long as the agent lives.
+End of input, SIGTERM and SIGINT stop the agent: what it created is removed, also when its
+controller has vanished. With `--keep FILE` the answer is also written to FILE. Once the load has
+started, end of input no longer stops such an agent, only `{"stop": true}` does: a long run then
+survives the loss of the connection. FILE with `.lock` appended is locked while the agent lives.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ BLOCK_BYTES = 1 << 16
 
 
 class Stopped(Exception):
-    """The controller has gone, or wants no more."""
+    """The controller has gone, or requested a stop."""
 
 
 class ProtocolError(Exception):
-    """What the controller said makes no sense here."""
+    """A document from the controller is invalid at this point of the protocol."""
 
 
 class Lines:
-    """Lines of a descriptor, read without a buffer that `select` would not know of."""
+    """Reads lines from a descriptor without a buffer, which `select` would not know of."""
 
     def __init__(self, descriptor: int):
         self._descriptor = descriptor
         self._buffer = bytearray()
 
     def check(self) -> None:
-        """Stopped when the input has ended; what else has arrived is kept."""
+        """Stopped when the input has ended; other documents that arrived are queued."""
         while select.select([self._descriptor], [], [], 0)[0]:
             self._take()
 
     def waiting(self) -> bool:
-        """Whether a whole document is here."""
+        """Whether a complete document has arrived."""
         return b"\n" in self._buffer
 
     def _take(self) -> None:
@@ -65,7 +65,7 @@ class Lines:
         self._buffer += block
 
     def next(self) -> dict[str, Any]:
-        """The next document; Stopped at the end of the input."""
+        """The next document. Stopped at the end of the input."""
         while b"\n" not in self._buffer:
             self._take()
         line, _, rest = self._buffer.partition(b"\n")
@@ -80,7 +80,7 @@ class Lines:
 
 
 class Agent:
-    """One load for one controller; what it found is kept in a file where one is given."""
+    """Runs one load for one controller; the answer is also written to a file where one is given."""
 
     def __init__(self, lines: Lines, out: int, keep: Path | None = None):
         self._lines = lines
@@ -91,14 +91,15 @@ class Agent:
         self._started = self._alone = False
 
     def run(self) -> None:
-        """Take the plan, run it, answer."""
+        """Receive the plan, run it, answer."""
         try:
             plan = self._lines.next()
             report, spans, recorded = _core.run_load(
                 json.dumps(plan), self._progress, self._gate, self._watch
             )
         except Stopped as stopped:
-            # Mostly nobody reads this any more; whoever does learns what could not be removed.
+            # Usually nobody reads this any more; a remaining reader learns what could not be
+            # removed.
             left = getattr(stopped, "__notes__", [])
             self._say({"error": "stopped", "text": str(stopped), "left": left})
         except ProtocolError as error:
@@ -115,9 +116,10 @@ class Agent:
             self._say(answer)
 
     def _gate(self) -> float:
-        """Ready; the agreed start as this process reads CLOCK_MONOTONIC.
+        """Report readiness and wait; the agreed start as a reading of this process's
+        CLOCK_MONOTONIC.
 
-        Once alone it begins its later phases when it gets there: nobody is left to agree with.
+        Without a controller, later phases start as soon as this agent reaches them.
         """
         clocks = {
             "monotonic_s": REAL.monotonic_s(),
@@ -150,7 +152,8 @@ class Agent:
             self._seen = self._seen._replace(latency_ns_max=0)
 
     def _check(self) -> None:
-        """Stopped when the controller wants that, or has gone and the answer is for it alone."""
+        """Stopped when the controller requests it, or has gone and the answer is not kept in a
+        file."""
         try:
             self._lines.check()
         except Stopped:
@@ -174,26 +177,27 @@ class Agent:
 
 
 def write_atomically(path: Path, document: Mapping[str, Any]) -> None:
-    """A JSON file that is there whole or not at all."""
+    """Write a JSON file atomically."""
     beside = path.with_name(f"{path.name}.new")
     beside.write_text(json.dumps(document), "utf-8")
     beside.replace(path)
 
 
 def lock_beside(path: Path) -> Path:
-    """The file that an agent which keeps its answer in `path` holds locked while it lives."""
+    """The lock file that an agent with the answer file `path` holds while it lives."""
     return path.with_name(f"{path.name}.lock")
 
 
 def boot() -> str:
-    """The kernel's name for the time since it was started: whoever shares it shares its clock."""
+    """The kernel's identifier of the current boot: processes with the same one share
+    CLOCK_MONOTONIC."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def start_of(told: Mapping[str, Any], clock: Clock = REAL) -> float:
-    """The start that a controller tells, as a reading of this machine's CLOCK_MONOTONIC.
+    """The start sent by a controller, as a reading of this machine's CLOCK_MONOTONIC.
 
-    A start in Unix time is as good as the two machines' clocks are synchronised.
+    A start in Unix time is as accurate as the synchronisation of the two machines' clocks.
     """
     for key, offset_s in (
         ("start_at_monotonic_s", 0.0),
@@ -209,13 +213,13 @@ def _stop(number: int, _frame: object) -> NoReturn:
 
 
 def main() -> None:
-    """Serve the controller at the other end of the standard streams."""
+    """Serve the controller on the standard streams."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
     parser = argparse.ArgumentParser(prog="dfslab.fleet.agent")
     parser.add_argument("--keep", type=Path)
     keep = parser.parse_args().keep
-    # Stopped here: the controller has gone, and nobody is left to be told.
+    # Signals end the agent here: the controller has gone, so nothing is reported.
     with suppress(Stopped), _held(keep):
         Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep).run()
         return
@@ -224,7 +228,7 @@ def main() -> None:
 
 @contextmanager
 def _held(keep: Path | None) -> Iterator[None]:
-    """The lock that says to other processes, of other namespaces too, that this one lives."""
+    """The lock that shows other processes, also in other PID namespaces, that this agent lives."""
     if keep is None:
         yield
         return

@@ -1,9 +1,9 @@
-"""Many nodes: one agent at every node of a Dask cluster, together one load.
+"""Runs one load on many machines: one agent on every worker of a Dask cluster.
 
-Dask finds the nodes and carries short calls to them (start an agent, what does it say, when does
-it begin); the load itself runs in agents of their own, which also leave their answers on their
-node's disk. So a worker, a scheduler or a controller that is lost takes no finished part with it.
-The start is agreed over Dask, never through the file system under test.
+Dask finds the workers and carries short calls to them (start an agent, poll its output, set the
+start). The load itself runs in separate agent processes, which also write their answers to their
+host's disk. So the loss of a worker, the scheduler or the controller loses no finished shard. The
+start is agreed over Dask, never through the file system under test.
 """
 
 from __future__ import annotations
@@ -37,30 +37,31 @@ CONNECT_LIMIT_S = 10.0
 JOIN_LIMIT_S = 180.0
 CALL_LIMIT_S = 5.0
 LEAVE_LIMIT_S = 20.0
-# A node that has not answered for so long is lost.
+# A worker without an answer for this many seconds is considered lost.
 SILENCE_LIMIT_S = 10.0
 POLL_S = 0.2
 PROBES = 15
-# From the agreement to the start: at least this, and time for so many calls to every node.
+# Delay from the agreement to the start: at least this, and time for this many calls to each worker.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
-# Kinds of clusters: where their class is, and the package that has it.
+# Kinds of clusters: module and class, and the package that provides it.
 KINDS = {
     "ssh": ("distributed", "SSHCluster", "asyncssh"),
     "slurm": ("dask_jobqueue", "SLURMCluster", "dask-jobqueue"),
     "yarn": ("dask_yarn", "YarnCluster", "dask-yarn"),
     "kubernetes": ("dask_kubernetes.operator", "KubeCluster", "dask-kubernetes"),
 }
-# Whatever Dask raises when a node or the scheduler does not answer.
+# The exceptions that Dask raises when a worker or the scheduler does not answer.
 UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError)
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How far a node's Unix clock is ahead of ours, and how wrong that can be at most.
+    """Offset of a worker's Unix clock from ours (positive: ahead), and the largest possible error.
 
-    Of several probes the one that came back soonest counts: its answer was given between sending
-    and receiving, so half of that time bounds the error (Cristian 1989, Distributed Computing 3).
+    Of several probes the one with the shortest round trip is used. Its answer was given between
+    sending and receiving, so half of the round trip bounds the error (Cristian 1989, Distributed
+    Computing 3).
     """
 
     offset_s: float
@@ -72,7 +73,7 @@ class Clock:
 
 @dataclass
 class Part:
-    """One agent as its controller sees it; it has ended when `ended` says how."""
+    """The controller's state of one agent; `ended` says how it ended, if it has."""
 
     place: Place
     worker: str
@@ -89,7 +90,7 @@ class Part:
     drift_s: float | None = None
 
     def take(self, said: Mapping[str, Any]) -> None:
-        """What the agent has said."""
+        """Take a document from the agent."""
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = said["times_ready"], said["answer"]
         self.progress, self.ended = tuple(said["progress"]), said["ended"]
@@ -97,9 +98,9 @@ class Part:
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """What the nodes answer to calls (a function and its words), in the order of the calls.
+    """The workers' answers to calls (a function and its arguments), in the order of the calls.
 
-    RunFailed when nobody answers at the scheduler, or a call's node was lost again and again.
+    RunFailed when the scheduler does not answer, or when a call's worker was lost repeatedly.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
@@ -117,12 +118,12 @@ def run_load(
     progress: shards.Progress | None = None,
     watch: Watch | None = None,
 ) -> shards.LoadRun:
-    """As run.run_load, by the nodes of a Dask cluster.
+    """As run.run_load, on the workers of a Dask cluster.
 
-    The report also has `fleet`: the scheduler and what became of it. Every place has the offset of
-    its clock and that offset's largest error. LoadFailed when nobody answers at the scheduler.
+    The report also has `fleet`: the scheduler and its state at the end. Every place has its clock's
+    offset and the offset's largest error. LoadFailed when the scheduler does not answer.
     """
-    # Losses are reported in one place, here; Dask would tell of each attempt to reach the lost.
+    # Losses are reported once, here; Dask would log each attempt to reach a lost worker.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stopping, over = threading.Event(), threading.Event()
 
@@ -135,14 +136,14 @@ def run_load(
     try:
         return nodes.within(work)
     except KeyboardInterrupt:
-        # Where the work has a thread of its own, that one has not been told.
+        # The interrupt did not reach work on another thread, so it is stopped here.
         stopping.set()
         over.wait(CLEAN_UP_LIMIT_S)
         raise
 
 
 class Controller:
-    """One load on the nodes of one cluster."""
+    """One load on the workers of one cluster."""
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ class Controller:
                 await client.close(timeout=1)
 
     async def _join(self) -> None:
-        """The nodes that take part, by name, and each one's clients."""
+        """The workers that take part, by name, with the clients of each."""
         wanted = max(1, self._nodes.wanted, self._nodes.expected)
         deadline_s = time.monotonic() + JOIN_LIMIT_S
         while len(known := await self._workers()) < wanted:
@@ -193,7 +194,8 @@ class Controller:
                 self._parts.append(Part(Place(named), worker, clients))
 
     async def _workers(self) -> list[tuple[str, str]]:
-        """(name, address) of every node, in the order of their names, numbers as numbers."""
+        """(name, address) of every worker, sorted by name; names that are numbers sort as
+        numbers."""
         assert self._client.scheduler is not None
         found = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         named = [(str(told["name"]), address) for address, told in found.items()]
@@ -214,7 +216,7 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C comes by `_tell`, or cancels what runs in the main thread.
+            # Ctrl-C arrives through `_tell`, or cancels the task that runs in the main thread.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(patience_s(interrupted and self._nodes.passing))
             raise
@@ -226,7 +228,7 @@ class Controller:
         await asyncio.gather(*(work(part) for part in self._parts))
 
     async def _call(self, part: Part, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What `function` answers on the part's node; one of UNREACHABLE when nothing comes."""
+        """The result of `function` on the part's worker; one of UNREACHABLE when none arrives."""
         call = self._client.run(function, *arguments, workers=[part.worker])
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
@@ -240,7 +242,7 @@ class Controller:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
-                # A time namespace has the boot of its machine and a monotonic clock of its own.
+                # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
                 ours = sent_s <= told["monotonic_s"] <= sent_s + round_trip_s
                 best = Clock(
                     told["unix_s"] - (asked_unix_s + round_trip_s / 2),
@@ -252,7 +254,8 @@ class Controller:
         part.clock = best
 
     async def _measure_drift(self, part: Part) -> None:
-        """How far the node's clock went from ours during the load, where it can still be asked."""
+        """Measure the drift of each worker's clock during the load, where the worker still
+        answers."""
         if part.silent or self._scheduler_lost or part.clock is None:
             return
         before = part.clock
@@ -270,8 +273,11 @@ class Controller:
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
-        """Go on at one instant everywhere. Who is lost or cut short after the first turn is waited
-        for no more; who cannot be told goes on when it has been alone."""
+        """Start the next phase at one instant on all workers.
+
+        After the first barrier, lost or stopped agents are no longer waited for. An agent that
+        cannot be reached starts by itself once it notices that it has no controller.
+        """
 
         def is_there(part: Part) -> bool:
             over = part.ended is not None or part.silent
@@ -284,7 +290,7 @@ class Controller:
             self._watch.started(start_s)
 
     async def _start(self) -> float:
-        """Tell every agent the start as its own clock will show it; as ours does."""
+        """Send every agent the start in terms of its own clock; the start in terms of ours."""
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
@@ -294,7 +300,7 @@ class Controller:
             told = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
             if part.clock.one_monotonic:
                 told = {"start_at_monotonic_s": at_monotonic_s}
-            # Whoever cannot be told is found lost where its answer is waited for.
+            # An agent that cannot be reached is detected as lost where its answer is awaited.
             with contextlib.suppress(*UNREACHABLE):
                 if part.ended is None and not part.silent:
                     await self._call(part, node.tell, part.kept, told)
@@ -303,7 +309,7 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[Part], bool], needed: bool = False) -> None:
-        """Listen until all parts are done; where all are `needed`, the first that fails ends it."""
+        """Poll until all agents are done; if all are `needed`, the first failure ends the wait."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:
@@ -320,7 +326,7 @@ class Controller:
             self._progress(share, phase)
 
     async def _hear(self, part: Part) -> None:
-        """What the agent says; from its node's disk once the node does not answer any more."""
+        """Poll an agent's output; read its answer from disk once the worker no longer answers."""
         if part.ended is not None:
             return
         self._scheduler_lost |= self._client.status != "running"
@@ -332,7 +338,7 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: Part, why: str) -> None:
-        """The answer on disk of an agent out of reach, if that disk is this machine's."""
+        """The answer file of an unreachable agent, if its disk is on this machine."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -347,7 +353,7 @@ class Controller:
             part.ended = f"its node does not answer ({why}){where}"
 
     async def _stop(self, limit_s: float) -> None:
-        """Have all agents stop, and wait so long until they have cleaned up."""
+        """Stop all agents, and wait up to a limit until they have cleaned up."""
 
         async def stop(part: Part) -> None:
             if part.kept is not None:
@@ -366,7 +372,7 @@ class Controller:
         await self._all(self._forget)
 
     async def _forget(self, part: Part) -> None:
-        """Remove what an agent left on its node, once it has been heard."""
+        """Remove an agent's files on its worker, after its answer was received."""
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
@@ -376,7 +382,7 @@ class Controller:
                 await self._call(part, node.forget, part.kept)
 
     def _noted(self, report: FleetLoadReport) -> FleetLoadReport:
-        """With what only this kind of fleet knows."""
+        """The report with the data that only a Dask cluster has."""
         places = []
         for place, part in zip(report.places or (), self._parts, strict=True):
             assert part.clock is not None
@@ -397,7 +403,7 @@ class Controller:
         return report.model_copy(update={"places": places, "fleet": fleet})
 
     def _here(self, span: Span) -> Span:
-        """A span in this machine's time."""
+        """A span with its times converted to this machine's clock."""
         part = next(part for part in self._parts if span.thread in part.clients)
         shared = part.clock is None or part.clock.one_monotonic
         shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
@@ -407,32 +413,32 @@ class Controller:
 
 
 def _words(error: BaseException) -> str:
-    """An error in one line."""
+    """An error as one line of text."""
     return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
 
 
 @contextlib.contextmanager
 def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """The scheduler's address of a cluster of that kind with so many nodes, while it lasts.
+    """The scheduler's address of a cluster of that kind with `nodes` workers, during the block.
 
-    The options go to its class as they are. LoadFailed when the library that has the class is
-    missing or cannot start it.
+    The options are passed to the cluster class unchanged. LoadFailed when the library that has the
+    class is missing or cannot start it.
     """
     module, name, package = KINDS[kind.name]
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         if kind.name == "ssh":
-            importlib.import_module(package)  # missed by the class only once it starts
+            importlib.import_module(package)  # the class checks this only at its start
         make = getattr(importlib.import_module(module), name)
         made = _whole(lambda: make(**kind.options), kind)
     except ImportError as error:
         reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
         raise shards.LoadFailed(reason) from error
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # every library has its own exceptions
         reason = _words(error.__cause__ or error)
         raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
     try:
-        # A list of SSH hosts is as long as it is; the others are told how many jobs to start.
+        # The list of SSH hosts fixes the number; other kinds get the number of jobs to start.
         if kind.name != "ssh":
             made.scale(nodes)
         yield made.scheduler_address
@@ -441,14 +447,14 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """The cluster that `make` starts. Half of one could not be ended, so an interruption waits
-    until it is there or has failed; a second one does not."""
+    """The cluster that `make` starts. A partly started cluster could not be ended, so a first
+    interruption waits until the start has succeeded or failed; a second one does not."""
     told: Future[Any] = Future()
 
     def work() -> None:
         try:
             told.set_result(make())
-        except BaseException as error:  # handed over, whatever it is
+        except BaseException as error:  # raised again in the main thread
             told.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
@@ -472,10 +478,10 @@ def _end(made: Any, kind: ClusterKind) -> None:
 
 
 async def _dismiss(made: Any) -> None:
-    """Have the nodes of an SSHCluster end by themselves, their folders with them.
+    """Have the workers of an SSHCluster end by themselves and remove their folders.
 
-    Closing it would have them killed, and their folders would stay. A node that joins late is
-    asked when it has.
+    Closing the cluster would kill them and leave the folders. A worker that joins late is asked
+    after it has joined.
     """
     ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))
     while not ending.done():

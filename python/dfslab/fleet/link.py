@@ -1,4 +1,4 @@
-"""An agent as its controller sees it: a process of which documents come and to which few go."""
+"""The controller's connection to an agent: a child process that exchanges JSON documents."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ STDERR_TAIL_BYTES = 2000
 
 
 class Link:
-    """One agent at one place; it has ended when `ended` says how.
+    """One agent on one host; `ended` says how it ended, if it has.
 
-    With `keep` it writes its answer there, too, and does not need this process once it runs.
+    With `keep` the agent also writes its answer to that file, and survives this process once it
+    runs.
     """
 
     def __init__(
@@ -41,10 +42,10 @@ class Link:
         self.ended: str | None = None
         self._buffer = bytearray()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        # -P: what runs is this package, not one that happens to be in the working directory.
+        # -P: import this package, not one in the working directory.
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
         command += ["--keep", str(keep)] if keep else []
-        # A session of its own: Ctrl-C reaches the controller, which then stops its agents.
+        # A new session: Ctrl-C reaches only the controller, which then stops its agents.
         try:
             self._process = subprocess.Popen(
                 command,
@@ -60,23 +61,23 @@ class Link:
 
     @property
     def is_over(self) -> bool:
-        """Whether it will start nothing more."""
+        """Whether the agent will start nothing more."""
         return self.ended is not None or self.answer is not None
 
     def fileno(self) -> int:
-        """For `select`: documents come from here."""
+        """The descriptor of the agent's output, for `select`."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def say(self, document: Mapping[str, Any]) -> None:
-        """Tell the agent; one that has gone is noticed where its answer is read."""
+        """Send a document; a lost agent is detected where its answer is read."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(document).encode() + b"\n")
             self._process.stdin.flush()
 
     def receive(self) -> None:
-        """Take what has come, or note the end."""
+        """Read the available documents, or record the end."""
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:
             self.ended = self._how()
@@ -90,7 +91,8 @@ class Link:
             try:
                 self._take(json.loads(line))
             except (ValueError, TypeError, AttributeError):
-                # Something on the way, such as a login shell, speaks where only the agent should.
+                # Other programs on the way, such as a login shell, may print lines that are no
+                # documents.
                 self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
 
     def _take(self, document: dict[str, Any]) -> None:
@@ -105,7 +107,7 @@ class Link:
             self.answer = document
 
     def _how(self) -> str:
-        """How the process ended, in words, with what it complained of last."""
+        """How the process ended, in words, with the last line of its error output."""
         status = self._process.wait()
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
@@ -113,15 +115,15 @@ class Link:
         return f"its agent ended with {how}" + (f": {said[-1]}" if said else "")
 
     def stop(self) -> None:
-        """End its input, upon which it stops and cleans up."""
+        """Close the agent's input, upon which it stops and cleans up."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
 
     def close(self, deadline_s: float) -> None:
-        """Wait for its end, which it is told to come to; by force when it is not there in time.
+        """Request the agent's end and wait for it; kill it at the time limit.
 
-        An interruption of the waiting leaves it to clean up alone.
+        An interruption of the wait lets the agent clean up without being waited for.
         """
         self.stop()
         while self.ended is None and (left_s := deadline_s - time.monotonic()) > 0:

@@ -1,4 +1,4 @@
-"""What a controller has done on a node that it reaches only by short calls that never wait."""
+"""Functions that a controller calls on a Dask worker: short calls that never block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _links: dict[Path, Link] = {}
 
 
 def clock() -> dict[str, Any]:
-    """This node's clocks, the boot that CLOCK_MONOTONIC belongs to, and its name."""
+    """The clocks of this host, the boot that CLOCK_MONOTONIC belongs to, and the host's name."""
     return {
         "unix_s": time.time(),
         "monotonic_s": time.monotonic(),
@@ -32,7 +32,7 @@ def clock() -> dict[str, Any]:
 
 
 def open_part(run: str, first: int, last: int, plan: Mapping[str, Any]) -> Path:
-    """Start the agent of clients `first` to `last` - 1; the file where it will leave its answer."""
+    """Start the agent of clients `first` to `last` - 1; the path of its answer file."""
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
@@ -41,7 +41,7 @@ def open_part(run: str, first: int, last: int, plan: Mapping[str, Any]) -> Path:
 
 
 def hear(kept: Path) -> dict[str, Any]:
-    """What the agent has said so far, and how it ended if it has."""
+    """The agent's output so far, and how it ended if it has."""
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
@@ -53,12 +53,12 @@ def hear(kept: Path) -> dict[str, Any]:
         "seen": tuple(link.seen),
     }
     link.seen = link.seen._replace(latency_ns_max=0)
-    # An answer holds every span: it is sent once, at the end.
+    # The answer includes all spans, so it is sent once, at the end.
     return {**said, "answer": link.answer if link.ended is not None else None}
 
 
 def tell(kept: Path, document: Mapping[str, Any]) -> None:
-    """Say something to the agent."""
+    """Send a document to the agent."""
     _links[kept].say(document)
 
 
@@ -70,18 +70,18 @@ def stop(kept: Path) -> None:
 
 
 def forget(kept: Path) -> None:
-    """Nothing of an agent that has ended is left here."""
+    """Remove the files of an agent that has ended."""
     if (link := _links.pop(kept, None)) is not None:
         link.close(time.monotonic())
     for path in (kept, lock_beside(kept)):
         path.unlink(missing_ok=True)
-    # Agents of the same run may still have theirs there.
+    # Other agents of the same run may still have files in the folder.
     with suppress(OSError):
         os.rmdir(kept.parent)
 
 
 def alive(kept: Path) -> bool:
-    """Whether the agent that is to leave its answer there still runs, on this machine."""
+    """Whether the agent with that answer file still runs, on this machine."""
     try:
         with lock_beside(kept).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -93,7 +93,7 @@ def alive(kept: Path) -> bool:
 
 
 def left_behind(kept: Path) -> dict[str, Any] | None:
-    """The plan and the answer that an agent left in a file; None when there is none."""
+    """The plan and the answer in an agent's file; None when there is no such file."""
     try:
         found: dict[str, Any] = json.loads(kept.read_text("utf-8"))
     except FileNotFoundError:

@@ -1,13 +1,13 @@
-"""One of two clients that look at each other's changes: acts or watches, as it is told.
+"""One of two clients that observe each other's changes; it makes a change or polls for one.
 
-One JSON document a line. In: `{"act": change, "path": ..., "turn": n}` or
-`{"watch": change, "path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Out: for an act
-`{"began_ns": ..., "acknowledged_ns": ...}`; for a watch `{"watching": true}` once it has seen
-what was there before, then `{"seen_ns": ..., "polls": [...], "torn": n}`: the starts of all looks
-that did not show the new state (seen_ns is null when nothing came within the limit), and how many
-of them showed neither old nor new. Times are of CLOCK_MONOTONIC. `{"error": ...}` when a call
-fails. Each line in has an `id`, which its answers repeat. Both ends touch nothing but the paths
-that they are told.
+One JSON document per line. In: `{"act": change, "path": ..., "turn": n}` or `{"watch": change,
+"path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Out: for an act `{"began_ns": ...,
+"acknowledged_ns": ...}`; for a watch `{"watching": true}` once the client has observed the old
+state, then `{"seen_ns": ..., "polls": [...], "torn": n}`. `polls` holds the start times of all
+polls that did not return the new state, `torn` the number that returned neither old nor new state;
+seen_ns is null when the change was not observed within the limit. Times are of CLOCK_MONOTONIC.
+`{"error": ...}` when a call fails. Each line in has an `id`, which its answers repeat. Both clients
+access only the paths that they are given.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CHANGES = ("create", "append", "overwrite", "rename", "delete")
 
 
 def content(turn: int) -> bytes:
-    """One block that no other turn has."""
+    """A block of content that is unique to this turn."""
     return f"{turn:016d}".encode() * (BLOCK // 16)
 
 
 def before(change: str, path: str, turn: int) -> None:
-    """What is there before a change."""
+    """Create the state before a change."""
     if change == "create":
         return
     with open(path, "xb") as file:
@@ -40,7 +40,7 @@ def before(change: str, path: str, turn: int) -> None:
 
 
 def act(change: str, path: str, turn: int) -> None:
-    """The change itself; closed or returned means acknowledged."""
+    """Make the change; it is acknowledged when its call (or close) returns."""
     if change == "create":
         with open(path, "xb") as file:
             file.write(content(turn))
@@ -57,14 +57,14 @@ def act(change: str, path: str, turn: int) -> None:
 
 
 def clear(path: str) -> None:
-    """Remove what `before` and a change have left of a path."""
+    """Remove the files that `before` and a change have created at a path."""
     for left in (path, f"{path}-new"):
         with suppress(FileNotFoundError):
             os.unlink(left)
 
 
 def look(change: str, path: str, turn: int) -> str:
-    """What this client sees: "old", "new", or "torn" where it is neither."""
+    """The state that this client observes: "old", "new", or "torn" if it is neither."""
     if change in ("create", "delete"):
         return "new" if os.path.exists(path) == (change == "create") else "old"
     if change == "rename":
@@ -84,7 +84,7 @@ def look(change: str, path: str, turn: int) -> str:
 def watch(
     told: dict[str, Any], say: Callable[[dict[str, Any]], object], clock: Clock = REAL
 ) -> dict[str, Any]:
-    """Look until what was there before is seen, say so, and look on until the change is seen."""
+    """Poll until the old state is observed, report that, then poll until the change is observed."""
     change, path, turn = told["watch"], told["path"], told["turn"]
     polls: list[int] = []
     torn, deadline_s = 0, clock.monotonic_s() + told["limit_s"]
@@ -107,7 +107,7 @@ def _ns(clock: Clock) -> int:
 
 
 def acted(told: dict[str, Any]) -> dict[str, Any]:
-    """Make the change; when it began and when it was acknowledged."""
+    """Make the change; the times of its start and of its acknowledgement."""
     began_ns = _ns(REAL)
     act(told["act"], told["path"], told["turn"])
     return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}
@@ -118,7 +118,7 @@ def _say(number: int, document: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Do what comes, until nothing comes any more."""
+    """Execute commands until the input ends."""
     for line in sys.stdin:
         told = json.loads(line)
         say = partial(_say, told["id"])

@@ -1,4 +1,4 @@
-"""Places where clients run, and how a load's clients are shared out among them."""
+"""Hosts where clients run, and the distribution of a load's clients over them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from dfslab.spec.model import InputError
 
 @dataclass(frozen=True)
 class Place:
-    """A client host: its name, and what comes before a command so that it runs there.
+    """A client host: its name, and the command prefix that runs a command there.
 
-    What clients make on a `passing` one goes with it, as with a bed that ends with its session.
+    On an ephemeral (`passing`) host the clients' files are removed together with the host, as with
+    a testbed that ends with its session.
     """
 
     name: str
@@ -24,29 +25,29 @@ class Place:
 HERE = Place("this machine")
 
 
-# How long who is interrupted waits for clients that clean up what would stay.
+# How long an interrupted controller waits for clients that remove files that would otherwise stay.
 CLEAN_UP_LIMIT_S = 120.0
-# And where all of it goes anyway: clients may be in a call that a slow server does not answer.
+# The same for ephemeral hosts; a client may be blocked in a call to a slow server.
 PASSING_LIMIT_S = 2.0
 
 
 def patience_s(passing: bool) -> float:
-    """How long agents may take to end after an interruption."""
+    """Time in seconds that agents may take to end after an interruption."""
     return PASSING_LIMIT_S if passing else CLEAN_UP_LIMIT_S
 
 
 def directly(work: Callable[[], Any]) -> Any:
-    """Do `work` where this process is."""
+    """Do `work` in this process."""
     return work()
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes that Dask knows: those that have joined the scheduler at an address.
+    """Dask workers that have joined the scheduler at an address.
 
-    `within` does work where that address can be reached, such as on the network of a bed's host.
-    `wanted` of the nodes take part (0: all that are there), each with so many processes, once
-    `expected` nodes have joined. `passing` as for a place.
+    `within` runs a function where that address can be reached, for example in the network of an
+    emulated host. `wanted` workers take part (0: all), each with the given number of processes,
+    once `expected` workers have joined. `passing` is as for Place.
     """
 
     scheduler: str
@@ -59,15 +60,17 @@ class Nodes:
 
 @dataclass(frozen=True)
 class ClusterKind:
-    """How a cluster is obtained, and what its library is told."""
+    """How a cluster is started, and the options of its library."""
 
     name: str = "dask"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self, wanted: int) -> int:
-        """How many nodes it will have when so many are wanted; SSH hosts are as many as are listed.
+        """The number of workers when `wanted` are requested; for SSH it is the number of listed
+        hosts.
 
-        InputError when they are fewer than wanted, or none beside the first, the scheduler's.
+        InputError when they are fewer than wanted, or none in addition to the first, the
+        scheduler's.
         """
         if self.name != "ssh":
             return max(1, wanted)
@@ -85,9 +88,9 @@ class ClusterKind:
 
 
 def split(clients: int, places: int) -> list[range]:
-    """Contiguous slices of the clients, as even as can be, the larger ones first.
+    """Contiguous slices of the clients of nearly equal size, the larger ones first.
 
-    Client numbers stay those of the whole load, and with them every client's stream.
+    A client keeps its number within the whole load, and with it its stream.
     """
     assert clients > 0
     assert places > 0

@@ -1,4 +1,4 @@
-"""Runs one load: in this process, or in parts at several places that start at one instant."""
+"""Runs one load: in this process, or in shards on several hosts that start at the same instant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of
 from dfslab.fleet.watch import Seen, Watch
 
 SpanRow = tuple[str, int, int, int, int, int, int]
-# From the agreement on a start to the start: enough for a message to every agent.
+# From the agreement to the start: time for one message to every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
 
@@ -29,19 +29,19 @@ def run_load(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> LoadRun:
-    """Run a plan whose clients are spread over the places.
+    """Run a plan whose clients are distributed over the places.
 
-    WrongPlan and LoadFailed as in one process. A place that is lost while the load runs makes the
-    report incomplete; what the other places saw stays.
+    WrongPlan and LoadFailed as in one process. When a place is lost during the load, the report is
+    incomplete; the measurements of the other places are kept.
     """
     if isinstance(places, Nodes):
-        # Dask takes longer to import than all the rest, so only who wants it waits for it.
+        # Dask takes longer to import than everything else, so it is imported only for its workers.
         from dfslab.fleet import dask
 
         return dask.run_load(plan, places, progress, watch)
     if len(places) == 1 and not places[0].prefix:
         return _here(plan, progress, watch)
-    # A number of clients that cannot be is for the agent to refuse.
+    # The agent rejects an impossible number of clients.
     slices = split(max(1, plan["stream"]["clients"]), len(places))
     shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
     plan = {**plan, "shared": len(shares) > 1}
@@ -72,14 +72,14 @@ def run_load(
 
 
 def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[PlannedOperation]:
-    """The first operations, so many at most, of each client."""
+    """The first operations of each client; `most`: client -> the largest number of them."""
     spec = json.dumps(stream)
     for client, limit in most.items():
         yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
 
 
 def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | None) -> LoadRun:
-    """The whole load in this process."""
+    """Run the whole load in this process."""
     if watch is None:
         report, spans, recorded = _core.run_load(json.dumps(plan), progress)
         return _done(report, spans, recorded)
@@ -101,7 +101,7 @@ def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | Non
 
 
 def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
-    """What the core gives, with names."""
+    """The core's tuple with named fields."""
     found = FleetLoadReport.model_validate_json(report)
     return LoadRun(found, list(map(Span._make, spans)), recorded)
 
@@ -119,7 +119,7 @@ def _wait(
     done: Callable[[Link], bool],
     needed: bool = False,
 ) -> None:
-    """Listen until all links are done; where all are `needed`, the first that fails ends it."""
+    """Wait until all agents are done; if all are `needed`, the first failure ends the wait."""
     while not all(done(link) for link in links):
         live = [link for link in links if link.ended is None]
         for link in select.select(live, [], [], POLL_S)[0]:
@@ -133,8 +133,11 @@ def _wait(
 def _begin(
     links: Sequence[Link], turn: int, progress: Progress | None, watch: Watch | None
 ) -> float:
-    """Go on at one instant everywhere, which is returned. Who is lost or cut short after the first
-    turn is waited for no more; a watch is told that all are there."""
+    """Start the next phase at one instant on all places; returns that instant.
+
+    After the first barrier, lost or stopped agents are no longer waited for. The watch is called
+    when all agents are at the barrier.
+    """
 
     def is_there(link: Link) -> bool:
         return link.times_ready > turn or (turn > 0 and link.is_over)
@@ -146,12 +149,12 @@ def _begin(
 
 
 def _start(links: Sequence[Link]) -> float:
-    """Agree on one start, returned as CLOCK_MONOTONIC shows it here: agents are told it by that
-    clock where it is ours, by Unix time on other machines."""
+    """Agree on one start, returned as a reading of this process's CLOCK_MONOTONIC. Agents get it by
+    that clock where they share it, and in Unix time on other machines."""
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
         ready = link.ready or {}
-        # A time namespace has the boot of its machine and a clock of its own.
+        # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
         one_clock = link.started_s <= ready.get("monotonic_s", 0.0) <= monotonic_s
         if one_clock and ready.get("boot") == boot():
             link.say({"start_at_monotonic_s": monotonic_s + START_LEAD_S})
@@ -161,7 +164,7 @@ def _start(links: Sequence[Link]) -> float:
 
 
 def _close(links: Sequence[Link], limit_s: float) -> list[str]:
-    """Stop all agents, together, and wait so long at most; what they could not remove."""
+    """Stop all agents concurrently and wait up to a limit; the paths that they could not remove."""
     for link in links:
         link.stop()
     deadline_s = time.monotonic() + limit_s

@@ -1,4 +1,4 @@
-"""One load whose clients are spread over several shards: how far they are, and what they saw."""
+"""One load whose clients are distributed over several shards: progress and merged results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LoadFailed = _core.RunError
 
 
 class LoadRun(NamedTuple):
-    """A load that was run: its report, its spans and its executed operations, encoded."""
+    """A finished load: its report, its spans, and its executed operations in encoded form."""
 
     report: FleetLoadReport
     spans: Spans
@@ -30,8 +30,8 @@ class LoadRun(NamedTuple):
 class Shard(Protocol):
     """The clients of one load that one agent runs.
 
-    `answer` is what the agent said at its end, None until then; `ended` says why it is gone;
-    `progress` is the share of the phase that is done, and the phase.
+    `answer` is the agent's final document, None until then; `ended` says why the agent ended;
+    `progress` is the completed share of the current phase, and the phase.
     """
 
     @property
@@ -45,7 +45,7 @@ class Shard(Protocol):
 
 
 class RunningShard(Shard, Protocol):
-    """A shard that is still asked for its progress."""
+    """A shard whose agent still reports progress."""
 
     @property
     def progress(self) -> tuple[float, str]: ...
@@ -55,21 +55,25 @@ PHASES = ("preparing", "running", "verifying", "cleaning up")
 
 
 def turns(plan: Mapping[str, Any]) -> int:
-    """How often all wait for each other: before every phase and, of a plan that holds, after it;
-    of others once after the last one, as far as they take each other's files."""
+    """The number of barriers.
+
+    A plan that holds has one before and one after every phase. Other plans have one before every
+    phase, and one after the last phase for clients that use each other's files.
+    """
     phases = max(1, len(plan["stream"].get("phases", ())))
     return 2 * phases if plan.get("hold") else phases + 1
 
 
 def fail(link: Shard) -> None:
-    """Raise for an agent that ended too early: WrongPlan where the plan was at fault."""
+    """Raise for an agent that ended too early: WrongPlan when the plan was wrong."""
     answer = link.answer or {"error": "lost", "text": link.ended}
     kind = WrongPlan if answer.get("error") == "input" else LoadFailed
     raise kind(f"{link.place.name}: {answer.get('text')}")
 
 
 def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
-    """The earliest phase of any place, and the share of it that all clients together have done."""
+    """The earliest current phase of any shard, and the share of it that all clients have
+    completed."""
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:
         return 1.0, PHASES[-1]
@@ -79,7 +83,7 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
 
 
 def together(plan: Mapping[str, Any], links: Sequence[Shard]) -> LoadRun:
-    """What all places saw, as one. LoadFailed when nothing came from any."""
+    """The merged results of all shards. LoadFailed when no shard has any."""
     answers = [link.answer for link in links if link.answer and "report" in link.answer]
     lost = {
         link.place.name: _lost(plan, link) for link in links if "report" not in (link.answer or {})
@@ -108,7 +112,7 @@ def together(plan: Mapping[str, Any], links: Sequence[Shard]) -> LoadRun:
 
 @dataclass(frozen=True)
 class _Part:
-    """One agent of which only what it left on disk is known."""
+    """An agent of which only its answer file is known."""
 
     place: Place
     clients: range
@@ -117,9 +121,9 @@ class _Part:
 
 
 def of_parts(documents: Sequence[Mapping[str, Any]]) -> LoadRun:
-    """One report from the files that the agents of one load left; what is missing is lost.
+    """One report merged from the answer files of a load's agents; a missing file is a lost shard.
 
-    WrongPlan when they are not of one load.
+    WrongPlan when the files are not of one load.
     """
     plans = [document["plan"] for document in documents]
     first = plans[0]

@@ -1,4 +1,4 @@
-"""A Dask cluster of our own: a scheduler at the first of some places, a worker at each."""
+"""Starts a Dask cluster: a scheduler on the first of the given hosts, a worker on each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from dfslab.fleet.places import ClusterKind, Place
 from dfslab.fleet.shards import LoadFailed
 
-# Python and Dask take a second to start, and minutes on a machine that has much else to do.
+# Python and Dask take a second to start, and minutes on a busy machine.
 START_LIMIT_S = 180.0
 STOP_LIMIT_S = 5.0
 POLL_S = 0.05
@@ -30,10 +30,10 @@ class ClusterFailed(Exception):
 
 @contextmanager
 def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator[str]:
-    """The scheduler's address of a cluster of that kind, while it lasts.
+    """The scheduler's address of a cluster of that kind, during the block.
 
-    One of our own has its nodes in the hosts of a bed where there are any. ClusterFailed when it
-    cannot be started.
+    A cluster started by dfslab runs on the hosts of a testbed where there are any. ClusterFailed
+    when it cannot be started.
     """
     if kind.name == "dask" and not hosts:
         with started([Place(f"node-{number}") for number in range(1, nodes + 1)]) as address:
@@ -56,10 +56,10 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
 
 @contextmanager
 def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
-    """The scheduler's address while it and a worker at every place run; gone afterwards.
+    """The scheduler's address while it and a worker on every place run; they are ended afterwards.
 
-    `host` is the address of the first place, at which the others reach it. The places see the same
-    files. ClusterFailed with a process's last word when it cannot be started.
+    `host` is the address of the first place, at which the others reach it. The places share a file
+    system. ClusterFailed with the last output of a process when it cannot be started.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dfslab-dask-")))
@@ -106,7 +106,8 @@ def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
 
 @contextmanager
 def _process(place: Place, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
-    """A process of Dask at a place, killed at the end: the agents under it have ended by then."""
+    """A Dask process on a place, killed at the end of the block; the agents under it have ended
+    before."""
     command = [*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words]
     try:
         with log.open("wb") as said:
@@ -133,7 +134,7 @@ def _process(place: Place, log: Path, module: str, *words: str) -> Iterator[subp
 def _address(folder: Path, scheduler: subprocess.Popen) -> str:
     deadline_s = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline_s and scheduler.poll() is None:
-        # The file may be there before its content is.
+        # The file may exist before its content is written.
         with suppress(FileNotFoundError, json.JSONDecodeError):
             return str(json.loads((folder / "scheduler.json").read_text())["address"])
         time.sleep(POLL_S)

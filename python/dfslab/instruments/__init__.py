@@ -1,1 +1,1 @@
-"""What touches the real thing: measuring and tracing."""
+"""Instruments that run on the real file system: measuring, tracing, calibrating."""

@@ -1,6 +1,6 @@
-"""Reaching a file system: a directory, an address, or a bed that is started once and shared.
+"""Access to a file system: a directory, an address, or a testbed that is started once and shared.
 
-A session keeps what it opened (beds, temporary directories) until it ends, and then takes down all
+A session owns what it opened (testbeds, temporary directories) until it ends, and then removes all
 of it, also after an error or an interruption.
 """
 
@@ -33,15 +33,18 @@ from dfslab.spec.scenario import Scenario, WorkloadChoice
 
 Notify = Callable[[str], None]
 CONNECT_TIMEOUT_S = 5.0
-# What a client is told beside where the file system is.
+# Keys of the access table that a client gets in addition to the location of the file system.
 OF_CLIENTS = {"client", "shared_client", "class_path", "properties"}
 FSYNC: dict[bool | str, str] = {False: "never", True: "close", "write": "write"}
 
 
 @dataclass
 class Session:
-    """What is open; `trace_directory` is where traces are kept (None: nowhere), `recording` the
-    file that the next measured run's operations go to (None: none)."""
+    """Resources that are open for one command.
+
+    `trace_directory` is where traces are written (None: not written). `recording` is the file for
+    the operations of the next measured run (None: not recorded).
+    """
 
     notify: Notify = lambda text: None
     trace_directory: Path | None = None
@@ -51,10 +54,12 @@ class Session:
     recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
-    # Kinds of links and disks that were measured: hundreds of beds are made of a few.
+    # Kinds of links and disks that were already measured; hundreds of testbeds consist of a few
+    # kinds.
     _hardware: set[str] = field(default_factory=set)
     _bed: tuple[str, BaseBed] | None = None
-    # Whether a bed's processes count their calls from now on: another bed than one that does not.
+    # Whether processes of testbeds started from now on count their calls. A testbed that counts is
+    # not reused as one that does not.
     traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
     _temporary: Path | None = None
@@ -63,7 +68,7 @@ class Session:
     def reach(self, scenario: Scenario) -> dict[str, Any]:
         """The access table of a scenario: a live address or an existing directory.
 
-        InputError when the directory is missing or not writable or nobody answers at the address.
+        InputError when the directory is missing or not writable, or nothing answers at the address.
         """
         access = scenario.file_system.access
         system = discover.file_system(scenario.file_system.name)
@@ -94,8 +99,11 @@ class Session:
         }
 
     def places(self, scenario: Scenario) -> Sequence[Place] | Nodes:
-        """Where the clients of a scenario run: a bed's client hosts, a Dask cluster's nodes, else
-        processes of this machine. InputError when there are fewer than it asks for."""
+        """Where the clients of a scenario run: a testbed's client hosts, the workers of a Dask
+        cluster, or processes of this machine.
+
+        InputError when there are fewer than the scenario requires.
+        """
         asked, hosts = scenario.workload, self._bed[1].clients if self._bed else []
         if hosts and asked.nodes > len(hosts):
             allowed = f"the deployment has {len(hosts)} client hosts"
@@ -103,7 +111,7 @@ class Session:
         if scenario.run.fleet != "agents":
             return self._dask_nodes(scenario, hosts)
         chosen = hosts[: asked.nodes or None]
-        # A bed of the session goes with all its files as soon as the session ends.
+        # A testbed of the session, with all its files, is removed as soon as the session ends.
         nodes = [Place(host.name, tuple(host.command(())), passing=True) for host in chosen]
         if not nodes and max(asked.nodes, asked.processes) <= 1:
             return (HERE,)
@@ -118,7 +126,8 @@ class Session:
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
-        """The Dask cluster that is asked for; one that is started stays until the session ends."""
+        """The workers of the requested Dask cluster; a cluster that is started here lives until the
+        session ends."""
         run, wanted = scenario.run, scenario.workload.nodes
         processes = max(1, scenario.workload.processes)
         if run.scheduler:
@@ -141,12 +150,12 @@ class Session:
 
     @property
     def bed(self) -> BaseBed | None:
-        """The bed that is up, or None."""
+        """The testbed that is running, or None."""
         return self._bed[1] if self._bed else None
 
     @property
     def testbed(self) -> BaseBed:
-        """The testbed that is up. RunFailed when there is none."""
+        """The running testbed. RunFailed when there is none."""
         if self.bed is None:
             raise RunFailed("no testbed is up")
         return self.bed
@@ -159,15 +168,15 @@ class Session:
         return self.bed
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """The testbed's hosts have all of their processors' time meanwhile."""
+        """Lift the processor limits of the testbed's hosts during the block."""
         return nullcontext() if self.bed is None else self.bed.whole_processors()
 
     def use(self, bed: BaseBed) -> None:
-        """Measure on a bed that somebody else started and takes down."""
+        """Measure on a testbed that the caller started and will take down."""
         self._bed = ("", bed)
 
     def close(self) -> None:
-        """Take down whatever this session opened."""
+        """Take down everything that this session opened."""
         self._bed = self._temporary = None
         self._clusters.clear()
         self._stack.close()
@@ -179,12 +188,13 @@ class Session:
         return self._temporary
 
     def _reach_bed(self, scenario: Scenario) -> dict[str, Any]:
-        """One bed at a time: points that need another one replace it."""
+        """Start the testbed of a scenario. A session has one testbed at a time; a point that needs
+        another one replaces it."""
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
         if self._bed is None or self._bed[0] != key:
             if self._bed is not None:
                 self.close()
-            # What did not start once costs every other run on it no second wait.
+            # A testbed that failed to start once is not waited for again by later runs.
             if key in self._failed:
                 raise RunFailed(self._failed[key])
             try:
@@ -193,12 +203,13 @@ class Session:
                 self._failed[key] = str(error)
                 raise RunFailed(str(error)) from error
         bed = self._bed[1]
-        # Where clients mount it, the bed says where; a directory that is asked for goes before.
+        # The mount point is given by the testbed; a directory named in the scenario takes
+        # precedence.
         asked = scenario.file_system.access.directory
         try:
             told = {**bed.access, **(bed.java_access if isinstance(bed, JavaReachable) else {})}
         except BedError as error:
-            # Whatever comes next gets a new bed.
+            # The next run gets a new testbed.
             self.close()
             raise RunFailed(str(error)) from error
         return {**told, "directory": asked or told.get("directory", "")}
@@ -213,20 +224,20 @@ class Session:
         )
         self._stack.callback(bed.down)
         self.versions.update(bed.versions)
-        # Fresh daemons are slow at first (compilation, connections): measure.py warms them up.
+        # Fresh daemons are slow at first (JIT compilation, connections): measure.py warms them up.
         self.cold_daemons = True
         return bed
 
 
 def _tracing(kind: type[BaseBed], name: str) -> dict[str, Any]:
-    """What a testbed needs to make its processes count their calls. InputError when none can."""
+    """Parameters that make a testbed's processes count their calls. InputError when they cannot."""
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
     return kind.traced()
 
 
 def bed_parameters(scenario: Scenario) -> dict[str, Any]:
-    """What a bed is told: the file system's parameters with units, and how many of each role."""
+    """Parameters of a testbed: those of the file system with units, and the number of each role."""
     system = discover.file_system(scenario.file_system.name)
     told: dict[str, Any] = {}
     for key, value in parameters(scenario, system).items():
@@ -238,14 +249,16 @@ def bed_parameters(scenario: Scenario) -> dict[str, Any]:
 
 
 def writable(directory: Path) -> None:
-    """InputError when files cannot be made in a directory; tried, and nothing is left of it."""
+    """InputError when files cannot be created in a directory; checked by creating one and removing
+    it."""
     key = "file_system.access.directory"
     if not directory.is_dir():
         raise InputError(key, str(directory), "must be an existing directory")
-    # Named before it is made, so that an interrupt just behind the making still finds it.
+    # The path is recorded before it is created, so that an interrupt right after still removes it.
     tried = directory / f"dfslab-{uuid.uuid4().hex[:12]}"
     try:
-        # Only trying tells: root may write anywhere but where nobody can.
+        # Only creating a file is a valid test: root passes permission checks on read-only mounts,
+        # too.
         try:
             os.mkdir(tried, 0o700)
         finally:
@@ -256,7 +269,7 @@ def writable(directory: Path) -> None:
 
 
 def _calls(kind: str, workload: WorkloadChoice) -> dict[str, Any]:
-    """Ways of reading and writing that only a mounted file system has."""
+    """Variants of reading and writing that only a mounted file system offers."""
     asked = {"mmap": workload.mmap, "sync_io": workload.sync_io}
     if kind == "posix":
         return asked
@@ -290,18 +303,19 @@ def session(
 
 
 class InSession:
-    """An instrument that works in a session; without one, each run opens and closes a session.
+    """Base class of instruments that work in a session; without one, each run opens and closes its
+    own.
 
-    A class that derives from it opens `self.opened()` around what it does.
+    A derived class wraps its work in `self.opened()`.
     """
 
     def __init__(self, session: Session | None = None) -> None:
         self.session = session
 
     def within(self, session: Session) -> Self:
-        """The same instrument in that session."""
+        """A copy of the instrument that works in that session."""
         return type(self)(session)
 
     def opened(self) -> AbstractContextManager[Session]:
-        """The session to work in."""
+        """The session to work in: the given one, else a new one for this block."""
         return session() if self.session is None else nullcontext(self.session)

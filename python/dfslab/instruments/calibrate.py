@@ -1,7 +1,7 @@
-"""The hardware of this machine as measured: memory, system calls, disk, network, with intervals.
+"""Measures this machine's hardware (memory, system calls, disk, network) with confidence intervals.
 
-Each quantity is measured several times; what is said is the mean with Student's interval. The
-profile is a deployment in TOML that a scenario can hold as it is, the intervals beside it.
+Each quantity is measured several times; the mean is reported with Student's interval. The profile
+is a deployment in TOML that a scenario can include unchanged, with the intervals as comments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REPEATS_MOST = 1_000
 
 @dataclass(frozen=True)
 class Quantity:
-    """What one thing measures: the mean and its confidence interval, in SI units."""
+    """One measured quantity: the mean and its confidence interval, in SI units."""
 
     name: str
     unit: str
@@ -43,7 +43,7 @@ class Quantity:
     values: tuple[float, ...]
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The quantity as plain data for JSON."""
         return {
             "unit": self.unit,
             "mean": self.mean,
@@ -55,7 +55,7 @@ class Quantity:
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
-    """The mean of independent measurements of a positive thing, and where it may lie."""
+    """The mean of independent measurements of a positive quantity, and its confidence interval."""
     mean = statistics.fmean(values)
     reach = math.inf
     if len(values) > 1:
@@ -70,12 +70,12 @@ class _Here:
     address = "127.0.0.1"
 
     def in_network(self, work: Callable[[], Any]) -> Any:
-        """As a host's, without another network."""
+        """As the method of a host, without entering another network namespace."""
         return work()
 
 
 def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
-    """Median seconds of a small read around the page cache at a random place of a file."""
+    """Median seconds of a small direct read (O_DIRECT) at a random offset of a file."""
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         places = os.fstat(file).st_size // ACCESS_BYTES
@@ -97,7 +97,8 @@ def measure(
     report: Callable[..., None] = lambda *_: None,
     seed: int = 0,
 ) -> list[Quantity]:
-    """Everything, the disk below `directory` included; what is written there is removed again."""
+    """Measure all quantities, the disk below `directory` included. Files created there are
+    removed."""
     check_repeats(repeats)
     if not directory.is_dir():
         raise InputError("--directory", str(directory), "is no directory")
@@ -120,7 +121,7 @@ def measure(
 
 
 def check_repeats(repeats: int) -> None:
-    """InputError where no interval could be told, or nobody would wait."""
+    """InputError for numbers of repetitions that allow no interval, or take too long."""
     if not 2 <= repeats <= REPEATS_MOST:
         raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
 
@@ -136,7 +137,8 @@ def repeated(
     done: int = 0,
     total: int = 0,
 ) -> list[Quantity]:
-    """Every kind (name, unit, what measures it) so often; `done` of `total` were before."""
+    """Measure every kind (name, unit, function) `repeats` times. For progress reports, `done` of
+    `total` measurements were made before."""
     found = []
     for at, (name, unit, work) in enumerate(kinds):
         values = []
@@ -161,7 +163,7 @@ def document(found: Sequence[Quantity]) -> dict[str, Any]:
 
 
 def toml(found: Sequence[Quantity]) -> str:
-    """A deployment of one node like this machine, with the intervals as comments."""
+    """A deployment of one node with this machine's hardware, with the intervals as comments."""
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return "\n".join(
@@ -187,6 +189,6 @@ def toml(found: Sequence[Quantity]) -> str:
 
 
 def line(key: str, one: Quantity, share: float = 1.0) -> str:
-    """A quantity, or a share of it, as a line of TOML with its interval."""
+    """A quantity, or a fraction of it, as a line of TOML with its interval."""
     words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
     return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'

@@ -1,8 +1,8 @@
-"""The hardware of a bed's hosts as measured: disks, links, processors under their limits.
+"""Measures the hardware of a testbed's hosts: disks, links, and processors under their limits.
 
-Of every group of nodes the first host is measured. Streams and round trips go to a host of the
-best connected other group, so that a rate is the group's own as far as the bed can tell. Kept
-pages are read through the file system where a host mounts it, else from its own disk's.
+The first host of every group of nodes is measured. Streams and round trips go to a host of the best
+connected other group, so that a rate is limited by the measured group where possible. Page-cache
+hits are measured on the mounted file system where a host has one, else on its disk.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ Found = dict[str, list[Quantity]]
 def measure(
     scenario: Scenario, repeats: int, report: Callable[..., None] = lambda *_: None, seed: int = 0
 ) -> Found:
-    """Group of nodes -> what its first host gives. The scenario's bed is started for it.
+    """Group of nodes -> the measured quantities of its first host.
 
-    InputError where the scenario has no bed of several hosts; RunFailed when one does not answer.
+    The scenario's testbed is started for it. InputError when the scenario has no testbed of several
+    hosts; RunFailed when a host does not answer.
     """
     check_repeats(repeats)
     if not scenario.file_system.access.bed:
@@ -109,12 +110,12 @@ def _kinds(host: Host, peer: Host, asked: _Processor, path: Any, chance: random.
 
 
 def _copied_bytes(group: NodeGroup) -> int:
-    """What a host of this group can copy twice beside its daemons: more would get them killed."""
+    """Size of the copy buffer, two of which fit, with the daemons, in the host's memory limit."""
     return min(COPY_BYTES, int(group.memory) // 6)
 
 
 class _Processor:
-    """What a host's own process measures, given out measurement by measurement."""
+    """Measurements by a process inside the host, returned one after the other."""
 
     def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
         words = (sys.executable, "-P", "-m", "dfslab.instruments.probe", kept, str(copied_bytes))
@@ -151,7 +152,7 @@ def toml(found: Found, deployment: Deployment) -> str:
         _lowest(by_name[f"{where}_round_trip"] for by_name in by_group.values())
         for where in ("network", "loopback")
     )
-    # A node's own latency is in every round trip twice, and declared beside its adapter.
+    # A round trip includes a node's own latency twice; it is declared with the node's adapter.
     own_s = min(group.adapter.latency for group in deployment.node)
     share = max(0.0, 0.5 - 2 * own_s / latency.mean)
     lines += [
@@ -164,9 +165,12 @@ def toml(found: Found, deployment: Deployment) -> str:
 
 
 def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) -> list[str]:
-    """One group of nodes; rates are those of one of its disks. `fastest`: declared of a peer."""
+    """TOML of one group of nodes; rates are those of one of its disks.
+
+    `fastest` is the declared rate of a peer's link.
+    """
     each = 1 / group.disk.count
-    # A stream is as fast as the slower of its two links.
+    # A stream runs at the rate of the slower of its two links.
     hidden = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
     return [
@@ -184,5 +188,5 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """The quickest round trip: what is more is somebody's adapter, not the network."""
+    """The shortest round trip. Longer ones include adapters' delays."""
     return min(quantities, key=lambda one: one.mean)

@@ -1,4 +1,4 @@
-"""Merged call profiles of traced JVMs as the document that profiles of spans are, too."""
+"""Converts merged call profiles of traced JVMs into the document type of span profiles."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MOST_RANKED = 1000
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
-    """Profiles of many processes as one: the tree by causing path, and its rankings."""
+    """One profile of many processes: the tree by calling context, and its rankings."""
     files = [(str(path), read(path)) for path in paths]
     return document(files, merge(files))
 
 
 def document(files: Sequence[tuple[str, File]], top: Node) -> TraceProfile:
-    """The same of profiles that are read, and merged at `top`."""
+    """As `profile`, from profiles that were already read, and merged at `top`."""
     if not top.children:
         raise InputError("profile", None, "holds no call", files[0][0])
     work, waits = rankings(top)
@@ -76,7 +76,7 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
 
 
 def rankings(top: Node) -> tuple[list[Entry], list[Entry]]:
-    """Work and waits, each by falling own time; details are in neither."""
+    """Rankings of work and of waits, each by descending self time; detail steps are in neither."""
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
     entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, entry[0]))
@@ -107,7 +107,8 @@ def _entry(path: str, node: Node, all_ns: int) -> Entry:
 
 
 def _by_name(entries: Sequence[Entry]) -> list[Entry]:
-    """The same, a step's places added up; the process's name in front of a first step dropped."""
+    """Entries summed by the name of the step; the process name in front of a first step is
+    dropped."""
     named: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         named[entry.name.partition(":")[2] or entry.name].append(entry)
@@ -116,7 +117,7 @@ def _by_name(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _sum(name: str, entries: Sequence[Entry]) -> Entry:
-    """Entries of one name as one; its kind is the first one's."""
+    """Sum of the entries of one name; the kind is the first entry's."""
     total_ns = sum(one.total_ns for one in entries)
     timed = sum(one.timed or 0 for one in entries)
     return Entry(
@@ -145,7 +146,8 @@ def _mean_s(total_ns: int, timed: int) -> float | None:
 
 
 def _nested(top: Node) -> list[TreeNode]:
-    """The tree, the longest total first; built from the leaves, not by recursion."""
+    """The tree, longest total time first. Built from the leaves up, since recursion could be too
+    deep."""
     written: dict[int, TreeNode] = {}
     for _, node in reversed(list(walk(top))):
         children = [written.pop(id(child)) for child in node.children.values()]
@@ -159,7 +161,7 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: Node, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # Sums alone tell no quantile and no spread.
+    # Sums alone determine no quantile and no spread.
     single = bool(node.durations) or not node.count
     return TreeNode(
         name=node.name,
@@ -181,7 +183,7 @@ def _written(node: Node, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # Of one process's calls no spread is kept.
+        # No spread is recorded for the calls of a single process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

@@ -1,4 +1,4 @@
-"""Call profiles that traced JVMs wrote: read, merged by causing path, ranked."""
+"""Reads call profiles that traced JVMs wrote, merges them by calling context, and ranks steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# A profile that is written this soon after it was asked for may have been begun before.
+# A profile written less than this after a request may have been started before the request.
 WRITE_NS = 200_000_000
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
@@ -36,7 +36,7 @@ Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive",
 
 
 class Row(Model):
-    """One place of a process's trees: a cause that came from elsewhere, or a step."""
+    """One node of a process's call trees: a parent path from another process, or a step."""
 
     above: int = Field(ge=-1)
     under: str | None = None
@@ -51,12 +51,13 @@ class Row(Model):
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
     durations: list[tuple[Count, Count]] = []
-    # What a server that only counts says of times: nothing, or sums without extremes (null).
+    # Times from a server that only counts: none, or sums without extremes (null).
     timed: bool = True
 
 
 class Losses(Model):
-    """Calls counted and not timed, or timed away from their place; hand-overs without a cause."""
+    """Calls that were counted but not timed or were attributed to another place, and context
+    propagations whose parent is unknown."""
 
     too_deep: Count = 0
     misplaced: Count = 0
@@ -65,7 +66,7 @@ class Losses(Model):
 
 
 class Point(Model):
-    """What became of one line of the points file in this process."""
+    """The result of one line of the instrumentation-points file in this process."""
 
     point: str
     step: str
@@ -73,7 +74,7 @@ class Point(Model):
 
 
 class File(Model):
-    """One process's profile, over its life so far."""
+    """The profile of one process since its start."""
 
     format: Literal["dfslab-profile/1"]
     service: str
@@ -86,7 +87,7 @@ class File(Model):
     open_calls: Count
     processor_ns: Count = 0
     starved_ns: Count = 0
-    counted: bool = False  # sums of a server's own counters, of which no single call is known
+    counted: bool = False  # sums from a server's own counters, without single calls
     losses: Losses
     points: list[Point]
     nodes: list[Row]
@@ -95,17 +96,18 @@ class File(Model):
 def await_written(
     folder: Path, limit_s: float = WRITTEN_LIMIT_S, anew: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
-    """Every process's profile as it is written next, by its file's name.
+    """Wait for the next written profile of every process; returned by file name.
 
-    With `anew` each process has by then let go of the whole calls that it kept so far, and of no
-    sum. RunFailed when one is not written within the limit: its process died or was never traced.
+    With `anew`, each process has then discarded the exemplar traces that it kept so far; its sums
+    remain. RunFailed when a profile is not written within the limit: its process died or was never
+    traced.
     """
     asked_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
     asked: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
-            # Looked at before the profiles: what is read then was written after they let go.
+            # Checked before the profiles are read, so that these were written after the discard.
             waiting = {name for name in asked if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if anew:
@@ -121,27 +123,27 @@ def await_written(
                 return files
             clock.sleep(0.1)
     finally:
-        # An agent removes its own; of a process that is gone nobody else does.
+        # An agent removes its own request file; for an ended process this is done here.
         for name in asked:
             _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
 
 
 def _forget_file(folder: Path, name: str) -> Path:
-    """What asks the agent that writes a profile of that name to let go of its whole calls."""
+    """The file whose presence asks the agent of that profile to discard its exemplar traces."""
     return folder / (name.removesuffix(SUFFIX) + FORGET)
 
 
 @dataclass
 class Node:
-    """A step at one place of the merged tree, with sums over every process."""
+    """A step at one place of the merged tree, summed over all processes."""
 
     name: str
     kind: str = ""
-    handed: bool = False  # on another thread than the step above
+    handed: bool = False  # on another thread than the parent step
     count: int = 0
     timed: int = 0  # calls whose times are known
-    unbounded: bool = False  # whether the extremes of some are not
+    unbounded: bool = False  # whether the extremes of some calls are unknown
     errors: int = 0
     bytes: int = 0
     total_ns: int = 0
@@ -154,12 +156,12 @@ class Node:
     children: dict[str, Node] = field(default_factory=dict)
 
     def child(self, name: str) -> Node:
-        """The child of that name, made if need be."""
+        """The child of that name, created if it is missing."""
         return self.children.setdefault(name, Node(name))
 
     def add(self, row: Row, instance: str) -> None:
-        """Adds a process's sums; any order of adding gives the same."""
-        # A step may be work in one process and a wait in another: the graver word stays.
+        """Add the sums of one process. The result does not depend on the order of additions."""
+        # A step may be work in one process and a wait in another: the more severe kind is kept.
         self.kind = max(self.kind, row.kind, key=KINDS.index)
         self.count += row.count
         self.errors += row.errors
@@ -183,7 +185,7 @@ class Node:
             self.durations[low] += count
 
     def quantile_ns(self, q: float) -> int:
-        """A quantile of the durations, within 0.8 %."""
+        """A quantile of the durations in ns, with a relative error of at most 0.8 %."""
         wanted, seen = q * sum(self.durations.values()), 0
         for low, count in sorted(self.durations.items()):
             seen += count
@@ -193,7 +195,7 @@ class Node:
         return 0
 
     def deviation_ns(self) -> float:
-        """Standard deviation of the durations."""
+        """Standard deviation of the durations in ns."""
         count = sum(self.durations.values())
         if count < 2:
             return 0.0
@@ -203,24 +205,26 @@ class Node:
 
     @property
     def served_ns(self) -> int:
-        """Time that other processes worked on the calls of this step."""
+        """Time in ns that other processes worked on the calls of this step."""
         return sum(c.total_ns for c in self.children.values() if ":" in c.name)
 
     @property
     def own_ns(self) -> int:
-        """Self time, less what another process did meanwhile, where the step waited for it."""
+        """Self time in ns; for a step that waited for another process, without that process's
+        work."""
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
 
 
 def is_profile(path: Path) -> bool:
-    """Whether a file is such a profile, by its first bytes."""
+    """Whether a file is a JVM call profile, judged by its first bytes."""
     with path.open("rb") as file:
         return BEGINNING.match(file.read(64)) is not None
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """Files, and for a folder the profiles in it, or else the traces."""
+    """The given files; a folder is replaced by its JVM profiles, or by its traces if it has
+    none."""
     found: list[Path] = []
     for path in paths:
         inside = [sorted(path.glob(f"*{suffix}")) for suffix in (SUFFIX, TRACE_SUFFIX)]
@@ -229,7 +233,7 @@ def expand(paths: Iterable[Path]) -> list[Path]:
 
 
 def read(path: Path) -> File:
-    """One file. InputError says what is wrong with it."""
+    """Read one profile. InputError names what is wrong with the file."""
     try:
         table = json.loads(path.read_bytes())
         told = table.get("format") if isinstance(table, dict) else None
@@ -253,10 +257,10 @@ def written(file: File) -> str:
 
 
 def merge(files: Iterable[tuple[str, File]]) -> Node:
-    """The merged tree of (name of file, profile); its top is no step itself."""
+    """Merge profiles, given as (name of file, profile). The root of the result is not a step."""
     top = Node("")
     for name, file in files:
-        places: list[tuple[Node, int, bool]] = []  # node, depth, whether below is a first step
+        places: list[tuple[Node, int, bool]] = []  # node, depth, whether its child is a first step
         for number, row in enumerate(file.nodes):
             if row.above >= number:
                 raise InputError(f"nodes.{number}.above", row.above, "must be an earlier row", name)
@@ -280,7 +284,7 @@ def merge(files: Iterable[tuple[str, File]]) -> Node:
 
 
 def since(earlier: File, later: File) -> File:
-    """What one process did between two of its snapshots; extremes are those of its life."""
+    """Sums of one process between two snapshots; the extremes are those since its start."""
     before = {place: row for place, row in _places(earlier)}
     rows = []
     for place, row in _places(later):
@@ -313,7 +317,7 @@ def since(earlier: File, later: File) -> File:
 
 
 def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
-    """Every row with its place in the process's tree."""
+    """Every row with its path in the process's tree."""
     known: list[tuple[str, ...]] = []
     for row in file.nodes:
         above = known[row.above] if row.above >= 0 else ()
@@ -322,7 +326,7 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
 
 
 def walk(top: Node) -> Iterator[tuple[str, Node]]:
-    """Every step with its path, each behind the step above it."""
+    """Every step with its path; parents precede their children."""
     open_nodes = [("", top)]
     while open_nodes:
         path, node = open_nodes.pop()
@@ -335,7 +339,7 @@ def walk(top: Node) -> Iterator[tuple[str, Node]]:
 
 
 def folded(top: Node) -> str:
-    """Folded stacks of the merged tree: own time in nanoseconds, sorted by stack."""
+    """Folded stacks of the merged tree: self time in nanoseconds, sorted by stack."""
     lines = [
         f"{path.replace(';', ':').replace('/', ';')} {max(0, node.own_ns)}\n"
         for path, node in walk(top)

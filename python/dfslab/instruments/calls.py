@@ -1,8 +1,8 @@
-"""Counts what one operation costs in system calls of the client and in calls that servers count.
+"""Counts system calls of the client and calls at the servers per operation.
 
-Two short loads of one client, the second with up to three times the operations, each counted from
-the start of a phase to its end: what comes before and after, as removing files, is not in it, and
-what a phase takes to begin is in both, so that the difference is that of the operations alone.
+Two short runs of one client are compared; the second has up to three times the operations. Calls
+are counted from the start of a phase to its end, so preparation and removal of files are excluded.
+The fixed cost of starting a phase is in both runs, so their difference is that of the operations.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from dfslab.fleet.watch import Watch
 from dfslab.spec.model import InputError
 
 SHORT, LONG = 100, 300
-# A line for each call of any thread or process, in the order in which they begin.
+# One line for each call of any thread or process, in the order of their starts.
 STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
-# What comes more seldom than once in a hundred operations, or this often, is not theirs.
+# Calls below this rate per operation, or with at most this count, are not due to operations.
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
-# Threads that wait, for each other or for a pause to be over: as often as it takes.
+# Waits for other threads or for a pause; their number depends on timing.
 WAITS = frozenset({"futex", "clock_nanosleep", "nanosleep", "sched_yield", "restart_syscall"})
 Counts = dict[str, float]
-# Operations, system calls, servers' calls of one phase.
+# Operations, system calls and server calls of one phase.
 Marked = tuple[int, Counts, Counts]
 Observe = Callable[[], Mapping[str, ServerCounts]]
 
 
 def refused(plan: Mapping[str, Any]) -> str:
-    """Why this load's operations cannot be counted one by one; "" when they can."""
+    """Why the calls of this workload cannot be counted per operation; "" when they can."""
     if plan["stream"].get("given"):
         return "its operations are given ones, so that no part of them is like the whole"
     return ""
 
 
 def count(plan: Mapping[str, Any], place: Place, observe: Observe) -> CallCounts:
-    """System calls by name, and servers' calls by name where they count any, of one operation, for
-    each phase; a phase of one operation has 0 `operations`.
+    """Calls per operation for each phase: system calls by name, and server calls by name where the
+    servers count them. A phase of one operation has 0 `operations`.
 
-    `observe` tells what the servers counted since it was last asked. InputError without strace,
-    LoadFailed when a load fails.
+    `observe` returns the server counts since its last call. InputError without strace, LoadFailed
+    when a run fails.
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
@@ -61,8 +61,10 @@ def count(plan: Mapping[str, Any], place: Place, observe: Observe) -> CallCounts
 
 
 def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """One client's part of a load, so many operations at most of each phase; of a shorter phase all
-    for the long load, and a third for the short one."""
+    """The stream of one client, with at most `most` operations in each phase.
+
+    A phase with fewer operations keeps all of them in the long run, and a third in the short run.
+    """
     found = {**stream, "clients": 1, "arrival": "closed", "think_time_s": 0.0}
     if not stream.get("phases"):
         return found | {"operations_per_client": most}
@@ -75,7 +77,7 @@ def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 
 class _Marks:
-    """What had been called when the load stood between its phases."""
+    """Counts at the barriers between phases."""
 
     def __init__(self, log: Path, observe: Observe) -> None:
         self._log, self._observe = log, observe
@@ -83,14 +85,14 @@ class _Marks:
         self._servers: list[Counts] = []
 
     def mark(self) -> None:
-        """Nobody has begun a phase, or all have just ended it."""
+        """Record the counts at a phase boundary: no client is inside a phase."""
         ended = self._log.stat().st_size
         self._servers.append(server_calls(self._observe()))
-        # Asking took a while, in which the load waited, by calls.
+        # Reading the counters took time, during which the waiting load generator made calls.
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
-        """(system calls, servers' calls) of each phase: marks are its beginning and its end."""
+        """(system calls, server calls) of each phase, from the marks at its start and its end."""
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
         spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)
@@ -103,7 +105,7 @@ class _Marks:
 def _counted(
     plan: Mapping[str, Any], place: Place, observe: Observe, stream: Mapping[str, Any]
 ) -> list[Marked]:
-    """(operations, system calls, servers' calls) of each phase, or of the only one."""
+    """(operations, system calls, server calls) of each phase, or of the single one."""
     each = [phase["operations_per_client"] for phase in stream.get("phases") or [stream]]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
         told = Path(folder) / "calls"
@@ -126,14 +128,16 @@ def _counted(
 
 
 def system_calls(text: bytes, main: bytes) -> Counts:
-    """How often each name begins a call in a part of strace's log, but for waiting; not of the
-    agent's main thread, which only says how far the load is."""
+    """Number of calls by name in a part of strace's log, waits excluded.
+
+    Calls of the agent's main thread are excluded, too: it only reports progress.
+    """
     names = Counter(name.decode() for thread, name in BEGUN.findall(text) if thread != main)
     return {name: float(calls) for name, calls in names.items() if name not in WAITS}
 
 
 def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
-    """Calls by name over all servers, as a bed's `observe` tells them."""
+    """Calls by name summed over all servers, from the counts of a testbed's `observe`."""
     found: Counts = {}
     for server in observed.values():
         for name, counted in server.operations.items():
@@ -142,7 +146,7 @@ def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
 
 
 def _between(short: Marked, long: Marked) -> CountedCalls:
-    """What each of the operations takes that only the long load has done."""
+    """Calls per additional operation of the long run."""
     done = long[0] - short[0]
     ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
     return CountedCalls(
@@ -155,7 +159,7 @@ def _between(short: Marked, long: Marked) -> CountedCalls:
 
 
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:
-    """Per operation."""
+    """Additional calls per additional operation."""
     more = {name: long[name] - short.get(name, 0.0) for name in sorted(long)}
     least = max(LEAST_SHARE * operations, min(LEAST_CALLS, operations))
     return {

@@ -1,5 +1,7 @@
-"""Whether a cold run was one: on a bed by what was read of files, beside what came off the disks;
-elsewhere nobody can tell of the servers."""
+"""Checks that a cold run was cold, by comparing bytes read from files with bytes read from disks.
+
+This works on testbeds only; elsewhere the servers' disks cannot be observed.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
 
 READS = frozenset({"read", "pread"})
-# What else a run may do without making anything that is then in memory by right.
+# Other operations that a run may contain without legitimately bringing file content into memory.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
-# Disks give at least what is asked of them; what they hold may be compressed, and reads of files
-# at random may meet the same one again. Caches that were not emptied give nearly everything.
+# A cold run reads about as much from disks as from files. Less is possible: a medium may compress,
+# and random reads may hit the same place twice. Warm caches reduce disk reads to nearly nothing.
 LEAST_SHARE = 0.1
-# So many operations of a load are looked at, to know what it reads for the first time.
+# The largest number of operations examined to find the bytes that are read for the first time.
 LOOKED_AT = 200_000
 
 
 def unproven(scenario: Scenario) -> list[str]:
-    """A note on a cold run of servers that are not ours: their caches are out of reach."""
+    """A note on a cold run whose servers are no testbed of ours: their caches are out of reach."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)
     if scenario.workload.cache != "cold" or choice.access.bed or not system.has_servers:
@@ -40,21 +42,23 @@ def unproven(scenario: Scenario) -> list[str]:
 
 @dataclass(frozen=True)
 class DisksRead:
-    """What disks gave for a whole load, and for each of its phases; None where nothing is known."""
+    """Bytes read from disks in a whole run and in each of its phases; None where unknown."""
 
     whole: DiskReads | None = None
     phases: tuple[DiskReads | None, ...] = ()
 
 
 class Disks:
-    """The servers of a bed while a cold run is on, whose plan holds after each phase."""
+    """Disk counters of a testbed's servers during a cold run whose plan has a barrier after each
+    phase."""
 
     def __init__(self, bed: BaseBed) -> None:
         self._bed = bed
         self._read_bytes: list[int | None] = []
 
     def mark(self) -> None:
-        """Page caches are empty and nobody has begun a phase, or all have just ended it."""
+        """Record the disk counters at a phase boundary; before a phase, empty the servers' caches
+        first."""
         if len(self._read_bytes) % 2 == 0:
             try:
                 self._bed.empty_caches()
@@ -63,10 +67,11 @@ class Disks:
         self._read_bytes.append(self._bed.disks_read_bytes())
 
     def read(self, stream: Mapping[str, Any], report: LoadReport) -> DisksRead:
-        """What disks gave for the load and for each phase; RunFailed when that was next to nothing.
-        Of a bed that has no disks of its own nothing is known.
+        """Bytes read from disks for the run and for each phase. RunFailed when they are next to
+        nothing.
 
-        Only what does nothing but read what was there before can be refused.
+        Nothing is known of a testbed without emulated disks. Only phases that do nothing but read
+        existing content can be refused.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
@@ -103,7 +108,7 @@ def _only_reads(part: LoadReport | PhaseReport) -> bool:
 
 
 def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
-    # The second reading of a place may be answered from memory.
+    # Reading the same place a second time may be answered from memory.
     first_bytes = min(disks.asked_bytes, planned_bytes)
     if disks.read_bytes < LEAST_SHARE * first_bytes:
         raise RunFailed(
@@ -114,9 +119,11 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
 
 
 def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
-    """Bytes that each phase reads for the first time, by its number: of each file no more than it
-    has or is read of it. Of long loads the first operations say enough, since fewer bytes refuse
-    less."""
+    """Bytes that each phase reads for the first time, by the number of the phase.
+
+    For each file this is at most its size and at most the bytes read of it. Of long runs only the
+    first operations are examined: that underestimates the bytes, so a run is refused less easily.
+    """
     one_place = _in_one_place(stream)
     clients = report.per_client
     most = {one.client: min(one.count, LOOKED_AT // len(clients)) for one in clients}
@@ -126,7 +133,7 @@ def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
         if one.operation not in READS:
             continue
         key = one.phase, one.owner, one.file
-        # A read that is not front to back says how long its file is instead of where it reads.
+        # A read that is not sequential gives the file's length instead of the offset.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})
@@ -135,7 +142,7 @@ def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
         if somewhere:
             end_bytes = one.offset_bytes or one.size_bytes
         if one.phase in one_place:
-            # A transfer of a size of its own may be any smaller.
+            # A transfer with its own size may be of any smaller size.
             end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
@@ -145,8 +152,8 @@ def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Mapping[str, Any]) -> dict[int, bool]:
-    """Numbers of the phases that read one place of a file again and again, and whether that is a
-    transfer of the usual size."""
+    """Numbers of the phases that read one place of a file repeatedly -> whether each transfer has
+    the usual size."""
     found = {}
     for number, part in enumerate(stream.get("phases") or [stream]):
         shares = (share.get("access") for share in part.get("mix", ()))

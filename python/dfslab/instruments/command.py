@@ -1,4 +1,4 @@
-"""Runs a workload that is a program of its own: timed, or with every call of all JVMs counted."""
+"""Runs a workload that is an external program: timed, or with the calls of all JVMs counted."""
 
 from __future__ import annotations
 
@@ -31,24 +31,25 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 
-# What latencies of a program as a whole are filed under.
+# The operation name for latencies of a whole program.
 OPERATION = "command"
 READY, GO = b"ready", b"go\n"
 LOG = "command.log"
 POLL_S = 0.05
-# How long a command that is interrupted may take to end.
+# Time limit in seconds for an interrupted command to end.
 INTERRUPTED_S = 10.0
 
 
 def is_command(point: Point) -> bool:
-    """Whether a configuration's workload is a program, not a stream of operations."""
+    """Whether the workload of a configuration is an external program, not a stream of
+    operations."""
     return discover.workload(point.scenario.workload.name).argv is not None
 
 
 def expect(point: Point) -> None:
-    """InputError where a configuration's program is named by its path and is not there.
+    """InputError when the program of a configuration is given by a path that does not exist.
 
-    A bare name may be on the path of a bed, which is known once that is up.
+    A bare name may be found in the PATH of a testbed, which is known only once that is running.
     """
     workload = discover.workload(point.scenario.workload.name)
     if workload.argv is not None:
@@ -59,17 +60,18 @@ def expect(point: Point) -> None:
 
 
 def measured(point: Point, repetition: int, session: access.Session) -> Result:
-    """The program once, timed. InputError when it is not there, RunFailed when it fails."""
+    """Run the program once and time it. InputError when it is missing, RunFailed when it fails."""
     with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
         took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
 
 
 def traced(point: Point, repetition: int, session: access.Session, clock: Clock = REAL) -> Result:
-    """The program once on a bed whose processes, and its own JVMs, count every call.
+    """Run the program once on a testbed where all processes, and the program's JVMs, count their
+    calls.
 
-    What each process did meanwhile is a profile in a folder of the session's trace directory that
-    `program.profiles` of the result names.
+    `program.profiles` of the result names a folder in the session's trace directory. It holds the
+    profile of each process for the duration of the program.
     """
     folder = session.trace_directory
     if folder is None:
@@ -81,7 +83,7 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
 
     def begin() -> None:
         nonlocal began_unix_ns
-        # A warm-up's slow calls would hold the places of those that count.
+        # Exemplars of the warm-up's slow calls would take the place of those of the program.
         before.update(callprofile.await_written(session.traceable.profiles, anew=True))
         began_unix_ns = clock.unix_ns()
 
@@ -95,7 +97,7 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
             continue
         (folder / name).write_text(callprofile.written(told), encoding="utf-8")
         kept = session.traceable.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
-        # Daemons write theirs seldom; a program's own processes, at their end.
+        # Daemons write their profiles at long intervals, processes of the program at their end.
         if file.last and kept.is_file():
             (folder / kept.name).write_text(later_than(kept, began_unix_ns), encoding="utf-8")
     ran = ProgramRun(took_s=took_s, command=words, profiles=folder.name)
@@ -105,7 +107,7 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
 def _run(
     point: Point, repetition: int, session: access.Session, folder: Path, begin: Callable[[], None]
 ) -> tuple[float, list[str]]:
-    """(seconds of what counts, the words); `begin` is called just before."""
+    """(seconds of the timed part, command line); `begin` is called just before it."""
     scenario = point.scenario
     target = session.target(scenario)
     bed = session.bed
@@ -128,7 +130,7 @@ def _run(
     words = workload.argv(own, told)
     environment = client_environment(bed)
     _there(words[0], environment, own.install)
-    # Where clients are hosts, a program is in the first of them.
+    # Where clients run on hosts, the program runs on the first of them.
     host = next(iter(bed.clients), None) if bed is not None else None
     entered = words if host is None else host.command(words)
     running = _Program(entered, environment, folder / LOG, scenario.run.time_limit)
@@ -140,12 +142,12 @@ def _run(
 
 
 def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """A user's own command beside this terminal, its output on stderr; its status.
+    """Run a user's command in this terminal, with its output on stderr; its exit status.
 
-    Who is interrupted waits a little for the command, which is interrupted too and has something to
-    write at its end. OSError where it is no program.
+    After an interruption, wait briefly for the command, which is interrupted too and may write
+    output at its end. OSError when it is not executable.
     """
-    # Standard output is for the profile.
+    # Standard output is reserved for the profile.
     with subprocess.Popen(words, env=dict(environment), stdout=sys.stderr) as child:
         try:
             return child.wait()
@@ -159,7 +161,8 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def client_environment(bed: BaseBed | None) -> dict[str, str]:
-    """A client's environment, marked as the bed's, so that nothing of it outlives the bed."""
+    """The environment of a client, with the testbed's mark, so that it is ended with the
+    testbed."""
     if bed is None:
         return dict(os.environ)
     own = bed.client_environment() if isinstance(bed, Traceable) else {}
@@ -173,11 +176,11 @@ def _there(program: str, environment: Mapping[str, str], install: str) -> None:
 
 
 class _Failed(Exception):
-    """The program did not do what it should."""
+    """The program failed."""
 
 
 class _Program:
-    """One program, its words in a log, ended whatever happens."""
+    """One program with its output in a log; it is ended in every case."""
 
     def __init__(
         self,
@@ -191,8 +194,10 @@ class _Program:
         self._limit_s, self._clock = limit_s, clock
 
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
-        """Run it; the seconds from its start, or from its being told to go on. _Failed if it
-        fails or takes longer than its limit, what it does before it is ready included."""
+        """Run the program; seconds from its start, or from the signal to continue once it is ready.
+
+        _Failed if it fails or exceeds its time limit, which includes its preparation.
+        """
         if not says_ready:
             begin()
         began = self._clock.monotonic_s()
@@ -223,7 +228,8 @@ class _Program:
             except BrokenPipeError:
                 raise _Failed(f"ended with {child.wait()} before it was told to go on") from None
             finally:
-                # With all that it started; a number is its own until it is waited for.
+                # The whole process group is killed; its number stays valid until the program is
+                # waited for.
                 if child.returncode is None:
                     os.killpg(child.pid, signal.SIGKILL)
         if status:

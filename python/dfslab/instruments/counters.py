@@ -1,7 +1,7 @@
-"""What servers counted themselves, in the shape of call profiles: sums by kind of call.
+"""Converts counters of servers into call profiles: sums by kind of call.
 
-Nothing is invented: a counter has no single calls, so it has no spans, no quantiles, and extremes
-or times only where the server keeps them.
+Nothing is inferred: a counter has no single calls, so it has no spans and no quantiles. Extremes
+and times are there only if the server records them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dfslab.instruments.callprofile import File, Row
 from dfslab.spec.counters import CounterFormat, Counters, NotUnderstood
 from dfslab.spec.model import InputError
 
-# What servers dump is kilobytes; nobody's counters are larger than this.
+# Counter dumps of servers are a few kilobytes; larger files are rejected.
 MOST_BYTES = 64 << 20
 HEAD_BYTES = 1 << 18
 
 
 def formats() -> dict[str, CounterFormat]:
-    """File system -> the format of its servers' counters, of all that have one."""
+    """File system -> the format of its servers' counters, for every file system that has one."""
     folders = discover.members("filesystems", folders=True)
     return {
         name: discover.declared(folder / "counters.py", "FORMAT", CounterFormat)
@@ -35,14 +35,14 @@ def formats() -> dict[str, CounterFormat]:
 
 
 def recognise(path: Path) -> str:
-    """The file system whose counters a file holds; empty if it holds none."""
+    """The file system whose counters a file contains; "" if it contains none."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return next((name for name, one in formats().items() if one.recognise(head)), "")
 
 
 def read(path: Path) -> list[tuple[str, File]]:
-    """(name, profile) of every process in a file. InputError says what is wrong with it."""
+    """(name, profile) of every process in a file. InputError names what is wrong with the file."""
     if path.stat().st_size > MOST_BYTES:
         raise InputError("trace", str(path), f"counters of more than {MOST_BYTES >> 20} MiB")
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -50,9 +50,10 @@ def read(path: Path) -> list[tuple[str, File]]:
 
 
 def understood(system: str, text: str, name: str, empty: bool = False) -> list[File]:
-    """The processes whose counters a text of that file system holds; `name` is what it is called.
+    """The processes whose counters a text contains, in the format of `system`; `name` labels the
+    text.
 
-    InputError when it is not what it should be, or holds no call and may not be `empty`.
+    InputError when the format is wrong, or when it contains no call and may not be `empty`.
     """
     known = formats()[system]
     try:
@@ -66,7 +67,7 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
 
 
 def _file(service: str, told: Counters) -> File:
-    """One process."""
+    """The profile of one process."""
     places = {row.step: place for place, row in enumerate(told.rows)}
     rows = [
         Row(
@@ -103,7 +104,7 @@ def _file(service: str, told: Counters) -> File:
 
 
 def _with_own_times(file: File) -> File:
-    """The same, each row's own time being what the rows below it do not account for."""
+    """A profile with self times: each row's total time less that of its child rows."""
     below = [0] * len(file.nodes)
     for row in file.nodes:
         if row.above >= 0 and row.kind != "detail":
@@ -116,7 +117,7 @@ def _with_own_times(file: File) -> File:
 
 
 def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
-    """What each process counted between two readings; all of one that counted anew meanwhile."""
+    """Counts of each process between two readings; all counts of one that restarted in between."""
     before = {(file.service, file.instance): file for file in earlier}
     found = []
     for file in later:
@@ -128,16 +129,16 @@ def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
 
 
 def record(bed: MountedBed, system: str, command: Sequence[str], folder: Path) -> int:
-    """Run a command in a client host of a mounted bed, beside its mount; the command's status.
+    """Run a command in a client host of a mounted testbed; the command's exit status.
 
-    `folder` gets what the servers counted meanwhile as a profile each, and the traces of single
-    calls that the system keeps.
+    `folder` gets a profile of what each server counted meanwhile, and the traces of single calls
+    that the system recorded.
     """
     host = bed.clients[0]
     script = f'cd {shlex.quote(str(bed.mount_point))} && exec "$@"'
     with bed.tracing(folder):
         before = _counted(bed, system)
-        # Standard output is for the profile.
+        # Standard output is reserved for the profile.
         done = subprocess.run(
             host.command(["sh", "-c", script, "sh", *command]),
             env=dict(host.env),

@@ -1,7 +1,7 @@
-"""What a file system that is already there says of itself: its kind, its servers, its layout.
+"""Inspects a file system that already exists: its kind, its servers, its layout.
 
-Only looks: the table of mounts, the size, extended attributes of one directory, or what a server
-answers. How each file system is known says its folder's `existing.py`.
+Read-only: the table of mounts, the size, extended attributes of one directory, or what a server
+answers. Each file system is recognised by the `existing.py` of its folder.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from dfslab.spec.model import InputError
 from dfslab.spec.mounts import KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
-# Sources name servers before their path, or servers with ports and no path.
+# A mount source is `servers:path`, or servers with ports and no path.
 _HOSTS = re.compile(r"((?:[\w.-]+(?::\d+)?,?)+):")
 _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 
 
 def existing(place: str, web_address: str = "") -> dict[str, Any]:
-    """Kind, source, servers, size and layout of what is mounted at, or serves, `place`.
+    """Kind, source, servers, size and layout of the file system mounted at, or serving, `place`.
 
-    InputError when it is neither an existing directory nor a uri that a file system answers.
+    InputError when it is neither an existing directory nor a URI at which a file system answers.
     """
     if "://" in place:
         return _asked(place, web_address)
@@ -49,7 +49,7 @@ def existing(place: str, web_address: str = "") -> dict[str, Any]:
 
 
 def _described() -> dict[str, KnownMount]:
-    """How every file system with an `existing.py` is recognised, by its name."""
+    """How each file system with an `existing.py` is recognised, by the file system's name."""
     folders = discover.members("filesystems", folders=True)
     files = {name: folder / "existing.py" for name, folder in folders.items()}
     return {
@@ -70,7 +70,7 @@ def _asked(uri: str, web_address: str) -> dict[str, Any]:
 
 
 def _known(kind: str, source: str) -> tuple[str, KnownMount]:
-    """The described file system behind a mount, and how it is recognised; "" when none is."""
+    """The described file system of a mount and how it was recognised; "" when none matches."""
     for name, known in _described().items():
         if known.matches(kind, source):
             return name, known
@@ -78,7 +78,7 @@ def _known(kind: str, source: str) -> tuple[str, KnownMount]:
 
 
 def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:
-    """Those extended attributes that the directory has."""
+    """The extended attributes among `names` that the directory has."""
     found = {}
     for name in names:
         try:
@@ -89,7 +89,7 @@ def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _mount(directory: Path) -> tuple[str, str, str]:
-    """Type, source and point of the innermost mount that the directory is in."""
+    """Type, source and mount point of the innermost mount that contains the directory."""
     best = ("", "", "")
     for line in MOUNTS.read_text().splitlines():
         fields, _, rest = line.partition(" - ")
@@ -102,11 +102,11 @@ def _mount(directory: Path) -> tuple[str, str, str]:
 
 
 def _decoded(field: str) -> str:
-    """A field of the table: the kernel writes blanks and `#` as octal numbers."""
+    """A field of the mount table, decoded: the kernel writes blanks and `#` as octal escapes."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)
 
 
 def _servers(source: str) -> list[str]:
-    """The addresses that a mount's source names."""
+    """The server addresses in the source of a mount."""
     named = _PORTS.match(source) or _HOSTS.match(source)
     return named.group(1).split(",") if named else []

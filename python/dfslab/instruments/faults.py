@@ -1,4 +1,5 @@
-"""Faults on a bed while its clients run: carried out when they are due, undone at the end."""
+"""Injects faults on a testbed while its clients run: at their scheduled times, undone at the
+end."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from dfslab.spec.fault import OF_LINKS, Fault
 from dfslab.spec.model import InputError
 
 LOOK_EVERY_S = 0.02
-# What an action leaves behind until the second of the pair undoes it.
+# Pairs of actions: the effect of the first lasts until the second undoes it.
 UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"}
 
 
 class Conductor:
-    """Carries out faults beside one load; `done` says when each was, after the common start."""
+    """Injects faults during one run; `done` holds the time of each in seconds after the common
+    start."""
 
     def __init__(self, bed: BaseBed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
-        """InputError for a target that the bed does not have."""
+        """InputError for a target that does not exist on the testbed."""
         for fault in faults:
             _check(bed, fault)
         self.done: list[FaultDone] = []
@@ -38,14 +40,18 @@ class Conductor:
         self._left: dict[str, str] = {}
 
     def started(self, at_s: float) -> None:
-        """The clients begin at this reading of CLOCK_MONOTONIC."""
+        """Set the clients' start, as a reading of CLOCK_MONOTONIC."""
         self._start_s = at_s
         self._thread = threading.Thread(target=self._run, name="faults", daemon=True)
         self._thread.start()
 
     def progress(self, share: float, phase: str) -> None:
-        """How far the load is. What only holds it up ends with it: what was acknowledged is
-        read back from a file system that answers, if only with what is left of it."""
+        """Take the progress of the run. When the timed part ends, pauses and network faults are
+        undone.
+
+        The audit of acknowledged data then reads from a file system that answers, even if killed
+        daemons stay down.
+        """
         if phase == "running":
             self._share = share
         elif phase != "preparing" and not self._over.is_set():
@@ -53,7 +59,7 @@ class Conductor:
             self._undo("resume", "heal")
 
     def close(self) -> None:
-        """Undo what is left, so that the bed is whole again. RunFailed when it cannot be."""
+        """Undo all remaining faults, so that the testbed is healthy. RunFailed when that fails."""
         if self._closed:
             return
         self._closed = True
@@ -65,7 +71,7 @@ class Conductor:
             raise RunFailed(f"after faults the bed is not whole again: {error}") from error
 
     def _end(self) -> None:
-        """Nothing more is begun, and what is under way is done."""
+        """Start no further fault, and wait for the one in progress."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -147,6 +153,6 @@ def _check(bed: BaseBed, fault: Fault) -> None:
 
 
 def quietly(conductor: Conductor) -> None:
-    """Close beside another error, which is the one to tell."""
+    """Close while another error is handled; errors of closing are dropped in favour of that one."""
     with suppress(RunFailed):
         conductor.close()

@@ -1,4 +1,4 @@
-"""Makes the document that a result keeps of a load, once, from all that is known of it."""
+"""Builds the document of a measured run that a result stores, from all sources of data about it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measured_load(
     processor_scores: Mapping[str, float] | None,
     faults: FaultReport | None,
 ) -> MeasuredLoad:
-    """The whole document; `seed` draws the blocks of the rates' intervals."""
+    """The whole document. `seed` is for the bootstrap of the rates' confidence intervals."""
     operations = report.operations
     return MeasuredLoad(
         wall_s=report.wall_s,

@@ -1,4 +1,4 @@
-"""Measures: runs the load generator on the real file system and reports what it saw."""
+"""The method "measure": runs the load generator on the real file system and reports its results."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ ANY_NUMBER = 2**62
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: the generator's report, what a result keeps of it with all that was counted
-    meanwhile, its spans, and whether it is whole.
-    """
+    """One run: the generator's report, the document stored in a result (with all counters), its
+    spans, and whether the run is complete."""
 
     report: LoadReport
     load: MeasuredLoad
@@ -54,7 +53,8 @@ class Measure(access.InSession):
     name = "measure"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Measure once. InputError when the target cannot do it, RunFailed when the run failed."""
+        """Measure once. InputError when the target cannot run the workload, RunFailed when the run
+        failed."""
         with self.opened() as session:
             session.traced = False
             if command.is_command(point):
@@ -64,13 +64,13 @@ class Measure(access.InSession):
 
 
 def _under_faults(point: Point, repetition: int, session: access.Session) -> Measured:
-    """One run with what its scenario does to the bed meanwhile."""
+    """One run, with the scenario's faults injected on the testbed."""
     run = point.scenario.run
     if not run.fault:
         return run_load(point, repetition, session)
     session.reach(point.scenario)
     conductor = Conductor(session.testbed, run.fault)
-    # What fails is what is looked for, and all that was acknowledged is looked at afterwards.
+    # Failures of operations are the object of study, and acknowledged data is audited afterwards.
     changes = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
         return run_load(point, repetition, session, changes, conductor)
@@ -86,14 +86,15 @@ def run_load(
     changes: Mapping[str, Any] | None = None,
     conductor: Conductor | None = None,
 ) -> Measured:
-    """One run of the load, and what was counted meanwhile; `changes` go over the plan.
+    """One run of the load generator with all counters; `changes` override entries of the plan.
 
-    A conductor of faults acts during the run; it is closed, so that its testbed is whole again.
+    A conductor injects faults during the run. It is closed at the end, so that the testbed is
+    healthy.
     """
     run = point.scenario.run
     target = session.target(point.scenario)
-    # A score takes seconds, and says something only beside that of another share. It is taken
-    # before the daemons have anything to compile, which would take from the same share.
+    # A score takes seconds and is meaningful only compared with that of another share. It is
+    # measured before the daemons JIT-compile, which would use the same share.
     scores = session.bed.scores if session.bed is not None and shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
@@ -101,12 +102,13 @@ def run_load(
             warm_up(point, target, session)
     plan = _plan(point, repetition, session, target) | {**(changes or {})}
     disks = _cold_disks(point, session)
-    # What comes after a phase, such as looking at caches or removing files, reads disks, too.
+    # Work after a phase, such as checking caches or removing files, also reads disks.
     plan["hold"] = disks is not None
-    # A design has hundreds of runs, judged by their rates: asking daemons takes as long as a run.
+    # A design has hundreds of runs judged by their rates only: asking daemons takes as long as a
+    # run.
     observed = None if point.scenario.design.factor else session.bed
     if observed is not None:
-        observed.observe()  # what was counted before this run is not its own
+        observed.observe()  # discard counts from before this run
     places = session.places(point.scenario)
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
     report = done.report
@@ -133,7 +135,7 @@ def run_load(
 def _plan(
     point: Point, repetition: int, session: access.Session, target: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the load generator is asked for."""
+    """The plan for the load generator."""
     run = point.scenario.run
     return {
         "stream": stream_spec(point.scenario, repetition),
@@ -154,13 +156,15 @@ def _run(
     session: access.Session,
     listeners: tuple[Progress | None, Watch | None],
 ) -> LoadRun:
-    """Run the load; InputError where the target cannot do it, RunFailed where nothing succeeded."""
+    """Run the load. InputError when the target cannot do it, RunFailed when no operation
+    succeeded."""
     try:
         done = fleet.run_load(plan, places, *listeners)
     except WrongPlan as error:
-        # A bed that broke since it was reached is not the scenario's fault, and says so itself.
+        # A testbed that failed meanwhile is not the scenario's fault; it raises its own error.
         session.reach(point.scenario)
-        # Nor is what this one mount said, where another run may well do: files are the bed's own.
+        # An error of this mount is no InputError either: files are the testbed's, so another run
+        # may work.
         if session.bed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         said = _advised(point.scenario, error)
@@ -174,7 +178,7 @@ def _run(
 
 
 def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | None:
-    """What the faults did to the load. RunFailed when the testbed is not whole again."""
+    """The effect of the faults on the run. RunFailed when the testbed is not healthy afterwards."""
     if conductor is None:
         return None
     conductor.close()
@@ -182,7 +186,7 @@ def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | No
 
 
 def _advised(scenario: Scenario, error: Exception | str) -> str:
-    """What a target said, and what its file system knows to help against that."""
+    """An error of a target, with advice from the file system's description if it has any."""
     advice = discover.file_system(scenario.file_system.name).advice(str(error))
     return f"{error}; {advice}" if advice else str(error)
 
@@ -190,7 +194,7 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
 def _calls(
     plan: Mapping[str, Any], places: Sequence[Place] | Nodes, session: access.Session
 ) -> CallCounts:
-    """What one operation asks of kernel and servers, or why that is not counted."""
+    """Calls per operation at the kernel and the servers, or the reason why they are not counted."""
     if isinstance(places, Nodes):
         return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")
     if reason := calls.refused(plan):
@@ -204,11 +208,11 @@ def _calls(
 
 
 def _keep(recorded: bytes, path: Path) -> None:
-    """The operations that a run has done, in a new file, whole or not at all."""
+    """Store the recorded operations of a run in a new file, atomically."""
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         beside.write_bytes(recorded)
-        # A link, unlike a renaming, never takes the place of a file that is there.
+        # Unlike a rename, a link never replaces an existing file.
         os.link(beside, path)
     except OSError as error:
         raise RunFailed(f"recording to {path}: {error.strerror}") from error
@@ -217,7 +221,7 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 
 def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
-    """What looks after a cold run on a bed."""
+    """The check of a cold run on a testbed; None for other runs."""
     wanted = point.scenario.workload.cache == "cold" and session.bed is not None
     return cold.Disks(session.testbed) if wanted else None
 
@@ -225,7 +229,7 @@ def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
 def _listeners(
     session: access.Session, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[Progress | None, Watch | None]:
-    """Who is told how far the load is, and who when it is prepared and when it began."""
+    """Listeners of a run: who gets its progress, its preparation and its start."""
     progress, watch = session.progress, session.watch
     if disks is not None:
         watch = replace(watch or Watch(), prepared=disks.mark)
@@ -250,7 +254,7 @@ def _listeners(
 def to_result(
     method: str, point: Point, repetition: int, measured: Measured, session: access.Session
 ) -> Result:
-    """A measured load as a Result."""
+    """A measured run as a Result."""
     report = measured.report
     metrics = {metric.RATE: Metric(value=report.rate_per_s)}
     if report.throughput_bytes_per_s:
@@ -285,7 +289,7 @@ def _times(kind: str, operation: str, summary: Summary) -> dict[str, Metric]:
 
 
 def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str]:
-    """What a reader must know of a load beside its figures."""
+    """Notes that a reader needs to interpret the figures of a run."""
     failed = [
         _advised(scenario, f"{e.count} {e.operation} failed ({e.kind}): {e.first}")
         for e in load.errors
@@ -303,7 +307,8 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
 
 
 def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
-    """What ends a load in which nothing failed and nobody was lost is its time."""
+    """A run without failures and without lost clients that is incomplete was ended by its time
+    limit."""
     over = not complete and not load.errors
     return ["the load was not over when run.time_limit was"] if over else []
 
@@ -328,7 +333,8 @@ def _lateness(load: MeasuredLoad) -> list[str]:
 
 
 def _unsettled(load: MeasuredLoad) -> list[str]:
-    """Phases differ, so several of them are judged one by one; what is too short, not at all."""
+    """Notes on rates that did not settle. Several phases are judged one by one, since they differ;
+    phases that are too short are not judged."""
     if load.phases:
         restless = [p.name for p in load.phases if p.steady and not p.steady.reached]
         names = ", ".join(restless)
@@ -339,7 +345,7 @@ def _unsettled(load: MeasuredLoad) -> list[str]:
 
 
 def _steps(report: LoadReport) -> list[Step]:
-    """Time per operation that each primitive took, all its calls of one operation together."""
+    """Time per operation of each primitive, summed over all its calls in one operation."""
     steps = []
     for name, counted in report.steps.items():
         operation, _, step = name.partition("/")

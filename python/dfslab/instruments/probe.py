@@ -1,8 +1,8 @@
-"""What one processor does in one process: memory copied, calls into the kernel, kept pages read.
+"""Measures one processor in one process: memory copies, system calls, page-cache hits.
 
-Run as a module, `probe FILE BYTES`, it prints all as JSON, so that a host can be asked under its
-own limits. Files are made beside FILE and removed again: on a mounted file system their pages are
-read through that file system's client, as an application reads them.
+Run as a module, `probe FILE BYTES`, it prints all results as JSON, so that it can run inside a
+host's limits. Test files are created next to FILE and removed again. On a mounted file system their
+pages are read through that file system's client, as an application reads them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CALLS = 20_000
 
 
 def memory_copy(size_bytes: int = COPY_BYTES, clock: Clock = REAL) -> float:
-    """Bytes per second that one core copies, larger than any cache unless `size_bytes` is less.
+    """Bytes per second that one core copies. The default `size_bytes` exceeds any processor cache.
 
-    Twice `size_bytes` of memory are in use meanwhile; whole MiB of it are copied.
+    Memory use is twice `size_bytes`; whole MiB are copied.
     """
     source = bytearray(os.urandom(BLOCK_BYTES)) * max(1, size_bytes // BLOCK_BYTES)
     target = bytearray(len(source))
@@ -44,22 +44,23 @@ def _each_s(work: Callable[[], Any], clock: Clock) -> float:
 
 
 def system_call(clock: Clock = REAL) -> float:
-    """Seconds of the cheapest call that enters the kernel, the caller's loop taken off."""
+    """Seconds of the cheapest system call, without the overhead of the caller's loop."""
     return max(1e-9, _each_s(os.getppid, clock) - _each_s(lambda: None, clock))
 
 
 def kept_reads(
     path: Path, size_bytes: int = KEPT_BYTES, clock: Clock = REAL
 ) -> tuple[float, float]:
-    """(bytes per second, seconds a call) of reads that the page cache answers, of new files.
+    """(bytes per second, seconds per call) of page-cache hits in newly written files.
 
-    They lie beside `path`, with a number behind its name. The rate is an application's that opens
-    each, reads all of it once and closes it, without the calls: bytes over what large reads take
-    beyond as many of one byte. Reading one again would be faster, and is nobody's use.
+    Files are named `path` with a number appended. The rate is that of an application that opens
+    each file, reads it once and closes it, without the cost of calls: bytes over the time that
+    large reads take beyond as many reads of one byte. Reading a file twice would be faster, but
+    applications do not do that.
     """
     made: list[Path] = []
     try:
-        # One by one, so that what is there is known when the next one fails.
+        # Created one by one, so that existing files are known when the next one fails.
         made.extend(
             _written(path.with_name(f"{path.name}{at}"), min(size_bytes, FILE_BYTES))
             for at in range(max(1, size_bytes // FILE_BYTES))
@@ -69,7 +70,7 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # What the calls cost is never most of it; a call timed in a bad moment may seem so.
+        # Calls never cost most of the time; a call timed during a disturbance may seem to.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
         for one in made:
@@ -98,7 +99,7 @@ def _one_byte_s(path: Path, clock: Clock) -> float:
 
 
 def _read_through(path: Path) -> int:
-    """Every byte once, in order; how many there were."""
+    """Read all bytes in order; the number of bytes."""
     into, size = bytearray(READ_BYTES), 0
     file = os.open(path, os.O_RDONLY)
     try:
@@ -110,7 +111,7 @@ def _read_through(path: Path) -> int:
 
 
 def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:
-    """All of it, by name; at most twice `size_bytes` of memory are in use at a time."""
+    """All quantities by name. Memory use is at most twice `size_bytes` at a time."""
     copied, called = memory_copy(size_bytes), system_call()
     rate, call_s = kept_reads(path, min(size_bytes, KEPT_BYTES))
     return {

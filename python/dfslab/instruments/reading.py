@@ -1,4 +1,4 @@
-"""How spans are read: as what format, sampled how, which calls kept and under what names."""
+"""Options for reading spans: file format, sampling rate, rules for calls to keep, renamed steps."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from dfslab.spec.model import InputError, Model, build
 
 
 class Choice(Model):
-    """Which calls are kept. A rule is a pattern of steps ("read*"), or terms that must all fit:
-    "step=read*,service=datanode,host=node-?,kind=wait".
+    """Rules for the calls to keep. A rule is a pattern of steps ("read*"), or terms that must all
+    match: "step=read*,service=datanode,host=node-?,kind=wait".
 
-    Without rules to keep, all calls are kept that no rule drops. `steps` takes calls of many names
-    for one step (the classes that implement a method, say), by patterns of their names.
+    Without `keep` rules, all calls are kept that no `drop` rule matches. `steps` merges calls of
+    several names into one step, by patterns of names (for example the classes that implement a
+    method).
     """
 
     keep: tuple[str, ...] = ()
@@ -24,19 +25,19 @@ class Choice(Model):
 
 
 class Reading(Model):
-    """How the files of a profile are read; a format that is not named is recognised."""
+    """How the files of a profile are read; without a format, it is recognised from the file."""
 
     sampled: float = 1.0
     format: str = ""
     choice: Choice = Choice()
 
     def options(self) -> dict[str, Any]:
-        """The same as the core takes it."""
+        """The options as a dictionary for the core."""
         choice = {**self.choice.model_dump(), "steps": list(self.choice.steps.items())}
         return {"sampled": self.sampled, "format": self.format, "choice": choice}
 
     def refuse_for_sums(self) -> None:
-        """InputError for whatever says something of single calls, where only sums are known."""
+        """InputError for options about single calls, when only sums are known."""
         asked = {
             "--sampled": self.sampled if self.sampled != 1 else "",
             "--format": self.format,
@@ -56,7 +57,7 @@ def reading(
     drop: Sequence[str] = (),
     calls: Path | None = None,
 ) -> Reading:
-    """What options and a file of rules (TOML: keep, drop, steps) say together."""
+    """Options of the command line combined with a file of rules (TOML: keep, drop, steps)."""
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")
     told = _file(calls) if calls else Choice()

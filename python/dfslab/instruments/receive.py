@@ -1,4 +1,4 @@
-"""A receiver of OTLP over HTTP on the loopback: messages in, a profile that grows in a folder."""
+"""A receiver of OTLP over HTTP on the loopback address; it writes a growing profile to a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTHING = ("holds no spans", "file is empty")
 
 
 class Refused(Exception):
-    """A request that is not taken: the HTTP status and why."""
+    """A rejected request: the HTTP status and the reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Receiver:
-    """What has come in: the stream of spans, and messages taken and refused."""
+    """The stream of received spans, and the numbers of accepted and rejected messages."""
 
     def __init__(self) -> None:
         self.stream = Stream()
@@ -39,7 +39,8 @@ class Receiver:
         self.counts = {"messages": 0, "bytes": 0, "refused": 0}
 
     def take(self, body: bytes) -> None:
-        """One message. Refused when it is no OTLP; one without spans is a sign of life."""
+        """Take one message. Refused when it is not OTLP; a message without spans is a
+        keep-alive."""
         try:
             if body:
                 self.stream.push("message", body)
@@ -50,7 +51,7 @@ class Receiver:
         self.count("bytes", len(body))
 
     def count(self, what: str, many: int) -> None:
-        """Add to a count; handlers run in threads of their own."""
+        """Add to a count; request handlers run in several threads."""
         with self._lock:
             self.counts[what] += many
 
@@ -64,7 +65,7 @@ class Receiver:
 
 
 def inflated(body: bytes, encoding: str) -> bytes:
-    """The body without its compression, which may not hide more than a message may hold."""
+    """The decompressed body, at most as large as an uncompressed message may be."""
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
@@ -89,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
     receiver: Receiver
 
     def do_POST(self) -> None:
-        """Take a message, or say why not."""
+        """Take a message, or answer why it is rejected."""
         try:
             kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self.path.partition("?")[0] != PATH:
@@ -100,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
             self.receiver.take(body)
         except Refused as refused:
             self.receiver.count("refused", 1)
-            # What is left of the body would be taken for the next request.
+            # Unread bytes of the body would be parsed as the next request.
             self.close_connection = True
             self._answer(refused.status, "text/plain", str(refused).encode())
         else:
@@ -125,12 +126,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Refusals are counted, and told to who asked."""
+        """Log nothing: rejections are counted and answered to the client."""
 
 
 @contextmanager
 def serving(receiver: Receiver, port: int) -> Iterator[int]:
-    """Receive on the loopback until the block ends; gives the port. InputError if it is taken."""
+    """Receive on the loopback address during the block; yields the port. InputError if it is in
+    use."""
     handler = type("Handler", (Handler,), {"receiver": receiver})
     try:
         server = ThreadingHTTPServer((LOOPBACK, port), handler)
@@ -155,7 +157,8 @@ def receive(
     ready: Callable[[int], None],
     clock: Clock = REAL,
 ) -> dict[str, Any]:
-    """Receive until interrupted or for so long, writing the profile at every interval and last."""
+    """Receive until interrupted or for `duration_s`; write the profile at every interval and at the
+    end."""
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None
     try:
@@ -167,7 +170,7 @@ def receive(
                 clock.sleep(max(0.0, left))
                 write(json.dumps(receiver.snapshot()))
     except KeyboardInterrupt:
-        pass  # The usual end of a receiver.
+        pass  # the normal end of a receiver
     whole = receiver.finish()
     write(json.dumps(whole))
     return whole

@@ -1,4 +1,4 @@
-"""What a fault did to a load: the curve around it, what was lost, when it was as before."""
+"""Effect of a fault on a run: the rate over time, failed operations, and the time to recover."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TypedDict
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
-# The curve's intervals; where the histogram of ends is coarser, neighbours share its buckets.
+# Interval of the rate curve in s; a bucket of the histogram of ends is spread over intervals.
 STEP_S = 0.1
-# Recovered: over so many intervals together, this share of the rate before the fault.
+# Recovered: the mean rate over this many intervals reaches this share of the rate before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# The first part of the time before a fault is warming up.
+# This share of the time before a fault is excluded as warm-up.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
 def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
-    """(from, to, operations that ended in it) of a load, seconds after its start."""
+    """(from, to, operations that ended in it) of a run, in seconds after its start."""
     parts = [(phase.start_s, phase.ends) for phase in report.phases] or [(0.0, report.ends)]
     found = []
     for start_s, ends in parts:
@@ -33,7 +33,7 @@ def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
 
 
 def errors_of(report: LoadReport) -> list[tuple[float, int]]:
-    """(second it was in, operations that failed) of a load."""
+    """(second of the run, operations that failed in it) of a run."""
     parts = [(phase.start_s, phase.seconds) for phase in report.phases] or [(0.0, report.seconds)]
     return [
         (start_s + number, second.errors)
@@ -43,8 +43,10 @@ def errors_of(report: LoadReport) -> list[tuple[float, int]]:
 
 
 def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[float]:
-    """Operations a second that ended in every interval of STEP_S until `until_s`; what ended
-    between two times is taken as evenly spread over them."""
+    """Completed operations per second in every interval of STEP_S until `until_s`.
+
+    Operations that ended between two times are spread evenly over them.
+    """
     counts = [0.0] * max(1, int(until_s / STEP_S))
     for low, high, count in ends:
         for place in range(int(low / STEP_S), min(len(counts), int(high / STEP_S) + 1)):
@@ -56,7 +58,7 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """The load after each disruptive fault until the next one, from the rates of `curve`."""
+    """The run after each disruptive fault until the next one, from the rates of `curve`."""
     hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
         return []
@@ -83,7 +85,7 @@ def recoveries(
 
 
 class _Return(TypedDict):
-    """The fields of a recovery that say when the rate was as before."""
+    """Fields of a recovery that describe the return to the rate before the fault."""
 
     lowest_per_s: float | None
     shortfall: float | None
@@ -92,7 +94,8 @@ class _Return(TypedDict):
 
 
 def _as_before(after: Sequence[float], usual: float | None) -> _Return:
-    """When the rates after a fault are what was usual, and what was missing until then."""
+    """When the rates after a fault return to the rate `usual`, and the operations missing until
+    then."""
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
     found: _Return = {
         "lowest_per_s": min(means, default=None),
@@ -106,7 +109,8 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     if not any(below):
         return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
-    # What waited comes at once when it is over: a window must not hold silence and the rush.
+    # Delayed operations complete in a burst when the fault ends: a window must not average the
+    # silence and the burst.
     back = next(
         (
             i
@@ -134,7 +138,8 @@ def _silent_s(rates: Sequence[float]) -> float:
 def fault_report(
     report: LoadReport, faults: Sequence[FaultDone], late: Sequence[str]
 ) -> FaultReport:
-    """All that a result says of faults: what was done when, the curve, the recovery, the losses."""
+    """The fault report of a result: faults and their times, the curve, recoveries, and lost
+    data."""
     rates = curve(ends_of(report), _together_s(report))
     return FaultReport(
         done=list(faults),
@@ -147,7 +152,8 @@ def fault_report(
 
 
 def _together_s(report: LoadReport) -> float:
-    """Until when all clients were at work: later, a lower rate is no fault's doing."""
+    """Stonewall time in s: after it some clients have finished, so a lower rate is not due to a
+    fault."""
     if not report.phases:
         return report.stonewall_s or report.window_s
     last = report.phases[-1]
@@ -155,12 +161,13 @@ def _together_s(report: LoadReport) -> float:
 
 
 def lost_data(audit: AuditReport | None) -> bool:
-    """Whether files are not as they were acknowledged."""
+    """Whether files differ from what was acknowledged."""
     return audit is not None and bool(audit.missing or audit.wrong)
 
 
 def notes(faults: FaultReport) -> list[str]:
-    """What a reader must know: faults that did not happen, data that is not as acknowledged."""
+    """Notes for the reader: faults that did not happen, data that differs from what was
+    acknowledged."""
     found = [f"the load ended before: {text}" for text in faults.not_done]
     found += [f"{one.text()} failed: {one.failed}" for one in faults.done if one.failed]
     audit = faults.audit

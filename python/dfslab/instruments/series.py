@@ -1,4 +1,4 @@
-"""The interval of a run's rate, from its seconds, which are not independent of each other."""
+"""The confidence interval of a run's rate, from its rates per second, which are autocorrelated."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from dfslab.documents.measured_load import RateInterval
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-# Fewer seconds hold too few blocks to draw from.
+# Fewer seconds give too few blocks for a bootstrap.
 FEWEST_SECONDS = 20
 
 
 def rate_interval(
     seconds: Sequence[Second], steady: Steady | None, seed: int
 ) -> RateInterval | None:
-    """The mean rate over whole seconds, once it had settled, and where it lies: by the circular
-    block bootstrap (Politis and Romano 1992), which keeps neighbouring seconds together. None for
-    too few of them."""
+    """The mean rate over whole seconds in the steady state, and its confidence interval.
+
+    From the circular block bootstrap (Politis and Romano 1992), which preserves autocorrelation.
+    None for too few seconds.
+    """
     counts = np.array([second.count for second in seconds[:-1]], float)
     if steady and steady.reached:
         counts = counts[int(steady.from_s) :]
@@ -38,8 +40,8 @@ def rate_interval(
 
 
 def block_length(series: np.ndarray) -> int:
-    """Seconds that belong together: twice as many as correlate beyond chance, no fewer than the
-    cube root of them all, no more than a quarter."""
+    """The block length in seconds: twice the largest lag with significant autocorrelation, at least
+    the cube root of the number of seconds, at most a quarter of it."""
     count = len(series)
     apart = series - series.mean()
     square = float(apart @ apart)
@@ -53,7 +55,8 @@ def block_length(series: np.ndarray) -> int:
 
 
 def resampled_means(series: np.ndarray, block: int, seed: int) -> np.ndarray:
-    """Means of as many seconds, drawn in blocks from the series closed to a ring."""
+    """Means of bootstrap samples of the length of the series, drawn in blocks from the series as a
+    ring."""
     count = len(series)
     blocks = -(-count // block)
     starts = np.random.default_rng(seed).integers(count, size=(RESAMPLES, blocks))

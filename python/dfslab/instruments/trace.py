@@ -1,4 +1,4 @@
-"""Traces: runs a short load with spans on, and compresses and ranks the call trees."""
+"""The method "trace": runs a short load with spans on, and compresses and ranks the call trees."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def make(name: str) -> Trace:
 
 
 class Trace(access.InSession):
-    """Runs a configuration briefly with a span for every operation and step."""
+    """Runs a configuration briefly, with a span for every operation and step."""
 
     name = "trace"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
         """Trace once; the compressed profile is the `profile` of the result.
 
-        A program's processes write profiles of their own: `program.profiles` is their folder.
+        For an external program, processes write their own profiles: `program.profiles` is their
+        folder.
         """
         with self.opened() as session:
             session.traced = command.is_command(point)
@@ -83,10 +84,10 @@ def profile(paths: Sequence[Path], options: dict[str, Any] | None = None) -> dic
 def spread(
     paths: Sequence[Path], scheduler: str, options: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The same, each file read by a node of a Dask cluster that sees it; RunFailed says which not.
+    """As `profile`, with each file read by a worker of a Dask cluster that can access it.
 
-    The outcome does not depend on which node reads what when. Files that share traces, as far as
-    samples of both show, are read once more, together.
+    RunFailed names a file that could not be read. The result does not depend on which worker reads
+    which file. Files whose samples show common traces are read again, together.
     """
     told = json.dumps(options or {})
     groups = [[path] for path in sorted(paths)]
@@ -104,7 +105,7 @@ def spread(
 
 
 def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> list[bytes]:
-    # Dask takes half a second to be imported, which only this needs.
+    # Importing Dask takes half a second, so only this function does.
     from dfslab.fleet import dask
 
     words = [(part, [str(path) for path in group], options) for group in groups]
@@ -118,7 +119,7 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
-    """What a node says of some files: a part of the profile, or why there is none."""
+    """A worker's result for some files: a partial profile, or an error text."""
     try:
         return "part", base64.b64encode(bytes(_core.trace_part(paths, options))).decode("ascii")
     except _core.InputError as error:
@@ -128,7 +129,7 @@ def part(paths: list[str], options: str) -> tuple[str, str]:
 
 
 def folded(paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
-    """The same as folded stacks, for flame graph tools."""
+    """The call trees as folded stacks, for flame graph tools."""
     try:
         return _core.trace_folded([str(path) for path in paths], json.dumps(options or {}))
     except _core.InputError as error:
@@ -136,7 +137,7 @@ def folded(paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
 
 
 def pprof(paths: Sequence[Path], options: dict[str, Any] | None = None) -> bytes:
-    """The same in the format of pprof, compressed as its tools expect."""
+    """The call trees in the format of pprof, gzip-compressed."""
     told = json.dumps(options or {})
     try:
         return gzip.compress(_core.trace_pprof([str(path) for path in paths], told), mtime=0)
@@ -145,7 +146,8 @@ def pprof(paths: Sequence[Path], options: dict[str, Any] | None = None) -> bytes
 
 
 def otlp(paths: Sequence[Path], options: dict[str, Any], most: int) -> tuple[str, int]:
-    """Whole call trees by lot as OTLP JSON of about `most` spans; how many trees are not in it."""
+    """A random sample of complete call trees as OTLP JSON of about `most` spans, and the number of
+    trees left out."""
     try:
         return _core.trace_otlp([str(path) for path in paths], most, json.dumps(options))
     except _core.InputError as error:
@@ -153,14 +155,14 @@ def otlp(paths: Sequence[Path], options: dict[str, Any], most: int) -> tuple[str
 
 
 class Stream:
-    """OTLP messages on their way into one profile, in bounded memory; threads may share it."""
+    """A stream of OTLP messages into one profile, in bounded memory; thread-safe."""
 
     def __init__(self) -> None:
         self._stream = _core.TraceStream()
         self._lock = threading.Lock()
 
     def push(self, name: str, message: bytes) -> None:
-        """Take one message. InputError when it is wrong; its spans before the fault are kept."""
+        """Take one message. InputError when it is malformed; spans before the error are kept."""
         with self._lock:
             try:
                 self._stream.push(name, message)

@@ -1,4 +1,5 @@
-"""When one client's changes are visible to another, and how many stale answers it got meanwhile."""
+"""Measures when a client's changes become visible to another client, and how many answers are
+stale."""
 
 from __future__ import annotations
 
@@ -30,15 +31,15 @@ Z_90 = 1.6449
 
 
 class Observer:
-    """One client at one place, which does what it is told."""
+    """One client at one host, which executes commands."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.turn = 0
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
-        # A session of its own: after Ctrl-C it still removes what it has made. No buffers of ours:
-        # an interruption would lose or break what they hold.
+        # A new session: after Ctrl-C the client still removes its files. Unbuffered: an
+        # interruption would lose or cut off buffered lines.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -50,20 +51,20 @@ class Observer:
         self._unread = b""
 
     def say(self, document: Mapping[str, Any]) -> None:
-        """Tell it something; `hear` its answer."""
+        """Send a command; `hear` returns its answer."""
         assert self._process.stdin is not None
         self.turn += 1
         self._process.stdin.write(json.dumps({**document, "id": self.turn}).encode() + b"\n")
 
     def hear(self) -> dict[str, Any]:
-        """Its next answer to what it was told last: an interruption may not have waited for earlier
-        ones, or have come before they were asked for. RunFailed when a call failed there, or it has
-        ended.
+        """The answer to the last command; answers to interrupted earlier commands are skipped.
+
+        RunFailed when a call failed at the client, or the client has ended.
         """
         answer: dict[str, Any] = {}
         while answer.get("id") != self.turn:
             with suppress(ValueError):
-                # What an interruption left of a line says nothing.
+                # An interruption may have left an incomplete line, which is skipped.
                 answer = json.loads(b"{" + self._line().partition(b"{")[2])
         if "error" in answer:
             raise RunFailed(f"{self.place.name}: {answer['error']}")
@@ -82,12 +83,12 @@ class Observer:
         return line
 
     def do(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Tell it something and wait for the answer."""
+        """Send a command and wait for the answer."""
         self.say(document)
         return self.hear()
 
     def close(self) -> None:
-        """Its input ends, and so does it; one that still looks for a change is ended."""
+        """Close the client's input, upon which it ends; one that is still polling is killed."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -101,13 +102,14 @@ class Observer:
 def visibility(
     scenario: Scenario, trials: int, session: access.Session, changes: Sequence[str] = CHANGES
 ) -> list[dict[str, Any]]:
-    """For every kind of change: the time from its acknowledgement at one client until another,
-    which looks every POLL_S, sees it.
+    """For every kind of change: the time from its acknowledgement at one client until another
+    client, which polls every POLL_S, observes it.
 
-    visible_s_p50 with its 90 % interval, visible_s_p90, visible_s_max; before: trials in which it
-    was seen no later than acknowledged; looks after the acknowledgement, how many of them were
-    stale, and the share of trials with any; torn: looks that saw neither old nor new; unseen:
-    trials in which it never came. InputError where there are no two clients with a directory.
+    visible_s_p50 with its 90 % interval, visible_s_p90, visible_s_max in seconds. before: trials in
+    which it was observed no later than acknowledged. Polls after the acknowledgement: how many, how
+    many of them were stale, and the share of trials with any. torn: polls that returned neither old
+    nor new state. unseen: trials in which the change was never observed. InputError when there are
+    no two clients with a directory.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)
@@ -136,7 +138,8 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """Room for the latest trial's path, cleared also where an interruption cut that short."""
+    """Holds the path of the latest trial, which is removed at the end, also after an
+    interruption."""
     latest: deque[str] = deque(maxlen=1)
     try:
         yield latest
@@ -147,7 +150,7 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
 
 
 def _two(scenario: Scenario, session: access.Session) -> list[Place]:
-    """Two clients: of different hosts where there are hosts."""
+    """Two clients, on different hosts where there are hosts."""
     if session.bed is None:
         return [HERE, HERE]
     places = session.places(scenario) if scenario.run.fleet == "agents" else []
@@ -159,7 +162,7 @@ def _two(scenario: Scenario, session: access.Session) -> list[Place]:
 
 @contextmanager
 def _folder(place: Place, directory: str) -> Iterator[str]:
-    """A new directory under `directory`, as that place sees it; removed when it is empty again."""
+    """A new directory under `directory` at that host; removed at the end when it is empty."""
     path = f"{directory}/dfslab-{uuid.uuid4().hex[:12]}"
     try:
         _run(place, "mkdir", path)
@@ -170,7 +173,7 @@ def _folder(place: Place, directory: str) -> Iterator[str]:
 
 
 def _run(place: Place, *words: str) -> None:
-    """A command there, which a terminal's Ctrl-C does not reach."""
+    """Run a command at that host, in a session that a terminal's Ctrl-C does not reach."""
     done = subprocess.run(
         [*place.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True
     )
@@ -179,7 +182,7 @@ def _run(place: Place, *words: str) -> None:
 
 
 def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int) -> dict[str, Any]:
-    """One change; the other client has looked at what was there before and goes on looking."""
+    """One change; the other client has observed the old state before it and keeps polling."""
     watching = {"watch": change, "path": path, "turn": turn, "poll_s": POLL_S, "limit_s": LIMIT_S}
     try:
         writer.do({"do": "before", "with": [change, path, turn]})
@@ -197,7 +200,7 @@ def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int
 
 
 def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The numbers of all trials of one kind of change."""
+    """Summary of all trials of one kind of change."""
     times = sorted(trial["visible_s"] for trial in trials if trial["visible_s"] is not None)
     stale = sum(trial["stale"] for trial in trials)
     found: dict[str, Any] = {
@@ -209,7 +212,8 @@ def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "before": sum(time_s <= 0 for time_s in times),
     }
     if times:
-        # Order statistics whose ranks hold the median with 90 % (binomial, by its normal limit).
+        # The order statistics whose ranks enclose the median with 90 % (binomial, normal
+        # approximation).
         count = len(times)
         half = Z_90 * math.sqrt(count) / 2
         low, high = max(0, math.floor(count / 2 - half)), math.ceil(count / 2 + half)

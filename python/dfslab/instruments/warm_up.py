@@ -1,4 +1,5 @@
-"""Loads that make a fresh bed's first run like its later ones; their results are thrown away."""
+"""Warm-up runs, so that a fresh testbed's first run behaves like later ones; results are
+discarded."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ from dfslab.spec.stream import stream_spec
 
 WARM_UP_MIX = {"read": 4, "write": 2, "create": 3, "stat": 6, "list": 1, "rename": 2, "delete": 1}
 WARM_UP_OPERATIONS = 400
-# A virtual machine compiles a call for good after some tens of thousands of them.
+# A JVM compiles a method with full optimisation after some tens of thousands of calls.
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
 
 
 def warm_up(point: Point, target: Mapping[str, Any], session: access.Session) -> None:
-    """Loads whose results are thrown away: a fresh bed's first run is then like its later ones.
+    """Run the warm-up of a fresh testbed; its results are discarded.
 
-    Where a scenario says for how long, they are many small ones, as few calls compile nothing.
-    Within a share of a processor compilation takes many times as long, so where shares are varied
-    the point's own calls are compiled before.
+    With a duration in the scenario, many small runs are made, since a few calls trigger no JIT
+    compilation. Under a processor limit compilation takes many times as long, so in studies that
+    vary processor shares the point's own operations are warmed up before the limits apply.
     """
     session.notify("warming up the daemons")
     mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
@@ -67,10 +68,10 @@ def warm_up(point: Point, target: Mapping[str, Any], session: access.Session) ->
 
 
 def shares_vary(point: Point) -> bool:
-    """Whether hosts' shares of their processors differ between the configurations."""
+    """Whether hosts' processor shares differ between the configurations."""
     return any(key.endswith(".share") for key in point.labels)
 
 
 def where(point: Point) -> str:
-    """A configuration in an error's words."""
+    """A configuration as it is named in an error message."""
     return ", ".join(f"{key} = {value}" for key, value in point.labels.items()) or "the scenario"

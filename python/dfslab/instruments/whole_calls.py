@@ -1,4 +1,5 @@
-"""The slowest whole calls of traced JVMs, which keep them, with their arguments, beside sums."""
+"""Exemplar traces of traced JVMs: the slowest calls, with arguments, recorded in addition to
+sums."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ MOST_CALLS, MOST_SPANS = 6, 200
 
 
 def whole_calls(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """The slowest whole call of each kind, slowest first; what is left out of each is counted.
+    """The slowest exemplar of each kind of call, slowest first; calls left out of each are counted.
 
-    As the `timelines` of spans: each has `name`, `duration_s`, `left_out` and `calls`, in their
-    order, with `name`, `place`, `about`, `depth`, `start_s` (after the first), `duration_s`,
-    `wait`, `error`; and `cause`, the path in another process that it was done for.
+    The shape is that of the `timelines` of spans. Each has `name`, `duration_s`, `left_out` and
+    `calls`, in their order, with `name`, `place`, `about`, `depth`, `start_s` (from the first),
+    `duration_s`, `wait`, `error`; and `cause`, the parent path in another process.
     """
     slowest: dict[tuple[str, str], dict[str, Any]] = {}
     for path in paths:
@@ -32,7 +33,7 @@ def whole_calls(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def beside(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files that hold whole calls of profiles."""
+    """The exemplar files that belong to the given profiles."""
     for path in paths:
         if path.name.endswith(SUFFIX):
             path = path.with_name(path.name.removesuffix(SUFFIX) + EXEMPLARS)
@@ -41,7 +42,8 @@ def beside(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def later_than(path: Path, unix_ns: int) -> str:
-    """The text of an agent's file with the spans that began after a time only."""
+    """An agent's exemplar file, restricted to the spans that began at or after a Unix time in
+    ns."""
     document = json.loads(path.read_bytes())
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
@@ -52,9 +54,9 @@ def later_than(path: Path, unix_ns: int) -> str:
 
 
 def _of(path: Path) -> list[dict[str, Any]]:
-    """Every call of a file that nothing else in the file caused; none of a file in another form.
+    """The root calls of an exemplar file; empty for a file in another format.
 
-    What is wrong with a file is said, and counted, by who reads its sums; here it is not drawn.
+    Errors in a file are reported and counted where its sums are read; here they are skipped.
     """
     found: list[dict[str, Any]] = []
     try:
@@ -72,7 +74,7 @@ def _of(path: Path) -> list[dict[str, Any]]:
 
 
 def _trees(spans: list[dict[str, Any]], service: str) -> Iterator[dict[str, Any]]:
-    """The trees of one trace in one process."""
+    """The call trees of one trace in one process."""
     below: dict[str, list[dict[str, Any]]] = defaultdict(list)
     known = {span["id"] for span in spans}
     for span in sorted(spans, key=lambda one: one["start_ns"]):
@@ -82,7 +84,8 @@ def _trees(spans: list[dict[str, Any]], service: str) -> Iterator[dict[str, Any]
         while open_spans:
             span, depth = open_spans.pop()
             found.append({**span, "depth": depth})
-            # Popped, so that two spans that name each other end.
+            # Removed from the dictionary, so that spans that are each other's parents cause no
+            # endless loop.
             inside = below.pop(span["id"], [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
         yield {
@@ -117,7 +120,7 @@ def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """What is drawn of a call: times from its own start, in seconds."""
+    """The displayed fields of a call; times in seconds from the call's own start."""
     spans = tree["spans"]
     calls = [
         {

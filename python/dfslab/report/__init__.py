@@ -1,1 +1,1 @@
-"""What is drawn and printed: the page, its sections, and pictures of descriptions."""
+"""Renders results: the page, its sections, terminal tables, and diagrams of descriptions."""

@@ -1,4 +1,4 @@
-"""A file system's description as tables and formulas, all of it found by walking the trees."""
+"""A file system's description as tables and formulas, derived from its operation trees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dfslab.spec.parameters import Parameter
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """One configurable parameter and where it acts (operation: steps)."""
+    """A configurable parameter and the operations and steps that it affects (operation: steps)."""
 
     parameter: Parameter
     acts_in: dict[str, list[str]]
@@ -37,9 +37,9 @@ COLUMNS = ["id", "key", "meaning", "unit", "default", "origin", "source", "acts 
 
 
 def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[ParameterRow]:
-    """Every parameter that acts in a tree or on the daemons, those of Wu 2013's Table 1 first.
+    """Parameters that affect a tree or the daemons, those of Wu 2013's Table 1 first.
 
-    Of `operations` named: only what acts in their trees.
+    With `operations`, only parameters that affect their trees.
     """
     told = [parameter.key for parameter in system.parameters if parameter.daemons_only]
     every = len(operations) in (0, len(system.operations))
@@ -62,7 +62,7 @@ def _order(wu: str) -> tuple[int, str]:
 
 
 def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
-    """Symbols in the tree, and those that its messages and resources bring with them."""
+    """Symbols in the tree, and those that its messages and resources add."""
     acting = {key: list(steps) for key, steps in system.acting(operation).items()}
     for node in walk(system.operations[operation]):
         for key in _implied(system, node):
@@ -89,12 +89,12 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
             f"{node.role}.instances",
         ]
         if system.role(node.role).kind == "metadata":
-            # What is asked for is looked up in memory, behind a queue of requests.
+            # A lookup is served from memory, behind a queue of requests.
             kinds = ("workload", "request_queue", "response_queue", "memory")
             keys += [f"{node.role}.{kind}" for kind in kinds]
         return keys
     if isinstance(node, Later) and writes_back(node):
-        # How much can be put off is what memory can hold.
+        # The amount of write-back is limited by memory.
         return [f"{one.resource.role}.memory" for one in walk(node.body) if isinstance(one, Use)]
     if isinstance(node, Use) and node.resource.kind == "cpu":
         return [f"{node.resource.role}.{kind}" for kind in ("processors", "cores")]
@@ -102,7 +102,7 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
 
 
 def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
-    """Response times of these operations (none named: of all), by invocation and by step."""
+    """Response times of these operations (all when none is named), by invocation and by step."""
     lines: list[str] = [
         f"Response times of {system.title}, unloaded, on distinct nodes",
         "T_x is the time of step x with all that it invokes, T_x_self without.",
@@ -131,9 +131,9 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
 
 
 def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
-    """What the description has a name for, in the order of the tree, by its expression.
+    """Named quantities of the description: expression -> name, in the order of the tree.
 
-    Products are not found again in a formula, where SymPy has multiplied them out.
+    Products are not recognised in a formula in which SymPy has expanded them.
     """
     found: dict[sympy.Expr, sympy.Symbol] = {}
     for node in walk(tree):
@@ -150,7 +150,8 @@ def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
 def _by_invocation(
     system: FileSystem, operation: str, names: Mapping[sympy.Expr, sympy.Symbol]
 ) -> list[str]:
-    """The same total as counts of invocations, and what each depends on (ids of the table)."""
+    """The same total as counts of invocations, and what each count depends on (ids of the
+    table)."""
     found = invocations(system, operation)
     lines = [f"  = {_plain(total(found), names)}"]
     for one in found:
@@ -166,7 +167,7 @@ def _ids(ids: set[str]) -> str:
 
 
 class _Printer(StrPrinter):
-    """SymPy's text, with conditions in brackets: [cold] is 1 where it holds, else 0 (Iverson)."""
+    """SymPy's text, with conditions in Iverson brackets: [cold] is 1 where it holds, else 0."""
 
     def _print_Piecewise(self, expr: sympy.Piecewise) -> str:  # noqa: N802
         (then, holds), (otherwise, _) = expr.args
@@ -175,7 +176,7 @@ class _Printer(StrPrinter):
         return f"({self._print(then)} if {self._guard(holds)} else {self._print(otherwise)})"
 
     def _guard(self, holds: sympy.Basic) -> str:
-        """A condition: switches by their names, as 0 or 1 they are compared with 0."""
+        """A condition; switches are printed by name, since as 0 or 1 they are compared with 0."""
         if isinstance(holds, sympy.And | sympy.Or):
             word = " and " if isinstance(holds, sympy.And) else " or "
             return word.join(map(self._bracketed, holds.args))

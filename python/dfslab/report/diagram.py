@@ -1,6 +1,6 @@
-"""Interactions as UML sequence diagrams, in Mermaid and in PlantUML.
+"""Prints interactions as UML sequence diagrams, in Mermaid and in PlantUML.
 
-Both print the same elements (report/interaction.py) with guards as Wu 2013, Figures 2 and 3.
+Both print the same elements (report/interaction.py) with guards as in Wu 2013, Figures 2 and 3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dfslab.report.uml import COMPUTING
 
 @dataclass(frozen=True)
 class _Dialect:
-    """How a language writes notes, arrows by the sort of message, and branches by operator."""
+    """How a language writes notes, arrows by type of message, and branches by operator."""
 
     note: str
     arrows: dict[str, str]
@@ -49,7 +49,7 @@ def _fragment(fragment: Fragment, dialect: _Dialect, depth: int) -> Iterator[str
     indent = "  " * depth
     for number, operand in enumerate(fragment.operands):
         word = dialect.branches[fragment.operator] if number else fragment.operator
-        # After "else" both languages write the guard; one that is "else" itself says nothing new.
+        # Both languages write the guard after "else"; a guard "else" is redundant there.
         guard = "" if word == operand.guard else operand.guard
         yield f"{indent}{word} {guard}".rstrip()
         yield from _lines(operand.body, dialect, depth + 1)

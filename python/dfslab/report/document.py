@@ -1,4 +1,4 @@
-"""What a run says, for programs (JSON) and as tables for people, from what every study found."""
+"""Assembles the output of a run from all studies: JSON for programs, tables for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.studies.contract import FinishedRun
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
-    """The JSON of `dfslab run`: where it is, notes, and the keys of every study that found any."""
+    """The JSON of `dfslab run`: location, notes, and the keys of every study with findings."""
     notes: list[JsonValue] = list(run.findings.notes)
     found: dict[str, JsonValue] = {
         "scenario": run.scenario.name,
@@ -37,10 +37,10 @@ def _has_summary(run: FinishedRun) -> bool:
 
 
 def tables(run: FinishedRun) -> list[Table | str]:
-    """What `dfslab run` prints: the results where no study stands for them, then every study."""
+    """The tables of `dfslab run`: the results, unless a study replaces them, then every study."""
     shown: list[Table | str] = []
     if not _has_summary(run):
-        # The trace of a program is what its bottlenecks say.
+        # The trace of a program is summarised by its bottlenecks.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         shown += [result_table(results)] if results or not traced else []
@@ -51,12 +51,12 @@ def tables(run: FinishedRun) -> list[Table | str]:
 
 
 def every_table(run: FinishedRun) -> list[Table]:
-    """The tables of all studies, also of those that `dfslab run` does not print."""
+    """The tables of all studies, including those that `dfslab run` does not print."""
     return [table for one in run.findings.found.values() for table in one.tables(run)]
 
 
 def result_table(results: Iterable[Result]) -> Table:
-    """One row a result: rate, throughput, latency, what binds."""
+    """One row for each result: rate, throughput, latency, bottleneck."""
     columns = heads(
         "method",
         "configuration",
@@ -91,7 +91,7 @@ def _metric(metric: Metric | None) -> Cell:
 
 
 def _mean_latencies(result: Result) -> Sequence[str]:
-    """Of each operation, named where there are several; since the scheduled start, where known."""
+    """Mean latency of each operation, named where there are several; response time where known."""
     means = {
         name: (
             result.metrics.get(metrics.key(metrics.LATENCY, metrics.MEAN, name)),

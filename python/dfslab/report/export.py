@@ -1,4 +1,4 @@
-"""Results for other programs: rows for CSV and Parquet, Prometheus text, fio's JSON."""
+"""Exports results to other programs: rows for CSV and Parquet, Prometheus text, fio's JSON."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ else:
     parquet = lazily("pyarrow.parquet")
 
 NANO = 1e-9
-# fio prints these unless told otherwise.
+# fio's default percentiles.
 FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-# A histogram's bucket is this share of its value wide (core/stats): 2 to the power of 7 an octave.
+# A histogram has 2 to the power of this many buckets per octave (core/stats).
 BUCKETS_AN_OCTAVE_BITS = 7
-# fio knows three directions; operations on names are none.
+# fio knows three directions; metadata operations have none.
 FIO_DIRECTIONS = {
     "read": ("read", "pread"),
     "write": ("write", "append", "overwrite", "pwrite"),
     "trim": (),
 }
-# Each operation's times: the histograms of a load that hold them, and what they are.
+# Times of each operation: the histograms of a load with these times, and their description.
 TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
     metric.LATENCY: (lambda load: load.histograms, "Time of an operation"),
     metric.RESPONSE: (
@@ -46,7 +46,7 @@ TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
 
 
 def rows(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """One row for each metric of each result; `operation` is empty for those of the whole run."""
+    """One row for each metric of each result; `operation` is empty for metrics of the whole run."""
     found = []
     for result in results:
         same = {
@@ -68,7 +68,7 @@ def rows(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def as_csv(results: Sequence[Result]) -> bytes:
-    """The rows with a header; what is not known is empty."""
+    """The rows with a header; unknown values are empty."""
     table, text = rows(results), io.StringIO()
     writer = csv.DictWriter(text, list(table[0]) if table else [], lineterminator="\n")
     writer.writeheader()
@@ -77,7 +77,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 
 def as_parquet(results: Sequence[Result]) -> bytes:
-    """The rows with types."""
+    """The rows as typed columns."""
     schema = arrow.schema(
         [
             ("method", arrow.string()),
@@ -102,7 +102,7 @@ def as_parquet(results: Sequence[Result]) -> bytes:
 
 
 def as_prometheus(results: Sequence[Result]) -> bytes:
-    """The text format: a gauge for each metric, histograms of each operation's times."""
+    """The text format: a gauge for each metric, and histograms of each operation's times."""
     gauges: dict[str, list[str]] = {}
     for row in rows(results):
         labels = _labels(row, json.loads(row["labels"]))
@@ -127,7 +127,8 @@ def as_prometheus(results: Sequence[Result]) -> bytes:
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
-    """Cumulative counts at every power of two nanoseconds: there buckets end, so none is split."""
+    """Cumulative counts at powers of two nanoseconds, which are bucket boundaries: no bucket is
+    split."""
     histograms = TIMES[kind][0](result.load) if result.load else {}
     for operation, buckets in histograms.items():
         row = {
@@ -170,8 +171,8 @@ def _number(value: float) -> str:
 def as_fio(results: Sequence[Result]) -> bytes:
     """The keys that readers of `fio --output-format=json` use; one job for each measured result.
 
-    Reads and writes are whole operations here, so `iops` counts operations, not system calls;
-    where operations were due at times, `lat_ns` counts from then.
+    Reads and writes are whole operations, so `iops` counts operations, not system calls. Where
+    operations have a scheduled start, `lat_ns` is the response time from it.
     """
     measured = [(result, load) for result in results if (load := result.load) and load.generator]
     first = measured[0][0].provenance if measured else None
@@ -223,7 +224,7 @@ def _fio_direction(load: MeasuredLoad, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
-    """The histograms of several operations as one: their buckets have the same bounds."""
+    """The sum of the histograms of several operations; their buckets have the same bounds."""
     counts: Counter[int] = Counter()
     for name in names:
         for low_ns, count in histograms.get(name, ()):
@@ -232,7 +233,7 @@ def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Bucket
 
 
 def _fio_latency(buckets: Buckets) -> dict[str, Any]:
-    """Nanoseconds, from the middles of buckets: within 1 part in 256 of each value."""
+    """Statistics in nanoseconds, from bucket midpoints: within 1 part in 256 of each value."""
     count = sum(number for _, number in buckets)
     if not count:
         return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
@@ -261,10 +262,10 @@ def _middle(low_ns: int) -> float:
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
-    """Tables one after another, each after its title and before an empty line.
+    """Tables one after another, each with its title before it and an empty line after it.
 
-    Values are plain numbers in SI units; a column whose cells have intervals is followed by two
-    more, of their lower and upper ends.
+    Values are plain numbers in SI units. A column whose cells have intervals is followed by two
+    columns with their lower and upper ends.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

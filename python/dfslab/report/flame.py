@@ -1,4 +1,4 @@
-"""Call trees as nested bars that the page draws: by time, self time, waits, bytes or calls."""
+"""Flame graphs on the page: call trees as nested bars by time, self time, waits, bytes or calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTE = (
 def flatten(
     roots: Sequence[Mapping[str, Any]], changes: Mapping[str, float] | None = None
 ) -> list[dict[str, Any]]:
-    """The nodes, each behind the one above it, with (calls, own nanoseconds, bytes)."""
+    """The nodes, parents first, with (calls, self time in ns, bytes)."""
     found: list[dict[str, Any]] = []
     open_nodes = [(root, -1, root["name"]) for root in reversed(roots)]
     while open_nodes and len(found) < MOST_NODES:
@@ -50,14 +50,14 @@ def flatten(
 
 
 def facets(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Every process that has sums of its own."""
+    """Every process with sums of its own calls."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 
 def flame(
     roots: Sequence[Mapping[str, Any]], label: str, changes: Mapping[str, float] | None = None
 ) -> Markup:
-    """A place for the bars, the controls above it, and the data."""
+    """The HTML of the bars' container, the controls above it, and the data."""
     nodes = flatten(roots, changes)
     text = json.dumps({"nodes": nodes, "changed": bool(changes)}, allow_nan=False)
     options = Markup("").join(

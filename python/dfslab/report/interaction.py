@@ -1,7 +1,7 @@
-"""Operations as UML interactions: lifelines, messages, executions and combined fragments.
+"""Converts operations to UML interactions: lifelines, messages, executions, combined fragments.
 
-After Wu 2013, Figures 2 and 3: loop, opt, alt and par with guards, and a write pipeline that is a
-chain from each server to the next. Every picture and the exchange format print these elements.
+After Wu 2013, Figures 2 and 3: loop, opt, alt and par with guards, and a write pipeline as a chain
+from each server to the next. Every diagram and the exchange format print these elements.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dfslab.spec.node import (
     walk,
 )
 
-# MARTE's stereotypes of what a lifeline works on; a delay occupies nothing.
+# MARTE stereotypes of the resources that a lifeline uses; a delay uses no resource.
 STEREOTYPES = {
     "cpu": "PaStep",
     "disk": "HwDrive",
@@ -42,14 +42,14 @@ STEREOTYPES = {
     "delay": "TimedProcessing",
     "step": "PaStep",
 }
-# A chain is drawn with at least two and at most this many of its members.
+# The minimum and maximum number of members of a chain that are drawn.
 LEAST_DRAWN, MOST_DRAWN = 2, 4
 ORDINALS = ("first", "second", "third", "fourth")
 
 
 @dataclass(frozen=True)
 class Lifeline:
-    """A role, or one member of a chain of equal ones; `label` says which."""
+    """A role, or one member of a chain of servers of a role; `label` tells which member."""
 
     name: str
     label: str
@@ -57,7 +57,7 @@ class Lifeline:
 
 @dataclass(frozen=True)
 class Message:
-    """From lifeline to lifeline; `sort` is that of UML: synchCall, asynchCall, reply."""
+    """A message between lifelines; `sort` is UML's messageSort: synchCall, asynchCall, reply."""
 
     name: str
     sender: str
@@ -95,7 +95,7 @@ Event: TypeAlias = Message | Execution | Fragment
 
 @dataclass(frozen=True)
 class Interaction:
-    """One operation as a sequence diagram; `legend` says what the names in guards stand for."""
+    """One operation as a sequence diagram; `legend` explains the names used in guards."""
 
     name: str
     lifelines: tuple[Lifeline, ...]
@@ -105,22 +105,23 @@ class Interaction:
 
 @dataclass(frozen=True)
 class _Chain:
-    """`count` servers of one role that hand on to each other, of which `drawn` are drawn."""
+    """`count` servers of one role, each of which forwards to the next; `drawn` of them are
+    drawn."""
 
     role: str
     count: Expr
     drawn: int
 
     def name(self, number: int) -> str:
-        """The lifeline of a member, from 1."""
+        """The lifeline of a member, counted from 1."""
         return self.role if number == 1 else f"{self.role}{number}"
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Who acts: the role and, in its chain, which member (from 1).
+    """The acting lifeline: the role and, in its chain, the member (from 1).
 
-    `copies`: of roles whose copies are drawn one after the other, the member that is drawn.
+    `copies`: for roles whose copies are drawn one after the other, the member that is drawn.
     """
 
     role: str
@@ -128,15 +129,15 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """Which member of a role is spoken to."""
+        """The member of a role that is called."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
-        """The same, moved to the member of a role."""
+        """This place, moved to the member of a role."""
         return replace(self, role=role, number=self.member(role))
 
     def of_copy(self, role: str, number: int) -> _Place:
-        """The same, where the copy at a member of a role is drawn."""
+        """This place, with the copy at a member of a role drawn."""
         return replace(self, copies={**self.copies, role: number})
 
 
@@ -165,14 +166,14 @@ def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
 
 
 def _guarding(node: Node) -> tuple[Expr, ...]:
-    """The amounts that the guards of a node's fragment name."""
+    """The amounts that appear in the guards of a node's fragment."""
     if isinstance(node, Use | Delay | Hold | Call):
         return ()
     return node.expressions()
 
 
 def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
-    """The chains of an operation by role: stages in a row, each of which moves the unit on."""
+    """The chains of an operation by role: consecutive stages that each forward the unit."""
     found: dict[str, _Chain] = {}
     for node in walk(tree):
         for stage in node.stages if isinstance(node, Pipeline) else ():
@@ -183,7 +184,7 @@ def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
 
 
 def _usual(system: FileSystem, count: Expr) -> int:
-    """A count where all parameters have their defaults."""
+    """A count with all parameters at their defaults."""
     if not isinstance(count, Expr):
         return LEAST_DRAWN
     names, number = function(count)
@@ -191,7 +192,7 @@ def _usual(system: FileSystem, count: Expr) -> int:
 
 
 class _Drawing(Visitor[_Place, list[Event]]):
-    """What happens in a tree that starts at a place, in order."""
+    """Draws a tree from a starting place, in the order of execution."""
 
     def __init__(self, chains: Mapping[str, _Chain]) -> None:
         self._chains = chains
@@ -221,7 +222,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Execution(node.name or "delay", line, STEREOTYPES["delay"])]
 
     def at(self, node: At, where: _Place) -> list[Event]:
-        # What comes back along a chain starts at its end.
+        # An answer that returns along a chain starts at the chain's end.
         return self.visit(node.body, self._end(node.role, where))
 
     def call(self, node: Call, where: _Place) -> list[Event]:
@@ -229,7 +230,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         sender, receiver = self._line(where.role, where), self._line(there.role, there)
         handed = where.copies.get(node.role, 1)
         if node.one_way and not node.answers and node.role != where.role and handed > 1:
-            # What every member of a chain is sent, each hands on to the next.
+            # A message to every member of a chain is forwarded from each to the next.
             sender = self._chains[node.role].name(handed - 1)
         sort = "asynchCall" if node.one_way else "synchCall"
         asked = Message(node.name, sender, receiver, "reply" if node.answers else sort)
@@ -239,7 +240,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [_called(one, node.name) for one in events]
 
     def _receiver(self, node: Call, where: _Place) -> _Place:
-        """The next member of a chain, or the one before for an answer; else who the role is."""
+        """The next member of a chain, or the previous one for an answer; otherwise the role's
+        lifeline."""
         chain = self._chains.get(node.role)
         if chain is None or node.role != where.role:
             return where.at(node.role)
@@ -255,7 +257,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return events
 
     def _answered(self, step: Node, where: _Place) -> _Place:
-        """Who acts after answers have come back along a chain: its head."""
+        """The acting place after answers have returned along a chain: the chain's head."""
         back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
         return replace(where, number=1) if back else where
 
@@ -282,7 +284,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Fragment("loop", (Operand(_each(node.count), tuple(body)),))]
 
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
-        """Every turn at the next member of a chain; one less comes back along it."""
+        """Draw each iteration at the next member of a chain; with `moves` the caller moves back."""
         events: list[Event] = []
         for number in range(1, chain.drawn + (node.count == chain.count)):
             events += self.visit(node.body, where.of_copy(chain.role, number))
@@ -300,7 +302,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Fragment("par", tuple(branches))]
 
     def _members(self, node: Par, where: _Place, chain: _Chain) -> Iterator[Operand]:
-        """What every member of a chain does at once."""
+        """Concurrent work of all members of a chain."""
         for number in range(1, chain.drawn + 1):
             there = where.of_copy(chain.role, number)
             body = [event for step in node.steps for event in self.visit(step, there)]
@@ -334,14 +336,14 @@ def _each(count: Expr) -> str:
 
 
 def _called(event: Event, name: str) -> Event:
-    """A nameless answer bears the name of what it answers."""
+    """An answer without a name gets the name of the message that it answers."""
     if isinstance(event, Message) and not event.name:
         return replace(event, name=name)
     return event
 
 
 def messages(body: Sequence[Event]) -> Iterator[Message]:
-    """All messages, in order."""
+    """All messages, in order of sending."""
     for event in body:
         if isinstance(event, Message):
             yield event

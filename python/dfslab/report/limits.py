@@ -9,7 +9,8 @@ from dfslab.spec import units
 
 
 def limits_tables(limits: Limits) -> list[Table | str]:
-    """How many files fit, how many requests per second, how big a burst."""
+    """Tables of the number of files, the requests per second, and the burst that the server can
+    take."""
     return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
 
 
@@ -65,7 +66,7 @@ def _peaks(limits: Limits) -> Table:
 
 
 def _many(number: float) -> str:
-    """A count for people: 86 M, 1.2 k."""
+    """A count for display: 86 M, 1.2 k."""
     for size, name in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
         if number >= size:
             return f"{number / (1e3 if name == ' k' else size):.3g}{name}"

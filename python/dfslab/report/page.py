@@ -1,4 +1,4 @@
-"""One self-contained HTML page: sections in order, Plotly inside, no request to anywhere."""
+"""The report as one self-contained HTML page, with Plotly included and without network requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dfslab.studies.store import write_atomically
 
 @dataclass(frozen=True)
 class Section:
-    """A rendered section; `body` is None when it has nothing to show, and `empty` says why."""
+    """A rendered section; if it has nothing to show, `body` is None and `empty` says why."""
 
     name: str
     title: str
@@ -29,7 +29,7 @@ class Section:
 
 
 def sections(run: FinishedRun) -> list[Section]:
-    """The page's own sections with their charts, and those of all studies, in their order."""
+    """The page's own sections with their charts, and those of all studies, in order."""
     found = [_own(run, name, path) for name, path in discover.members("report/sections").items()]
     found += [
         _of_study(run, study.result)
@@ -53,7 +53,7 @@ def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Section:
 
 
 def environment() -> jinja2.Environment:
-    """Templates with escaping on: nothing from a scenario or a result becomes markup."""
+    """Templates with automatic escaping: text of a scenario or a result never becomes markup."""
     folder = Path(__file__).parent / "templates"
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -64,7 +64,7 @@ def environment() -> jinja2.Environment:
 
 
 def caption(run: FinishedRun) -> str:
-    """One line under the title: what it is about, when it began, by what it was made."""
+    """The line under the title: subject, start time, software."""
     parts = [run.scenario.file_system.name]
     if run.results:
         first = min((result.provenance for result in run.results), key=lambda p: p.started)
@@ -73,19 +73,19 @@ def caption(run: FinishedRun) -> str:
 
 
 def render_trace(profile: Mapping[str, Any], name: str, title: str) -> str:
-    """A page of traces alone, without a scenario."""
+    """A page of traces only, without a scenario."""
     module = discover.load(discover.members("report/sections")["trace"])
     section = Section("trace", module.TITLE, module.ORDER, module.body(profile), module.EMPTY)
     return _page({"name": name, "title": title}, "traced by dfslab", [section])
 
 
 def render(run: FinishedRun) -> str:
-    """The page as text."""
+    """The page as HTML text."""
     return _page(run.scenario, caption(run), sections(run))
 
 
 def _page(scenario: Any, words: str, shown: list[Section]) -> str:
-    from plotly.offline import get_plotlyjs  # only a page that is written waits for it
+    from plotly.offline import get_plotlyjs  # slow to import
 
     template = environment().get_template("page.html")
     return template.render(
@@ -94,5 +94,5 @@ def _page(scenario: Any, words: str, shown: list[Section]) -> str:
 
 
 def write(run: FinishedRun, path: Path) -> None:
-    """The page as a file, whole or not at all."""
+    """Write the page to a file, atomically."""
     write_atomically(path, render(run))

@@ -1,4 +1,4 @@
-"""Paths of calls, made short for a table."""
+"""Shortens call paths for tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ MOST_PATH = 100
 
 
 def short_path(path: str, most: int = MOST_PATH) -> str:
-    """A long path without some of its steps: where it began, in which processes it went on, and how
-    it ended say most."""
+    """A long path with steps omitted: its start, the changes of process and its end are kept."""
     steps = path.split("/")
     kept = [True] * len(steps)
     for place in range(1, len(steps) - 2):
@@ -20,7 +19,7 @@ def short_path(path: str, most: int = MOST_PATH) -> str:
 
 
 def path_end(path: str, most: int) -> str:
-    """A path in no more than so many characters: its end says most."""
+    """The end of a path, in at most `most` characters."""
     short = short_path(path, most)
     return short if len(short) <= most else f"…{short[1 - most :]}"
 

@@ -1,4 +1,4 @@
-"""The few chart forms of the page, in one look: data for Plotly, drawn by the page itself."""
+"""The chart forms of the page in one style: data for Plotly, which the page itself draws."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from markupsafe import Markup, escape
 
 from dfslab.result import Metric
 
-# The page replaces this colour by its own text colour, which a dark screen turns light.
+# The page replaces this colour by its text colour, which is light in dark mode.
 INK = "@ink"
-# Okabe and Ito's colours, which colour-blind readers tell apart; one colour a method everywhere.
+# Colours of Okabe and Ito, distinguishable by colour-blind readers; one fixed colour per method.
 COLOURS = {
     "measure": INK,
     "sequence": "#0072B2",
@@ -48,10 +48,10 @@ def colour(method: str) -> str:
 
 
 def chart(data: Sequence[dict[str, Any]], layout: Mapping[str, Any], label: str) -> Markup:
-    """A place for a chart and its data; `label` says what it shows to those who cannot see it."""
+    """The HTML of a chart and its data; `label` is the description for screen readers."""
     height = layout.get("height", 380)
     figure = _plain({"data": list(data), "layout": {**_LAYOUT, **layout, "height": height}})
-    # "<" could end the script element early; JSON means the same when it is written as a number.
+    # "<" could close the script element; as an escape it means the same in JSON.
     text = json.dumps(figure, allow_nan=False).replace("<", "\\u003c")
     return Markup(
         f'<div class="chart" role="img" aria-label="{escape(label)}" '
@@ -61,7 +61,8 @@ def chart(data: Sequence[dict[str, Any]], layout: Mapping[str, Any], label: str)
 
 
 def _plain(value: Any) -> Any:
-    """JSON knows no NaN and no infinity: what is not a number is not drawn."""
+    """Plain data for JSON, which has no NaN and no infinity: these become null and are not
+    drawn."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -73,12 +74,12 @@ def _plain(value: Any) -> Any:
 
 
 def words(text: str) -> str:
-    """Text for a name, title or label of a chart, where Plotly would read tags."""
+    """Text of a name, title or label, escaped, since Plotly would interpret tags."""
     return str(escape(text))
 
 
 def heading(text: str) -> dict[str, Any]:
-    """The title of a chart, left like the page's own headings."""
+    """The title of a chart, aligned left like the page's headings."""
     return {
         "text": f"<b>{words(text)}</b>",
         "x": 0,
@@ -92,7 +93,7 @@ def heading(text: str) -> dict[str, Any]:
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """An axis with a quiet grid."""
+    """An axis with a light grid."""
     return {
         "title": {"text": title, "standoff": 8},
         "gridcolor": GRID,
@@ -103,7 +104,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
-    """A logarithmic axis over `values`: decades on a long one, 1-2-5 on a short one."""
+    """A logarithmic axis over `values`: decade ticks on a long one, 1-2-5 ticks on a short one."""
     found = [value for value in values if math.isfinite(value) and value > 0]
     decades = math.log10(max(found) / min(found)) if found else 0.0
     ticks = {"dtick": 1 if decades > 3 else "D2"} if decades > 0.5 else {}
@@ -116,10 +117,11 @@ def panels(
     y_axis: dict[str, Any],
     label: str,
 ) -> Markup:
-    """Small multiples on common axes: one panel for each (title, traces), one legend for all."""
+    """Small multiples on common axes: one panel for each (title, traces), with one common
+    legend."""
     columns = min(MOST_COLUMNS, len(groups))
     rows = math.ceil(len(groups) / columns)
-    top = 64 if columns > 1 else 84  # a narrow chart breaks its legend into two lines
+    top = 64 if columns > 1 else 84  # a narrow chart wraps its legend into two lines
     layout: dict[str, Any] = {
         "height": top + 60 + 230 * rows,
         "margin": {**_LAYOUT["margin"], "t": top, "b": 50},
@@ -169,7 +171,7 @@ def panels(
 
 
 def with_interval(metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Asymmetric error bars of metrics; none where there is no interval."""
+    """Asymmetric error bars of metrics; none for metrics without an interval."""
     return {
         "type": "data",
         "symmetric": False,
@@ -181,7 +183,7 @@ def with_interval(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def time_scale(values: Sequence[float]) -> tuple[float, str]:
-    """How many of the named unit a second has, so that the largest value reads well."""
+    """The factor from seconds to a unit, and the unit, suited to the largest value."""
     largest = max((value for value in values if math.isfinite(value)), default=0.0)
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         if largest * factor >= 1:

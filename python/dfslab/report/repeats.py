@@ -1,4 +1,4 @@
-"""What a trace says of loops, of retries and of what was left out, as rows and as lines."""
+"""Repetitions in a trace as rows and lines: loops, retries, and calls that rules left out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 def loops(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int, int]]:
-    """(path, least, median, most, callers) of steps that one call makes more than once, the most
-    often repeated first; trees of other shapes have rows of their own."""
+    """(path, minimum, median, maximum, callers) of steps that one call makes more than once.
+
+    The most often repeated come first. Steps in trees of different shape have separate rows.
+    """
     found = []
     for path, node in _walk(profile):
         times = node.get("times")
@@ -26,7 +28,7 @@ def loops(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int, int]]:
 
 
 def retries(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int]]:
-    """(path, attempts that failed, all attempts, nanoseconds in the failed), most time first."""
+    """(path, failed attempts, all attempts, nanoseconds in failed ones), most time first."""
     rows = [*profile["ranking"], *profile.get("waits", ())]
     found = [
         (row["path"], row["again"], row["count"], row["again_ns"])
@@ -37,7 +39,7 @@ def retries(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int]]:
 
 
 def left_out(profile: Mapping[str, Any]) -> list[str]:
-    """One line a rule: what it left out, and where the time went."""
+    """One line for each rule: the calls that it left out, and to what their time is attributed."""
     lines = []
     for rule, told in (profile.get("left_out") or {}).items():
         times = [units.text(told[key] / 1e9, "s") for key in ("total_ns", "self_ns")]

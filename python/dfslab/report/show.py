@@ -1,4 +1,4 @@
-"""What `dfslab show` and `dfslab list` print."""
+"""The output of `dfslab show` and `dfslab list`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMS = ("table", "formula", "mermaid", "plantuml", "xmi", "net")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
-    """(JSON document, what people see) of a description in one form."""
+    """(JSON document, text for people) of a description in one form."""
     system = discover.file_system(name)
     if form not in FORMS:
         raise InputError("--as", form, unknown(form, list(FORMS)))

@@ -1,4 +1,4 @@
-"""Structure diagrams, class and deployment, of UML elements in PlantUML and in Mermaid."""
+"""Structure diagrams (class and deployment) of UML elements, in PlantUML and in Mermaid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def class_plantuml(model: Uml) -> str:
 
 
 def class_mermaid(model: Uml) -> str:
-    """The same."""
+    """The data model in Mermaid."""
     lines = ["classDiagram"]
     for one in model.classes:
         lines.append(f"  class {one.name}")
@@ -30,7 +30,7 @@ def class_mermaid(model: Uml) -> str:
 
 
 def deployment_plantuml(model: Uml) -> str:
-    """Nodes with their parts, what is deployed there, and what connects them."""
+    """Nodes with their parts, the software deployed there, and their connections."""
     lines = ["@startuml"]
     for one in model.machines:
         kinds = " ".join(f"<<{stereotype}>>" for stereotype in one.stereotypes)
@@ -53,7 +53,7 @@ def deployment_plantuml(model: Uml) -> str:
 
 
 def deployment_mermaid(model: Uml) -> str:
-    """The same as a flow chart."""
+    """The deployment as a Mermaid flow chart."""
     lines = ["flowchart LR"]
     for one in model.machines:
         kinds = ", ".join(one.stereotypes)

@@ -1,4 +1,4 @@
-"""Tables of the page: cells are escaped, numbers are given as people read them."""
+"""Tables of the page, with escaped cells and numbers formatted for people."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dfslab.spec import units
 
 DASH = "–"
 FAR_OFF = 0.25
-# Longer texts than this wrap, from the second column on.
+# Longer texts wrap, from the second column on.
 MOST_UNFOLDED = 40
 
 
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
 ) -> Markup:
-    """A table; the first `texts` columns are words, the others numbers; `held` rows are marked.
+    """A table; the first `texts` columns are text, the others numbers; `held` rows are marked.
 
-    Cells that are Markup stay as they are, with their own `<td` or without.
+    Cells that are Markup are inserted unchanged, with or without their own `<td`.
     """
     rows = list(rows)
     body = [
@@ -56,7 +56,7 @@ def _cell(cell: Any, words: bool) -> str:
 
 
 def blocks(section: Section) -> Markup | None:
-    """The body of a section; None where it has nothing to show."""
+    """The body of a section; None when it has nothing to show."""
     titled = sum(isinstance(one, Table) and not one.folded for one in section.blocks) > 1
     drawn = [
         note(one.text) if isinstance(one, Paragraph) else contents(one, titled)
@@ -66,7 +66,7 @@ def blocks(section: Section) -> Markup | None:
 
 
 def contents(found: Table, titled: bool = True) -> Markup:
-    """A table under its title and before its notes, or behind the line that it is folded into."""
+    """A table with its title and notes, or collapsed behind its `folded` text."""
     rows = [[_drawn(cell, place) for place, cell in enumerate(row)] for row in found.rows]
     held = [place in found.marked for place in range(len(rows))]
     texts = next(
@@ -80,7 +80,7 @@ def contents(found: Table, titled: bool = True) -> Markup:
 
 
 def _drawn(cell: Cell, place: int) -> Markup | str:
-    """A cell of the page; long texts after the first column may wrap."""
+    """The HTML of a cell; long texts after the first column may wrap."""
     if cell.is_bar and isinstance(cell.value, float):
         return share(cell.value)
     if cell.note:
@@ -91,7 +91,7 @@ def _drawn(cell: Cell, place: int) -> Markup | str:
 
 
 def folded(title: str, body: Markup, opened: bool = False) -> Markup:
-    """Something long behind its title."""
+    """Long content, collapsed behind its title."""
     return Markup("<details{}><summary>{}</summary>{}</details>").format(
         Markup(" open") if opened else "", title, body
     )
@@ -108,19 +108,19 @@ def wide(text: str) -> Markup:
 
 
 def path_cell(path: str) -> Markup:
-    """A cell with a path, whole where the pointer is."""
+    """A cell with a shortened path; the full path is its tooltip."""
     return Markup('<td class="wide" title="{}">{}</td>').format(path, short_path(path))
 
 
 def number(value: float) -> str:
-    """Three or four digits, thousands apart."""
+    """Three or four digits with thousands separators."""
     if not math.isfinite(value):
         return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def predicted(metric: Metric | None, error: float | None = None) -> Markup:
-    """A cell: value and signed error above, the interval below."""
+    """A cell: value and signed error on top, the interval below."""
     if metric is None:
         return Markup("<td>{}</td>").format(DASH)
     bounds = ""
@@ -156,7 +156,7 @@ def seconds(value: float | None) -> str:
 
 
 def share(part: float) -> Markup:
-    """A cell with a fraction and a bar of that length behind it."""
+    """A cell with a fraction and a bar of that length in the background."""
     shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     text = Markup('<td class="share" style="--share:{}%">{}</td>')
     return text.format(f"{shown * 100:.1f}", percent(part))

@@ -1,4 +1,4 @@
-"""Draws tables in a terminal, and holds those of commands that study no run."""
+"""Renders tables in a terminal, and builds the tables of commands that analyse no run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 from dfslab.spec import units
 
 if TYPE_CHECKING:
-    # What is only named here; whoever has one has loaded it.
+    # Used in annotations only; callers that have such a value have imported its module.
     from dfslab.documents.table import Cell
     from dfslab.documents.table import Table as Contents
     from dfslab.studies.design import Plan
@@ -22,7 +22,7 @@ WIDE = 180
 
 
 def drawn(contents: Contents) -> Table:
-    """A table as Rich draws it: a cell's note below its text, the table's notes at the end."""
+    """A table rendered by Rich: a cell's note below its text, the table's notes at the end."""
     table = Table(title=escape(contents.title), caption=escape(" ".join(contents.notes)) or None)
     for column in contents.columns:
         table.add_column(escape(column.title), justify=column.align, overflow="fold")
@@ -36,7 +36,7 @@ def _text(cell: Cell) -> str:
 
 
 def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column is words."""
+    """A table whose first column is text."""
     table = Table(title=title)
     for place, name in enumerate(head):
         table.add_column(name, justify="right" if place else "left")
@@ -46,7 +46,7 @@ def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def search_tables(found: dict[str, Any]) -> list[Any]:
-    """The throughput-latency curve, and what it says."""
+    """The throughput-latency curve and its conclusion."""
     table = Table(title=f"Rates offered, {found['objective']} (90 % interval)")
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
@@ -80,7 +80,7 @@ def search_tables(found: dict[str, Any]) -> list[Any]:
 
 
 def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """From acknowledged at one client to seen by another."""
+    """Times from the acknowledgement at one client to the observation by another."""
     caption = "stale looks: begun after the acknowledgement, and still the old state"
     table = Table(title="From acknowledged at one client to visible at another", caption=caption)
     for name in (
@@ -113,14 +113,14 @@ def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def console(json_wanted: bool) -> Console:
-    """Where people's output goes: to stderr when stdout carries JSON."""
+    """The console for people's output: stderr when stdout carries JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
-    # A pipe has no width of its own; tables are then as wide as they need.
+    # A pipe has no width; tables then take the width that they need.
     return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
 
 
 def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
-    """A bed's hardware: declared beside measured."""
+    """A testbed's hardware: declared and measured values."""
     table = Table(title="Hardware, declared and measured")
     for name in ("host", "quantity"):
         table.add_column(name)
@@ -138,7 +138,7 @@ def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
 
 
 def features_table(features: Sequence[dict[str, Any]]) -> Table:
-    """What this machine can do for beds."""
+    """The features of this machine that testbeds use."""
     table = Table(title="Features that beds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
@@ -149,7 +149,7 @@ def features_table(features: Sequence[dict[str, Any]]) -> Table:
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """A design as plain data: the legal set, the runs by bed, the bill in seconds."""
+    """A design as plain data: the legal set, the runs by testbed, the cost in seconds."""
     from dfslab.studies.design import labels
 
     bill = plan.bill
@@ -171,7 +171,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def plan_tables(document: dict[str, Any]) -> list[Any]:
-    """The same for people: how much is legal, what the beds are, what it all costs."""
+    """A design as tables: the legal share, the testbeds, the cost."""
     table = Table(
         title=f"{document['kind']} design over {len(document['factors'])} factors",
         caption="what all runs of a bed have in common",

@@ -1,4 +1,4 @@
-"""Tables for the terminal: what a trace's calls took, how often, and what they would save."""
+"""Terminal tables of traces: times of calls, their numbers, and end-to-end savings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.spec import units
 
 
 def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]:
-    """A trace's steps by self time; what they waited for apart, where the trace says; losses."""
+    """A trace's steps by self time; waits separately where the trace marks them; losses."""
     title = (
         f"{profile['spans']} spans in {profile['trees']} call trees, "
         f"{profile['shapes']} after merging; by self time"
@@ -68,7 +68,7 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
 
 
 def sampled_text(profile: Mapping[str, Any]) -> str:
-    """That counts and sums are estimates, and of what."""
+    """A note that counts and sums are estimates, with the sampling probability."""
     told = profile["sampling"]
     ends = sorted({f"{told[key]:.3g}" for key in ("probability_least", "probability_most")})
     return (
@@ -78,7 +78,8 @@ def sampled_text(profile: Mapping[str, Any]) -> str:
 
 
 def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:
-    """How far hosts' clocks are apart by the calls between them; spans are shown set right."""
+    """Clock offsets between hosts, estimated from the calls between them; spans are shown
+    corrected."""
     table = Table(title="Clocks, by calls between hosts (spans are shown with them set)")
     for name in ("host", "ahead", "within", "calls", "against"):
         table.add_column(name, justify="left" if name == "host" else "right")
@@ -94,7 +95,7 @@ def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
-    """An answer to SQL, as it is."""
+    """The result of an SQL query, unformatted."""
     table = Table(*(escape(column) for column in columns))
     for row in rows:
         table.add_row(*(escape(str(value)) for value in row))
@@ -102,7 +103,7 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Tab
 
 
 def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
-    """Steps whose mean duration changed beyond chance, all comparisons counted."""
+    """Steps whose mean duration changed significantly, corrected for multiple comparisons."""
     table = Table(title=f"Changed, of {compared['tests']} steps compared (Holm, 5 %)")
     one, other = compared["sides"]
     for name in ("step", f"mean {one}", other, "change", "p"):
@@ -116,7 +117,7 @@ def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
 
 
 def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
-    """What each step would gain end to end, beside the rankings that do not ask that."""
+    """The end-to-end gain of each step, compared with rankings by self time and critical path."""
     title = (
         f"End-to-end time saved if a step were {savings['factor']:g} times faster (90 % interval)"
     )
@@ -138,7 +139,7 @@ def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
 
 
 def modelled_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Traced steps beside the description's; a dash is what one side does not know."""
+    """Traced steps compared with the description's; a dash is an unknown value."""
     shown = []
     for row in rows:
         times = [
@@ -163,7 +164,7 @@ def modelled_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def parts_table(parts: dict[str, Any], most: int = 20) -> Table:
-    """What each processor, disk and link would gain, beside the rankings that do not ask that."""
+    """The end-to-end gain of each processor, disk and link, compared with other rankings."""
     title = f"End-to-end time saved if a part were {parts['factor']:g} times faster"
     table = Table(title=title)
     for name in (
@@ -210,7 +211,7 @@ def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def _times(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Own time, share and mean; where calls were only counted, nothing is known of them."""
+    """Self time, its share and the mean duration; unknown where calls were only counted."""
     if row.get("timed", row["count"]) == 0:
         return "-", "-", "-"
     mean_s = row["total_s"] / row.get("timed", row["count"])

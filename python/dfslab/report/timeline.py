@@ -1,4 +1,4 @@
-"""Whole calls as time lines: a row for each call, its bar where it lay in the whole one's time."""
+"""Exemplar traces as timelines: a row for each call, its bar at its time within the root call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEEPEST = 12
 
 
 def timelines(calls: Sequence[Mapping[str, Any]]) -> Markup:
-    """A time line of each call, the slowest opened; nothing where there is none."""
+    """A timeline of each root call, the slowest one expanded; empty when there is none."""
     if not calls:
         return Markup("")
     drawn = [

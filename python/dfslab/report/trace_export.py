@@ -1,4 +1,4 @@
-"""Compressed call trees for other viewers: speedscope, pprof, Chrome trace JSON for Perfetto."""
+"""Exports compressed call trees: speedscope, pprof, Chrome trace JSON for Perfetto."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MOST_EVENTS = 100_000
 
 
 def export(profile: Mapping[str, Any], form: str) -> str:
-    """The trees as text in one of `FORMS`; what is left out for size is told inside."""
+    """The trees as text in one of `FORMS`; the text states what is left out for size."""
     assert form in FORMS, form
     return json.dumps((speedscope if form == "speedscope" else chrome)(profile))
 
 
 def _walk(roots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
-    """Every node with the names from its root, the longest trees first."""
+    """Every node with the names from its root, the trees with the longest total time first."""
     open_nodes: list[tuple[list[str], Mapping[str, Any]]] = [
         ([root["name"]], root) for root in reversed(roots)
     ]
@@ -30,7 +30,7 @@ def _walk(roots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[str], Mappi
 
 
 def speedscope(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """One weighted stack a node: its own time. (speedscope's "sampled" profile.)"""
+    """One weighted stack for each node, with its self time (speedscope's "sampled" profile)."""
     frames: dict[str, int] = {}
     samples, weights = [], []
     for path, node in _walk(profile["roots"]):
@@ -58,7 +58,7 @@ def speedscope(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Merged trees laid out one after the other, as if each place were one long call."""
+    """Merged trees laid out one after the other, each node as if it were one long call."""
     widths: dict[int, int] = {}
     nodes = list(_walk(profile["roots"]))
     for _, node in reversed(nodes):
@@ -97,7 +97,7 @@ def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pprof(profile: Mapping[str, Any]) -> bytes:
-    """The trees as pprof's profile.proto, compressed as its tools expect: calls and own time."""
+    """The trees as pprof's profile.proto, gzip-compressed: calls and self time."""
     texts: dict[str, int] = {"": 0}
 
     def text(word: str) -> int:
@@ -112,7 +112,7 @@ def pprof(profile: Mapping[str, Any]) -> bytes:
     for path, node in _walk(profile["roots"]):
         if node.get("kind") == "detail":
             continue
-        # A stack is told from its innermost call outwards; identifiers begin at 1.
+        # A stack is listed from its innermost call outwards; identifiers start at 1.
         stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path][::-1]
         values = (node["count"], max(0, node["self_ns"]))
         packed = _field(1, b"".join(map(_varint, stack))) + _field(

@@ -1,8 +1,7 @@
 """A description as UML elements with MARTE stereotypes: classes, nodes, links, interactions.
 
-After Wu 2013, Figure 1; interactions (Figures 2 and 3) are made in report/interaction.py.
-Everything is found by walking the description; the pictures and the exchange format are written
-from these elements.
+After Wu 2013, Figure 1; interactions (Figures 2 and 3) are built in report/interaction.py. All
+elements are derived from the description; diagrams and the exchange format are written from them.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Class:
-    """Software of a role, or data: what can be configured, and what it can be asked."""
+    """Software of a role, or data: its configurable attributes and its operations."""
 
     name: str
     attributes: tuple[Attribute, ...] = ()
@@ -66,7 +65,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Uml:
-    """Everything that is modelled of one file system."""
+    """All UML elements of one file system."""
 
     name: str
     classes: tuple[Class, ...]
@@ -76,7 +75,7 @@ class Uml:
 
 
 def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
-    """The elements of a description; interactions of these operations (none named: of all)."""
+    """The elements of a description; interactions of these operations (all when none is named)."""
     kinds = {role.name: role for role in system.roles}
     rows = [row.parameter for row in parameter_rows(system)]
     attributes = _attributes(system, rows)
@@ -113,7 +112,7 @@ def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[At
 
 
 def _owner(system: FileSystem, key: str) -> str:
-    """The role on whose resources a parameter acts first; the client where on none."""
+    """The first role whose resources a parameter affects; the client if there is none."""
     for tree in system.operations.values():
         for node in walk(tree):
             acting = not isinstance(node, Call) and node.acting
@@ -125,7 +124,7 @@ def _owner(system: FileSystem, key: str) -> str:
 
 
 def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple[Attribute, ...]:
-    """Configurable hardware of a role that acts somewhere; of `kinds`, or all."""
+    """Configurable hardware of a role that affects some operation; of `kinds`, or all."""
     found = []
     for one in rows:
         owner, _, kind = one.key.partition(".")
@@ -135,7 +134,7 @@ def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple
 
 
 def _asked(system: FileSystem, role: str) -> tuple[str, ...]:
-    """Names of the messages that a role is sent."""
+    """Names of the messages that a role receives."""
     names = [
         node.name
         for tree in system.operations.values()
@@ -150,7 +149,7 @@ def _client(system: FileSystem) -> str:
 
 
 def _links(system: FileSystem) -> set[tuple[str, str]]:
-    """Pairs of roles that speak to each other."""
+    """Pairs of roles that exchange messages."""
     pairs: set[tuple[str, str]] = set()
 
     def visit(node: Node, role: str) -> None:

@@ -1,4 +1,4 @@
-"""UML elements as XMI (UML 2.5, MARTE stereotypes applied), and the same read back."""
+"""UML elements as XMI (UML 2.5 with MARTE stereotypes applied): writer and reader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMES = {"xmi": XMI, "uml": UML, "MARTE": MARTE}
 
 
 def export(model: Uml) -> str:
-    """The model as an XMI document; the same model always gives the same text."""
+    """The model as an XMI document; the output is deterministic."""
     for prefix, address in _NAMES.items():
         ElementTree.register_namespace(prefix, address)
     root = _Writer(model).document()
@@ -106,7 +106,7 @@ class _Writer:
     def _body(self, parent: Element, body: tuple[Event, ...]) -> None:
         for one in body:
             if isinstance(one, Message):
-                # The order of sending is that of the fragments, so messages stand among them.
+                # The order of sending is that of the fragments, so messages are listed among them.
                 self._element(
                     parent,
                     "fragment",
@@ -146,7 +146,7 @@ class _Reader:
                 self._applied.setdefault(one.attrib["base"], []).append(one)
 
     def model(self) -> Uml:
-        """What the writer was given."""
+        """Rebuild the model that the writer was given."""
         model = next(one for one in self._root if one.tag == f"{{{UML}}}Model")
         links = [
             tuple(end.attrib["name"] for end in one.findall("ownedEnd"))

@@ -1,1 +1,1 @@
-"""What clients do, one file each: parameters in, a stream specification out."""
+"""Workloads, one file each: parameters in, a stream specification out."""

@@ -1,4 +1,4 @@
-"""Existing files appended to."""
+"""Appends to existing files."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""A program of its own on the file system: a job of Spark, a benchmark of Hadoop, any script.
+"""An external program as the workload: a Spark job, a Hadoop benchmark, any script.
 
-Words of the command hold places in braces: `{here}` (the scenario file's folder), `{uri}`,
-`{directory}` (where clients find the file system), `{folder}` (a name that is new at every run),
-`{seed}`, `{clients}`, and every other key of the workload by its name. On a bed of HDFS the command
-finds a `hadoop` on its path and HADOOP_CONF_DIR set. With `says_ready` it prints a line "ready"
-once it has made its inputs and warmed up, and begins what counts when a line comes in.
+Words of the command contain placeholders in braces: `{here}` (the scenario file's folder), `{uri}`,
+`{directory}` (the file system's path on clients), `{folder}` (a name that is new in every run),
+`{seed}`, `{clients}`, and every other key of the workload by its name. On a testbed of HDFS the
+command finds `hadoop` in its PATH, with HADOOP_CONF_DIR set. With `says_ready` the command prints a
+line "ready" once it has created its inputs and warmed up, and starts the timed part when it reads a
+line.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from dfslab.spec.workload import FileParameters, Program
 
 TITLE = "A program of its own: any command that works on the file system"
 PLACE = re.compile(r"\{([a-z_]+)\}")
-# What is no word of the command.
+# Keys of the workload that are not placeholders of the command.
 OWN = {"command", "install", "says_ready"}
 
 
 class Parameters(FileParameters):
-    """Every key that is not declared here is the command's own."""
+    """Every key that is not declared here is a placeholder of the command."""
 
     model_config = ConfigDict(extra="allow", frozen=True, validate_default=True)
 
@@ -39,9 +40,10 @@ class Parameters(FileParameters):
 
 
 def argv(parameters: Parameters, told: Mapping[str, Any]) -> list[str]:
-    """The command with its places filled: `told` says what the run knows, keys say the rest.
+    """The command with its placeholders replaced: `told` holds the values of the run, keys the
+    others.
 
-    InputError for a command of no word, an unknown place, and a key that no word takes.
+    InputError for an empty command, an unknown placeholder, and a key that no word uses.
     """
     if not parameters.command:
         raise InputError("workload.command", [], "needs a program and its arguments")

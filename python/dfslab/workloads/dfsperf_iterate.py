@@ -1,8 +1,7 @@
-"""DFS-Perf's Iterate: write, all wait, read what was written, and again.
+"""DFS-Perf's Iterate: write, barrier, read what was written, repeated.
 
-In shuffle mode the files read are drawn from all clients' (maybe remote), else they are the own.
-DFS-Perf keeps old iterations' files aside; here they are removed before the next iteration, in a
-phase of its own.
+In shuffle mode clients read files drawn from those of all clients, else their own. DFS-Perf keeps
+the files of old iterations; here they are removed before the next iteration, in a separate phase.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Of all phases."""
+        """Number of operations of each client over all phases."""
         removed = (self.iterations - 1) * self.write_files
         each = self.write_files + self.read_files
         return self.iterations * each + removed + self.shuffle

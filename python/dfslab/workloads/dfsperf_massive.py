@@ -1,7 +1,7 @@
-"""DFS-Perf's Massive: as many reads as writes of whole files, drawn at random, for long.
+"""DFS-Perf's Massive: a long random mix of equally many reads and writes of whole files.
 
-DFS-Perf ends after a time; here after a number of operations or at `run.time_limit`. It writes
-under another name and renames; here files are written under their own.
+DFS-Perf ends after a time; here the workload ends after a number of operations or at
+`run.time_limit`. DFS-Perf writes to a temporary name and renames; here files keep their name.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Parameters(FileParameters):
     shuffle: bool = Field(False, description="Read any client's first files (shuffle.mode)")
 
     def operations(self) -> int:
-        """Of each client."""
+        """Number of operations of each client."""
         return self.operations_per_client or 100
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """One mix; where files of others are read, writes and reads take turns in short phases."""
+    """One mix; when clients read others' files, writes and reads alternate in short phases."""
     sizes = {
         "file_size": {"fixed": int(parameters.file_size)},
         "transfer_size_bytes": int(parameters.transfer_size),
@@ -40,7 +40,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         mix = [{"operation": "read"}, {"operation": "write"}]
         how = {"file_choice": "uniform", "operations_per_client": count}
         return {"mix": mix, **how, **sizes}
-    # Only operations that leave names alone may be done to others' files.
+    # Only operations that change no names are allowed on other clients' files.
     phases = []
     for number in range(1, max(1, count // 10) + 1):
         phases.append(phase(f"write {number}", 5, "write"))

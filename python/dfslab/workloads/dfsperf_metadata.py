@@ -1,6 +1,6 @@
-"""DFS-Perf's Metadata: make a directory and a file, look, rename, remove, again and again.
+"""DFS-Perf's Metadata: create a directory and a file, stat, rename, remove, repeated.
 
-Its loop renames and removes the directory with the file in it; here the file is renamed and both
+DFS-Perf renames and removes the directory with the file in it. Here the file is renamed and both
 are removed one by one, so a loop counts six operations where DFS-Perf counts five.
 """
 
@@ -31,7 +31,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """The loop, always with what it has just made."""
+    """The loop; each operation uses the names just created."""
     return {
         "mix": [{"operation": name} for name in LOOP],
         "mix_order": "cycle",

@@ -26,12 +26,12 @@ class Parameters(FileParameters):
     write_files: Count = Field(4, description="Writes of each client (write.files.per.thread)")
 
     def operations(self) -> int:
-        """Reads and writes; at least one."""
+        """Reads and writes of each client; at least one."""
         return max(1, self.read_files + self.write_files)
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Reads take any file there is; writes make new ones."""
+    """Reads choose among all existing files; writes create new ones."""
     counts = (("read", parameters.read_files), ("write", parameters.write_files))
     mix = [{"operation": name, "weight": float(count)} for name, count in counts if count]
     return {

@@ -1,4 +1,4 @@
-"""DFS-Perf's SimpleRead: each client reads its files whole, in turn or at random."""
+"""DFS-Perf's SimpleRead: each client reads its files whole, in sequential or random order."""
 
 from __future__ import annotations
 

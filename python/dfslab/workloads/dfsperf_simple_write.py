@@ -1,4 +1,4 @@
-"""DFS-Perf's SimpleWrite: each client writes its files whole, front to back."""
+"""DFS-Perf's SimpleWrite: each client writes its files whole and sequentially."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""DFS-Perf's SkipRead: parts of files read, others left out, forwards or at random.
+"""DFS-Perf's SkipRead: reads parts of files and skips others, in sequential or random order.
 
-DFS-Perf leaves out before it reads; here the first part read is a file's first. In random mode it
-opens the file anew for every part, and opening and closing count, as here.
+DFS-Perf skips before it reads; here the first part of a file is read first. In random mode DFS-Perf
+opens the file again for every part, and opening and closing are timed, as here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """A read is all parts of one file."""
+    """A read operation consists of all parts of one file."""
     forward = parameters.skip_mode == "forward"
     return {
         "mix": [{"operation": "read"}],

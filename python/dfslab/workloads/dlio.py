@@ -1,8 +1,8 @@
-"""Training as DLIO does it: samples read in batches between steps of computing, and checkpoints.
+"""DLIO's training workload: samples read in batches between compute steps, and checkpoints.
 
 The sizes are unet3d's (one sample a file, normal with mean 146,600,628 and deviation 68,341,808
-bytes, batches of 4, 1.3604 s a step, 5 epochs), scaled by `scale`. Each reader goes through its own
-files, each once an epoch, in the order in which they lie.
+bytes, batches of 4, 1.3604 s a step, 5 epochs), scaled by `scale`. Each reader reads its own files,
+each once per epoch, in their stored order.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Parameters(FileParameters):
     checkpoint: bool = Field(True, description="Write a checkpoint after each epoch")
 
     def operations(self) -> int:
-        """Of all epochs."""
+        """Number of operations of each client over all epochs."""
         return self.epochs * (self.files_per_client + self.checkpoint)
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """A step's computing is a pause before its first sample."""
+    """The compute time of a step is a pause before its first sample."""
     samples = [{"operation": "read", "think_time_s": 0.0} for _ in range(parameters.batch)]
     samples[0] = {"operation": "read", "think_time_s": parameters.compute_time}
     phases = []

@@ -1,7 +1,7 @@
 """Filebench's fileserver: a flow of write, append, read, delete and stat on whole files.
 
-10,000 files of 128 KiB in the mean, 50 threads. Filebench appends 16 KiB in the mean; an
-append here adds a file's own size drawn anew.
+10,000 files of 128 KiB in the mean, 50 threads. Filebench appends 16 KiB in the mean; here an
+append adds a size drawn from the distribution of file sizes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""IO500's find: every directory of a tree listed, and every file in it looked at.
+"""IO500's find: lists every directory of a tree and reads the attributes of every file.
 
 `find -newer STAMP -size 3901c -name *01*` reads each directory and asks for each file's attributes;
-its rate is files over the time of both.
+its rate is the number of files over the time of both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TITLE = "find: directories listed, files looked at"
 
 
 class Parameters(FileParameters):
-    """The tree that is searched; its clients' parts are searched side by side."""
+    """The tree that is searched; clients search their parts concurrently."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("3901 B", description="Bytes of a file")
     items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
@@ -30,16 +30,16 @@ class Parameters(FileParameters):
 
     @property
     def directories(self) -> int:
-        """Of each client, its own with them."""
+        """Number of directories of each client, its top directory included."""
         return sum(self.branches**level for level in range(self.depth + 1))
 
     def operations(self) -> int:
-        """Of both phases."""
+        """Number of operations of each client over both phases."""
         return self.directories + self.items
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Lists first, then looks; what is looked for was made before."""
+    """Lists first, then attributes; the tree is created before."""
     return {
         "phases": [
             phase("list", parameters.directories, "list"),

@@ -1,6 +1,6 @@
-"""IOR as IO500's "easy": a file for each client, written and read in large transfers.
+"""IOR as IO500's "easy": one file per client, written and read in large transfers.
 
-`ior -t 2m -F -C -e`: each reads what the next client wrote (-C), so that no cache answers.
+`ior -t 2m -F -C -e`: each client reads what the next one wrote (-C), to avoid cache hits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""IOR as IO500's "hard": one file shared by all, written and read in odd pieces that interleave.
+"""IOR as IO500's "hard": one shared file, written and read in small unaligned interleaved pieces.
 
 `ior -t 47008 -b 47008 -s N`: client c of n takes pieces c, c + n, c + 2 n, and so on.
 """
@@ -14,7 +14,7 @@ TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
 
 
 class Parameters(FileParameters):
-    """`file_size` is of all clients together: pieces times clients times `transfer_size`."""
+    """`file_size` is the size of the shared file: pieces times clients times `transfer_size`."""
 
     file_size: Size = quantity("47008 kB", description="Bytes of the one file")
     transfer_size: Size = quantity("47008 B", description="Bytes of one piece (-t, -b)")
@@ -25,7 +25,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """The file is there, empty; an operation is a client's whole pass through it."""
+    """The file exists and is empty; an operation is a client's whole pass through it."""
     shared = {"files": "shared", "access": {"order": "interleaved"}}
     return {
         "phases": [

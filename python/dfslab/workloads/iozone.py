@@ -56,17 +56,17 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """One for each test, but a record each where records are operations."""
+        """One for each test, or one for each record in tests whose operations are records."""
         return sum(self.records if test in SINGLE else 1 for test in self.tests)
 
     @property
     def records(self) -> int:
-        """Of the file."""
+        """The number of records of the file."""
         return math.ceil(self.file_size / self.transfer_size)
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Every test goes through the whole file, in an order of its own."""
+    """Every test accesses the whole file, each in its own order."""
     orders: dict[str, tuple[str, Any]] = {
         "write": ("write", "sequential"),
         "rewrite": ("overwrite", "sequential"),
@@ -93,7 +93,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
             )
             continue
         operation, way = orders[test]
-        # The file is the one written last; a first test that reads finds one.
+        # The file is the one written last; a first test that reads uses an existing file.
         how = {} if operation == "write" else {"access": {"order": way}}
         phases.append(phase(test, 1, operation, file_choice="newest", **how))
     return {

@@ -1,6 +1,7 @@
-"""Mdtest as IO500's "easy": empty files, a directory for each client, phase by phase.
+"""Mdtest as IO500's "easy": empty files in one directory per client, phase by phase.
 
-`mdtest -n N -u -L -F -P -N 1`: create, stat (the next client's, so that no cache answers), remove.
+`mdtest -n N -u -L -F -P -N 1`: create, stat (of the next client's files, to avoid cache hits),
+remove.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Mdtest on a tree of directories: files spread over its levels, and directories made and removed.
+"""Mdtest on a directory tree: files spread over its levels, and directories created and removed.
 
-`mdtest -z DEPTH -b BRANCHES -n N`: directories are made and removed at the client's own place,
-files are dealt out to all directories of the tree.
+`mdtest -z DEPTH -b BRANCHES -n N`: each client creates and removes directories in its own part;
+files are distributed over all directories of the tree.
 """
 
 from __future__ import annotations

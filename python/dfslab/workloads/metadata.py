@@ -1,4 +1,4 @@
-"""One metadata operation, again and again, on empty files."""
+"""One metadata operation, repeated, on empty files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE = "Metadata operations on empty files"
 
 
 class Parameters(FileParameters):
-    """Files are empty unless said otherwise; operations are counted, not sized."""
+    """Files are empty by default; operations are counted, not sized."""
 
     operation: Literal["create", "stat", "list", "rename", "delete"] = Field(
         "create", description="The operation"
@@ -28,7 +28,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Delete and rename need a file for each operation; those that only look may come back."""
+    """Delete and rename need one file for each operation; read-only operations may reuse files."""
     files = parameters.operations_per_client
     if parameters.operation in ("stat", "list") and parameters.files_per_client:
         files = parameters.files_per_client

@@ -12,7 +12,7 @@ TITLE = "Random mixture of whole-file reads and writes"
 
 
 class Parameters(FileParameters):
-    """`read_share` of the operations read; the rest write new files."""
+    """The fraction `read_share` of the operations are reads; the others write new files."""
 
     read_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8, description="Share of operations that read"
@@ -20,7 +20,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Reads choose uniformly among the files there were at the start and those written since."""
+    """Reads choose uniformly among the initial files and those written since."""
     shares = (("read", parameters.read_share), ("write", 1 - parameters.read_share))
     return {
         "mix": [{"operation": name, "weight": share} for name, share in shares if share],

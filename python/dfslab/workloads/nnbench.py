@@ -1,6 +1,6 @@
-"""Like Hadoop's NNBench: the name server's operations in turn, on files of one byte or none.
+"""Hadoop's NNBench: the name server's operations in turn, on files of one byte or none.
 
-NNBench's own order: create_write, open_read, rename, delete.
+The order is that of NNBench: create_write, open_read, rename, delete.
 """
 
 from __future__ import annotations

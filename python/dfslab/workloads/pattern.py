@@ -1,4 +1,4 @@
-"""Any one pattern in the generator's own words: what is done, to which files, where in them."""
+"""Any access pattern in the generator's own vocabulary: operations, files, offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = "Any pattern: operations, orders, sizes and choices in the generator's o
 
 
 class Parameters(FileParameters):
-    """The words of `spec/vocabulary.py`; bytes in tables are plain numbers."""
+    """Keys as in `spec/vocabulary.py`; byte counts in tables are plain numbers."""
 
     mix: list[Share] = Field(
         [Share(operation="read")],
@@ -54,7 +54,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """What is said, as it is said."""
+    """The keys unchanged, as a stream specification."""
     said = parameters.model_dump(
         mode="json",
         exclude_unset=True,

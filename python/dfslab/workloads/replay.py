@@ -1,7 +1,7 @@
-"""A trace done again: of strace, Darshan's DXT module, blktrace, or an earlier load.
+"""Replays a trace: of strace, Darshan's DXT module, blktrace, or an earlier load.
 
-Closed, every client does its operations one after the other. With a rate factor they are due when
-the trace began them, divided by the factor.
+Without a rate factor the workload is closed: every client does its operations one after the other.
+With one, an operation is scheduled at its start time in the trace divided by the factor.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dfslab.spec.replay import Replay, largest_transfer, load, times_of
 from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
-# What a workload does where it is shown without a trace.
+# The operations shown where a replay is displayed without a trace.
 NOTHING = Replay(given=[{"client": 0, "operation": "create", "file": 0}], starts_s=[0.0])
 
 
 class Parameters(FileParameters):
-    """`trace` is what counts; sizes come from it."""
+    """`trace` determines the operations and their sizes."""
 
     trace: str = Field("", description="The file that holds the trace, seen from the scenario's")
     form: Literal["strace", "darshan", "dxt", "blkparse", "recorded"] = Field(

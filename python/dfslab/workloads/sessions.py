@@ -1,9 +1,9 @@
-"""Sessions that arrive by themselves, whose requests wait for each other: a partly open load.
+"""Sessions that arrive in an open workload with closed requests inside: a partly open workload.
 
 The shape is that of production traces (Ren and others 2017: lognormal arrivals, several periods;
-Schroeder and others 2006: partly open). No numbers of theirs are published, so the numbers here are
-examples. `rate_factor` makes the same load denser or thinner; `workload.arrival` and `rate` say in
-their place how sessions arrive, and how many requests a second that is.
+Schroeder and others 2006: partly open). Their numbers are not published, so the numbers here are
+examples. `rate_factor` makes the same load denser or sparser. `workload.arrival` and `rate` replace
+the arrival process and the number of requests per second.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> dict[str, Any]:
-    """Every test takes every file once."""
+    """Every test processes every file once."""
     size, count = int(parameters.file_size), parameters.files_per_client
     varying = {"gamma": {"mean": float(size), "shape": 1.0, "max": 20 * size}}
     return {

@@ -1,6 +1,6 @@
-"""Like Hadoop's TestDFSIO: one large file for each client, one kind of access.
+"""Hadoop's TestDFSIO: one large file per client, one kind of access.
 
-TestDFSIO's own tests: -write, -append, -read, and -read with -random, -backward or -skip.
+The tests are TestDFSIO's: -write, -append, -read, and -read with -random, -backward or -skip.
 """
 
 from __future__ import annotations

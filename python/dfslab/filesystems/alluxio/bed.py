@@ -1,4 +1,4 @@
-"""A real Alluxio: a master, workers with memory tiers on hosts of their own, FUSE on clients."""
+"""A testbed of Alluxio: a master, workers with memory tiers on hosts, FUSE mounts on clients."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ FORMAT = "alluxio.cli.Format"
 MASTER = "alluxio.master.AlluxioMaster"
 WORKER = "alluxio.worker.AlluxioWorker"
 FUSE = "alluxio.fuse.AlluxioFuse"
-# What Alluxio's native library of the mount is linked to.
+# The library that Alluxio's native FUSE library is linked to.
 LIBFUSE = "libfuse.so.2"
-# One read of a file at a time: Alluxio opens its stream anew for one that comes out of order, as
-# the kernel's parallel read-ahead does (64 MiB took over 60 s so, and 1 s in order). And writes
-# of more than a page.
+# One read of a file at a time: Alluxio reopens its stream for each read that arrives out of order,
+# as those of the kernel's parallel read-ahead do (64 MiB took over 60 s so, and 1 s in order). Also
+# writes of more than a page.
 MOUNT_OPTIONS = "sync_read,big_writes"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
 JAVA_LIMIT_S = 300.0
-# The Java machines of all client hosts start together, on the processors that they share.
+# The JVMs of all client hosts start concurrently, on shared processors.
 MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 20.0
 MIB = 2**20
-# What a worker sets aside for a block that is being written. By default that is a whole block,
-# however short its file: four writers would drive out of its memory what has no other copy.
+# The space that a worker reserves for a block that is being written. The default is a whole block,
+# even for a short file: four writers would evict blocks of which no other copy exists.
 RESERVED_BYTES = MIB
-# Options that are quantities: unit, and the least that makes sense.
+# Options that are quantities: the unit, and the smallest allowed value.
 LEAST = {
     "memory_tier": ("B", "16 MiB"),
     "heap": ("B", "128 MiB"),
     "worker_timeout": ("s", "1 s"),
     "trace_interval": ("s", "0.1 s"),
 }
-# Alluxio was written for Java 8 and 11: it reaches into these packages by reflection.
+# Alluxio was written for Java 8 and 11: it accesses these packages by reflection.
 OPENED = ("java.lang", "java.util", "java.nio", "sun.nio.ch")
-# A daemon of the bed is never asked by way of a proxy, whatever the environment says.
+# Ignore proxy settings of the environment for requests to the testbed's daemons.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 LOG4J = """log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -69,24 +69,24 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 class Bed(MountedBed, Traceable):
     """A running Alluxio; `with Bed.up({...}) as bed:` takes it down at the end.
 
-    The under-store is a folder of the bed on this machine, which every host reaches as if it were
-    its own: what passes between a worker and the under-store crosses no link and no limited disk.
-    The mount writes files from front to back once; Alluxio has no writes in the middle of a file.
+    The under-store is a folder of the testbed on this machine, shared by every host as a local
+    path: traffic between a worker and the under-store crosses no emulated link and no limited disk.
+    The mount writes files sequentially once; Alluxio has no writes in the middle of a file.
     """
 
     SYSTEM = "alluxio"
-    # What makes every process count its calls, and tell them often enough to be waited for.
-    # Memory tiers are small, and each operation takes a client of Alluxio's milliseconds.
+    # Options that make every process count its calls and report them at a short interval.
+    # Memory tiers are small, and an operation takes Alluxio's client milliseconds.
     WARM_UP = WarmUp(file_bytes=1 << 17)
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
         # ASYNC_THROUGH is Alluxio's own default, but needs a job service, which is not started.
-        # To a client it is like MUST_CACHE, which is what the description tells.
+        # To a client it is like MUST_CACHE, which the description assumes.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
-        # Every daemon and mount writes what its calls took there, or else in the bed's folder.
+        # The folder for the profiles of daemons and mounts; by default the testbed's own folder.
         "trace": False,
         "trace_directory": "",
         "trace_interval": "2 s",
@@ -102,7 +102,7 @@ class Bed(MountedBed, Traceable):
 
     @classmethod
     def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
-        """Java and libfuse are there, and Alluxio's jars are downloaded."""
+        """Check for Java and libfuse, and download Alluxio's jars."""
         super().prepare(parameters, notify)
         if parameters["trace"]:
             agent_jar(notify)
@@ -114,7 +114,8 @@ class Bed(MountedBed, Traceable):
         jars(notify)
 
     def start_servers(self) -> None:
-        """The master on an empty journal, then the workers; done when the master knows them."""
+        """Start the master on an empty journal, then the workers; wait until the master knows
+        them."""
         self._write_configuration()
         self.master.run(*self.java_command(FORMAT, "master"), limit_s=JAVA_LIMIT_S)
         self._launch(self.master, "master", MASTER, {}, self._master_serves, 0)
@@ -126,7 +127,7 @@ class Bed(MountedBed, Traceable):
         self._now(versions={"alluxio": str(said.get("version", "unknown"))})
 
     def mount(self, host: Host, point: Path) -> None:
-        """A FUSE client in the foreground."""
+        """Start a FUSE client in the foreground."""
         own = {"alluxio.user.hostname": host.address}
         words = self.java_command(
             FUSE, "-m", str(point), "-o", MOUNT_OPTIONS, process=f"mount-{host.name}", **own
@@ -147,26 +148,26 @@ class Bed(MountedBed, Traceable):
 
     @property
     def under_store(self) -> Path:
-        """Where files are that were written through."""
+        """The folder of files that were written through."""
         return self.folder / "under-store"
 
     def live_workers(self) -> int | None:
-        """How many workers the master believes to live; None when it does not answer.
+        """Number of workers that the master considers alive; None when it does not answer.
 
-        A worker that crashed counts until it has been silent for `worker_timeout`.
+        A crashed worker counts until it has been silent for `worker_timeout`.
         """
         said = self.ask("webui_workers")
         return None if said is None else len(said.get("normalNodeInfos") or ())
 
     def disks_read_bytes(self) -> None:
-        """What it stores is in the memory of its workers: only its clients can be cold."""
+        """None: data is stored in the memory of the workers, so only clients can be cold."""
 
     def shell(self, host: Host, *words: str) -> str:
-        """What a command of `alluxio fs` says in a host; BedError when it fails."""
+        """The output of an `alluxio fs` command on a host. BedError when it fails."""
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
     def ask(self, what: str) -> dict[str, Any] | None:
-        """One of the answers of the master's web service; None when it does not answer."""
+        """An answer of the master's web service; None when it does not answer."""
         url = f"http://{self.master.address}:{MASTER_WEB}/api/v1/master/{what}"
 
         def work() -> dict[str, Any]:
@@ -188,7 +189,7 @@ class Bed(MountedBed, Traceable):
         return Path(told).absolute() if told else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
-        """What makes a JVM write its profile; nothing in a bed without `trace`."""
+        """JVM options that make a process write its profile; empty on a testbed without `trace`."""
         if not (self.parameters["trace"] and process):
             return []
         service = process.partition("-")[0]
@@ -197,25 +198,26 @@ class Bed(MountedBed, Traceable):
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, Any]:
-        """Every process counts its calls and writes them every second, or into `folder`."""
+        """Parameters that make every process count its calls and write them every second, or to
+        `folder`."""
         where = {"trace_directory": str(folder)} if folder else {"trace_interval": "1 s"}
         return {"trace": True, **where}
 
     def client_environment(self) -> dict[str, str]:
-        """For a command in the client's host: where the file system is mounted."""
+        """The environment of a command on the client's host, with the mount point."""
         return {**os.environ, "DFSLAB_MOUNT": str(self.mount_point)}
 
     def client_command(self, words: Sequence[str]) -> list[str]:
-        """The command in the client's host, where the mount is."""
+        """A command on the client's host, where the mount is."""
         return self.clients[0].command(words)
 
     def java_command(self, main: str, *arguments: str, process: str = "", **own: str) -> list[str]:
-        """A command that runs a main class of Alluxio's; `own` are properties of this process.
+        """A command that runs a main class of Alluxio; `own` are properties of this process.
 
-        One with a `process` name is traced under it, in a bed that is traced.
+        On a traced testbed, one with a `process` name is traced under that name.
         """
         heap_mib = int(self.parameters["heap"]) // MIB
-        # These four are not accepted from the configuration file.
+        # These four are not accepted in the configuration file.
         properties = {
             "alluxio.home": str(self.folder),
             "alluxio.conf.dir": str(self.configuration),
@@ -227,7 +229,8 @@ class Bed(MountedBed, Traceable):
             program("java", "openjdk-17-jre-headless"),
             f"-Xmx{heap_mib}m",
             "-XX:+UseSerialGC",
-            # Nothing outside the bed's folder: no performance counters in the system's /tmp.
+            # Write nothing outside the testbed's folder: no JVM performance counters in the
+            # system's /tmp.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
             "-Djava.net.preferIPv4Stack=true",
@@ -286,11 +289,11 @@ class Bed(MountedBed, Traceable):
         }
 
     def _start_worker(self, host: Host, number: int) -> None:
-        """A worker with a memory file system of its own; several may share a host."""
+        """Start a worker with its own memory file system; several may share a host."""
         name = f"worker-{number}"
         memory = host.folder / f"{name}-memory"
         memory.mkdir()
-        # Beside the blocks there are their folders, so the file system is a little larger.
+        # The file system also holds the folders of the blocks, so it is a little larger.
         size_bytes = int(self.parameters["memory_tier"]) + 16 * MIB
         host.run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "dfslab", str(memory))
         own = {
@@ -313,7 +316,7 @@ class Bed(MountedBed, Traceable):
         return self.ask("info") is not None
 
     def _workers_serve(self) -> bool:
-        """Whether the master knows every worker that runs (all, or the surviving)."""
+        """Whether the master knows every running worker (all, or the surviving ones)."""
         running = sum(
             daemon.state() == "running"
             for name, daemon in self.daemons.items()
@@ -323,12 +326,12 @@ class Bed(MountedBed, Traceable):
 
 
 def jars(notify: Notify = lambda text: None) -> Path:
-    """The folder of its jars, downloaded when it is not there. BedError when that fails."""
+    """The folder of its jars, downloaded when it is missing. BedError when that fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
-    """An option in SI units; InputError when it is none, or too small."""
+    """An option in SI units. InputError when it is not a quantity, or too small."""
     try:
         number = float(parse(value, unit))
     except ValueError as error:
@@ -343,7 +346,8 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _text(value: float, parameter: Parameter) -> str:
-    """A property's value: switches are words, times have a unit, all else is a whole number."""
+    """A property's value: switches as words, times with a unit, everything else as a whole
+    number."""
     if parameter.choices == (0.0, 1.0):
         return "true" if value else "false"
     return _milliseconds(value) if parameter.unit == "s" else str(int(value))

@@ -1,4 +1,4 @@
-"""How Alluxio is known where it is mounted."""
+"""How a mount of Alluxio is recognised."""
 
 from dfslab.spec.mounts import KnownMount
 

@@ -1,4 +1,4 @@
-"""What is known of Alluxio: roles, parameters with sources, access."""
+"""Description of Alluxio: roles, parameters with sources, access."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """One master leads."""
+    """Violated rules as (key, reason): there must be exactly one master."""
     return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
 
 
 def advice(said: str) -> str:
-    """What helps against an error, as far as that is known."""
+    """Advice for an error message; "" when there is none."""
     if " read" in said and "Input/output error" in said:
         return (
             "workers may have driven out what has no other copy: store less at a time, or give "

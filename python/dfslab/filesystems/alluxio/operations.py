@@ -1,7 +1,7 @@
-"""Operations of Alluxio: names from the master, blocks from the memory of workers.
+"""Operations of Alluxio: metadata from the master, blocks from the memory of workers.
 
-A written block stays in the memory of one worker (write type MUST_CACHE); what is read comes from
-there, so no disk is waited for.
+A written block stays in the memory of one worker (write type MUST_CACHE) and is read from there, so
+no operation waits for a disk.
 """
 
 from __future__ import annotations

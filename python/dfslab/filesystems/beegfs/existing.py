@@ -1,4 +1,4 @@
-"""How BeeGFS is known where it is mounted."""
+"""How a mount of BeeGFS is recognised."""
 
 from dfslab.spec.mounts import KnownMount
 

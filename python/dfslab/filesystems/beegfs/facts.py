@@ -1,7 +1,7 @@
-"""What is known of BeeGFS: described and simulated; an existing mount works like any POSIX mount.
+"""Description of BeeGFS, simulated only; an existing mount works like any POSIX mount.
 
-No packages exist on Debian. A storage server stands for one target. The management service is
-deployed but takes no part in operations: clients ask it for servers when they mount.
+There are no Debian packages. A storage server stands for one target. The management service is
+deployed but takes no part in operations: clients contact it only when they mount.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Chunks are powers of two on different targets; buddies come in pairs."""
+    """Violated rules as (key, reason): chunks are powers of two on different targets, buddies
+    pairs."""
     wrong = []
     count, targets = parameters["stripe_count"], instances["storage"]
     chunk_bytes = parameters["chunk_size"]

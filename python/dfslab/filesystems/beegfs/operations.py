@@ -1,8 +1,8 @@
 """Operations of BeeGFS: metadata calls, then chunks from and to storage targets.
 
-The client gathers small calls in a buffer (`cache_buffer`); a request moves a buffer or a call,
-whichever is larger, and waits for all targets that it reaches. Targets answer from their page
-cache. A mirrored chunk is handed on by its primary to its buddy while it comes in.
+The client gathers small calls in a buffer (`cache_buffer`). A request moves a buffer or a call,
+whichever is larger, and waits for all targets of its range. Targets answer from their page cache.
+The primary of a mirrored chunk forwards it to its buddy while receiving it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ unit_size = Max(P.transfer_size, P.cache_buffer)
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 reach = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
-# A round is what the disks take in one turn: a request, or one chunk for each target.
+# A round is the unit of work at the disks: a request, or one chunk for each target.
 rounds = named(
     "rounds", Max(1, ceiling(P.file_size / Max(unit_size, P.stripe_count * P.chunk_size)))
 )
@@ -54,7 +54,7 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 
 def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
-    """How many blocks a target moves one by one, and their size."""
+    """The number of blocks that a target moves one by one, and their size."""
     blocks = named("blocks", Max(1, ceiling(size_bytes / P.file_block)))
     return blocks, size_bytes / blocks
 
@@ -75,7 +75,7 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One target's part of a request, which it hands on to its buddy block by block."""
+    """One target's part of a request, which it forwards to its buddy block by block."""
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(
@@ -84,7 +84,7 @@ def _write_to(size_bytes: Expr) -> Node:
     return seq(stream, call("storage", "write", cpu("storage", P.storage_cpu)))
 
 
-# One fork for chunks and buddies, so that all of them meet different disks.
+# One fork for chunks and buddies, so that all of them use different disks.
 round_bytes = named("round_bytes", P.file_size / rounds)
 _disks = either(
     round_bytes > P.chunk_size,
@@ -115,7 +115,7 @@ OPERATIONS = {
     "write": seq(_create, _written, _flush, _close),
     "append": seq(_open, _written, _flush, _close),
     "create": seq(_create, _close),
-    # The metadata server keeps sizes of closed files, so the targets are not asked.
+    # The metadata server stores the sizes of closed files, so the targets are not asked.
     "stat": seq(_ask("stat", P.lookup_cpu), name="stat"),
     "list": seq(
         _ask(

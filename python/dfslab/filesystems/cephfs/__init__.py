@@ -1,1 +1,1 @@
-"""CephFS: metadata servers beside an object store that places by computation."""
+"""CephFS: metadata servers and an object store with computed placement."""

@@ -1,4 +1,4 @@
-"""A real CephFS: monitor, manager and metadata server on one host, object stores on the others."""
+"""A testbed of CephFS: monitor, manager and metadata server on one host, OSDs on the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Bed(MountedBed):
     OPTIONS = {"object_store": ("bluestore", "memstore")}
 
     def start_servers(self) -> None:
-        """Monitor and manager, then all object stores at once, then pools and metadata server."""
+        """Start monitor and manager, then all OSDs concurrently, then pools and metadata server."""
         self._fsid = str(uuid.uuid4())
         self._configure()
         for host in self.hosts.hosts:
@@ -56,12 +56,12 @@ class Bed(MountedBed):
         self._now(versions={"ceph": version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """A FUSE client in the foreground."""
+        """Start a FUSE client in the foreground."""
         words = ["ceph-fuse", "-f", "-c", str(self._file), str(point)]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """The layout of new files below the mount."""
+        """Set the layout of new files below the mount."""
         keys = ("stripe_unit", "stripe_count", "object_size")
         told = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
         layout = " ".join(f"{key}={value}" for key, value in told.items())
@@ -76,7 +76,7 @@ class Bed(MountedBed):
             )
 
     def lacking(self) -> str:
-        """Placement groups that are not active and clean, or that nobody knows yet."""
+        """Placement groups that are not active and clean, or not yet reported."""
         groups = self._asked("status").get("pgmap", {})
         states = {one["state_name"]: one["count"] for one in groups.get("pgs_by_state", [])}
         if states and states.get("active+clean", 0) == groups.get("num_pgs"):
@@ -85,23 +85,24 @@ class Bed(MountedBed):
         return f"placement groups: {said or 'unknown'}"
 
     def counters(self) -> dict[str, str]:
-        """Object stores and metadata server: all their perf counters since they started."""
+        """All perf counters of OSDs and metadata server since their start."""
         return {
             name: self._told(host, name, "perf", "dump") for name, host in self._answering.items()
         }
 
     def empty_caches(self) -> None:
-        """Object stores keep what was read of their disks, which they read past the page cache."""
+        """Drop the OSDs' own caches of their disks, which they read with direct I/O."""
         for number, host in enumerate(self.hosts.of("osd")):
-            # One that a fault has ended keeps nothing, and one that it has paused does not answer.
+            # An OSD killed by a fault caches nothing; one suspended by a fault does not answer.
             if self.daemon(f"osd-{number + 1}").state() == "running":
                 self._told(host, f"osd.{number}", "cache", "drop")
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """OpTracker keeps more operations than its usual twenty, and they are written at the end.
+        """Make OpTracker keep more than its default of twenty operations, and write them at the
+        end.
 
-        Newer operations push out older ones, so of a long command they are the last.
+        Newer operations replace older ones, so of a long command the last ones are kept.
         """
         for name, host in self._answering.items():
             kind = name.partition(".")[0]
@@ -133,7 +134,7 @@ class Bed(MountedBed):
 
     @property
     def _copies(self) -> int:
-        """Object stores that hold something of each object."""
+        """The number of OSDs that hold a copy or fragment of each object."""
         return int(self.parameters["copies"])
 
     @property
@@ -200,7 +201,7 @@ class Bed(MountedBed):
         )
 
     def _start_osds(self) -> None:
-        """All together: each formats its store and then serves, in one command."""
+        """Start all OSDs concurrently: each formats its store and then serves, in one command."""
         for number, host in enumerate(self.hosts.of("osd")):
             identity = str(uuid.uuid4())
             self._ceph("osd", "new", identity, str(number))
@@ -248,7 +249,7 @@ class Bed(MountedBed):
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
     def _asked(self, *words: str) -> dict:
-        """An answer in JSON; empty where there is none yet."""
+        """An answer in JSON; empty when there is none yet."""
         try:
             return json.loads(self._ceph(*words, "--format", "json"))
         except (BedError, ValueError):

@@ -1,8 +1,8 @@
-"""What Ceph's daemons count: `ceph daemon NAME perf dump`, of object stores and metadata servers.
+"""Counters of Ceph's daemons: `ceph daemon NAME perf dump`, of OSDs and metadata servers.
 
-A perf counter that averages times dumps its `avgcount`, `sum` (seconds) and `avgtime`; one that
-averages sizes has no `avgtime`. The counters overlap, so the ones known to be parts of another are
-hung below it and what is not known is shown as detail, outside the ranking.
+A counter that averages times dumps `avgcount`, `sum` (seconds) and `avgtime`; one that averages
+sizes has no `avgtime`. Counters overlap: those known to be parts of another are placed below it;
+unknown ones are shown as detail, outside the ranking.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from dfslab.spec.counters import Counted, CounterFormat, Counters, Kind, NotUnderstood
 
-# Section and counter -> the one above, what kind of time it is, and where its bytes are counted.
+# Section and counter -> parent counter, kind of time, and the counter of its bytes.
 Known = tuple[str, Kind, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
@@ -35,24 +35,25 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # Metadata of objects is waited for here as well, outside of reads.
+    # Waiting for objects' metadata is included here, also outside of reads.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }
-# Every kind of request has a counter of its own.
+# Every type of request has its own counter.
 REQUEST = ("mds_server.req_", "_latency")
 SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
-# A sum of seconds or a count beyond these is no measurement.
+# A sum of seconds or a count above these is rejected as invalid.
 MOST_S, MOST_CALLS = 1e9, 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether a file that begins so is one: sections of counters, many of them averages."""
+    """Whether the beginning of a file is a perf dump: sections of counters, many of them
+    averages."""
     return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """The times of one daemon since it started; which one it is only its file's name says."""
+    """Times of one daemon since its start; only the name of the file identifies the daemon."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:

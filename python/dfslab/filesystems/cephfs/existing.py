@@ -1,4 +1,4 @@
-"""How CephFS is known where it is mounted, and what its layout says."""
+"""How a mount of CephFS is recognised, and how its layout is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
 def understood(attributes: Mapping[str, str]) -> dict[str, Any]:
-    """Stripe unit, stripe count, object size and pool, where the directory has a layout."""
+    """Stripe unit, stripe count, object size and pool, if the directory has a layout."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return {"layout": layout} if layout else {}
 

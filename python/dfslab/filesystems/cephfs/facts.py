@@ -1,4 +1,4 @@
-"""What is known of CephFS: roles, parameters with sources, legal layouts, access."""
+"""Description of CephFS: roles, parameters with sources, legal layouts, access."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Parts of an object lie on different stores; stripes fit into objects."""
+    """Violated rules as (key, reason): an object's parts on different stores, stripes within
+    objects."""
     copies, fragments, stores = (
         parameters["copies"],
         parameters["data_fragments"],

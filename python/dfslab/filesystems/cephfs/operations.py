@@ -1,8 +1,8 @@
-"""Operations of CephFS: names from the metadata server, objects straight from the stores.
+"""Operations of CephFS: names from the metadata server, objects directly from the stores.
 
-A file's objects are spread over all stores by hashing, so a stream is `spread` equal parts, one a
-store, made slower by the unevenness of few placement groups. The primary store of an object hands
-copies (or fragments) on and answers when all are on disk.
+A file's objects are hashed over all stores, so a stream is `spread` equal parts, one per store,
+slowed by the imbalance of few placement groups. The primary store of an object forwards copies (or
+fragments) and answers when all are on disk.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from dfslab.spec.operation import (
 from dfslab.spec.parameters import symbol
 
 stores = symbol("osd.instances")
-# Placement groups fall on stores like balls into bins: the fullest of n bins has about
-# sqrt(2 ln n) standard deviations more than the mean; 1.2 stands for two to eight stores.
+# Placement groups are distributed over stores like balls into bins: the fullest of n bins exceeds
+# the mean by about sqrt(2 ln n) standard deviations; 1.2 stands for two to eight stores.
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 
 
 def _ask(name: str, seconds, response_bytes=512) -> Node:
-    """One request to the metadata server, which journals later."""
+    """One request to the metadata server, which writes its journal later."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("mds", name, cpu("mds", seconds), request_bytes=512, response_bytes=response_bytes),
@@ -43,13 +43,13 @@ def _ask(name: str, seconds, response_bytes=512) -> Node:
 
 
 def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
-    """A file of one piece at one store, a larger one in equal parts at all of them."""
+    """A file of one object at one store, a larger one in equal parts at all stores."""
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
-    """What one store has of a file, object after object."""
+    """The part of a file on one store, object after object."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     stream = pipeline(
@@ -66,7 +66,7 @@ def _part_read(size_bytes: Expr, slower: Expr) -> Node:
 
 
 def _part_written(size_bytes: Expr, slower: Expr) -> Node:
-    """Objects to one primary, which hands on and stores at the same time."""
+    """Objects sent to one primary, which forwards and stores concurrently."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     fragment_bytes = object_bytes / P.data_fragments

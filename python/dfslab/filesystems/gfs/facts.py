@@ -1,6 +1,6 @@
-"""What is known of GFS: described and simulated; nothing of it was ever published but the paper.
+"""Description of GFS, simulated only; the paper is the only publication of the system.
 
-No packages exist on Debian, or anywhere; an existing mount works like any POSIX mount.
+There is no package of it; an existing mount works like any POSIX mount.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Replicas live on different chunkservers; records are at most a chunk; one master."""
+    """Violated rules as (key, reason): replicas on different chunkservers, records within a chunk,
+    one master."""
     wrong = []
     if parameters["replication"] > instances["chunkserver"]:
         allowed = f"at most the {instances['chunkserver']} chunkservers deployed"

@@ -37,7 +37,7 @@ record_bytes = named("record_bytes", P.file_size / records)
 
 
 def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
-    """A call to the master, which answers changes when its log is flushed here and elsewhere."""
+    """A call to the master; changes are answered when its log is flushed locally and remotely."""
     flush = (delay("master", P.log_flush, "flushLog"),) if writes else ()
     handled = hold_thread("master", P.master_threads, cpu("master", seconds), name="handle")
     return seq(
@@ -47,7 +47,7 @@ def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Nod
 
 
 def _push(size_bytes: Expr) -> Node:
-    """Data along the chain of replicas, each forwarding while it receives."""
+    """Data along the chain of replicas, each of which forwards while it receives."""
     units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     hop = send(
@@ -65,7 +65,7 @@ def _push(size_bytes: Expr) -> Node:
 
 
 def _apply(size_bytes: Expr) -> Node:
-    """A replica's own part of a mutation: into its local file, on disk later."""
+    """A replica's part of a mutation: into its local file, on disk later."""
     return seq(
         cpu("chunkserver", P.chunkserver_cpu, "apply"),
         later(disk_write("chunkserver", size_bytes), name="write-back"),
@@ -85,7 +85,7 @@ def _mutate(name: str, size_bytes: Expr) -> Node:
 
 
 def _read_stream(size_bytes: Expr) -> Node:
-    """What one chunkserver sends for one call."""
+    """The data that one chunkserver sends for one call."""
     units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     return pipeline(

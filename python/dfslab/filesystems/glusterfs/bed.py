@@ -1,4 +1,4 @@
-"""A real GlusterFS: glusterd on server hosts, bricks on their disks, mounts on clients."""
+"""A testbed of GlusterFS: glusterd on server hosts, bricks on their disks, mounts on clients."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dfslab.filesystems.glusterfs.facts import PARAMETERS
 
 VOLUME = "dfslab"
 SOCKET = "/run/glusterd.socket"
-# A new glusterd asks geo-replication to write its defaults: twenty runs of Python, seconds a host.
-# Nothing here replicates to afar, so in a host that program only tells its name.
+# A new glusterd runs geo-replication to write its defaults: twenty Python processes, seconds per
+# host. No testbed uses geo-replication, so there that program only prints its name.
 GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
 CONNECT_LIMIT_S = 120.0
-# Parameters that are volume options say so by their source: "performance.quick-read".
+# Sources of parameters that are volume options have this form: "performance.quick-read".
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
 
 
@@ -35,11 +35,11 @@ class Bed(MountedBed):
     SYSTEM = "glusterfs"
     PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
     OPTIONS = {"profile": True}
-    # Nothing here is compiled while it runs: connections are all that a first load has to make.
+    # Nothing is JIT-compiled: a warm-up only has to open connections.
     WARM_UP = WarmUp(file_bytes=1 << 17, limit_s=3.0)
 
     def start_servers(self) -> None:
-        """glusterd everywhere, peers, the volume with its options."""
+        """Start glusterd everywhere, join the peers, create the volume with its options."""
         servers = self.servers
         for host in servers:
             self._start_glusterd(host)
@@ -60,7 +60,7 @@ class Bed(MountedBed):
         self._now(versions={"glusterfs": version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """A FUSE client in the foreground."""
+        """Start a FUSE client in the foreground."""
         words = [
             "glusterfs",
             "--no-daemon",
@@ -72,9 +72,9 @@ class Bed(MountedBed):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def attached(self, host: Host) -> bool:
-        """A mount serves before each brick has taken its connection.
+        """Whether each brick has taken the mount's connection; a mount serves earlier than that.
 
-        What is made meanwhile is missing there, and fragments that differ are an I/O error.
+        Files created before are missing on such a brick, and differing fragments are an I/O error.
         """
         connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
         count = f"grep -l '^connected = 1' {connections} | wc -l"
@@ -83,11 +83,11 @@ class Bed(MountedBed):
 
     @property
     def servers(self) -> list[Host]:
-        """The hosts that carry bricks, each once."""
+        """The hosts with bricks, each once."""
         return list({host.name: host for host in self.hosts.of("brick")}.values())
 
     def pending_heals(self) -> int:
-        """Entries that some brick still lacks; a brick that does not answer lacks one at least."""
+        """Entries that some brick lacks; for a brick that does not answer, at least one."""
         if self.parameters["copies"] == 1:
             return 0
         said = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
@@ -105,21 +105,22 @@ class Bed(MountedBed):
         return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Calls, mean latency and bytes of every brick since the last time it was asked."""
+        """Calls, mean latency and bytes of every brick since the last call."""
         if not self.parameters["profile"]:
             return {}
         said = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
         return profile(said)
 
     def counters(self) -> dict[str, str]:
-        """Every brick's calls since its volume began, without ending the running interval."""
+        """Every brick's calls since its volume started; the current interval of `profile` is not
+        ended."""
         if not self.parameters["profile"]:
             return {}
         return {"bricks": self._gluster("volume", "profile", VOLUME, "info", "peek", "--xml")}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Bricks count from here on, so that the extremes are those of what is traced."""
+        """Reset the bricks' counters, so that the extremes are those of the traced command."""
         if self.parameters["profile"]:
             self._gluster("volume", "profile", VOLUME, "info", "clear")
         yield
@@ -139,14 +140,15 @@ class Bed(MountedBed):
             "done",
         )
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
-        # Asked before the daemon listens, the command line waits ten seconds before it asks again.
+        # When asked before the daemon listens, the command line waits ten seconds before it
+        # retries.
         asked = f"test -S {SOCKET} && gluster --mode=script pool list"
         self.run_in(host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", asked), 0)
 
     def _await_peers(self) -> None:
-        """Until every server has every other in its cluster: a volume cannot be made before.
+        """Wait until every server has every other in its cluster, which creating a volume requires.
 
-        One that is connected (`pool list`) may still be exchanging who it is.
+        A peer listed as connected (`pool list`) may still be exchanging its identity.
         """
         deadline = time.monotonic() + CONNECT_LIMIT_S
 
@@ -167,7 +169,8 @@ class Bed(MountedBed):
             list(pool.map(connected, self.servers))
 
     def _gluster(self, *words: str) -> str:
-        """Tell the first server; its daemon is now and then too busy to take a connection."""
+        """Run a command on the first server; retried, since its daemon may be too busy to
+        connect."""
         deadline = time.monotonic() + CONNECT_LIMIT_S
         while True:
             try:
@@ -181,14 +184,14 @@ class Bed(MountedBed):
                 time.sleep(0.5)
 
     def _layout(self) -> list[str]:
-        """The words of `volume create` for copies and fragments."""
+        """The arguments of `volume create` for copies and fragments."""
         copies, fragments = (int(self.parameters[key]) for key in ("copies", "data_fragments"))
         if fragments > 1:
             return ["disperse", str(copies), "redundancy", str(copies - fragments)]
         return ["replica", str(copies)] if copies > 1 else []
 
     def _bricks(self) -> list[str]:
-        """Every brick, neighbours on different hosts, so that copies are."""
+        """Every brick, in an order where neighbours are on different hosts, so that copies are."""
         hosts = self.hosts.of("brick")
         numbers = {host.name: 0 for host in hosts}
         most = max(host.roles["brick"] for host in hosts)
@@ -201,9 +204,9 @@ class Bed(MountedBed):
         return bricks
 
     def _options(self) -> dict[str, str]:
-        """Volume options that were told something else than the description's default.
+        """Volume options that differ from the description's default.
 
-        A volume of copies switches its client's threads off by itself: that one is always said.
+        A replicated volume turns its client's threads off by default: that option is always set.
         """
         found = {}
         for parameter in PARAMETERS.of_origin("filesystem").values():
@@ -225,19 +228,19 @@ class Bed(MountedBed):
                 self.adopt(daemon, stage=1)
 
     def _start_bricks(self) -> None:
-        """Start those that do not run."""
+        """Start the bricks that do not run."""
         self._gluster("volume", "start", VOLUME, "force")
 
 
 def _text(value: float, parameter: Any) -> str:
-    """A volume option's value: switches are on and off, sizes are bytes."""
+    """A volume option's value: switches as on and off, sizes in bytes."""
     if parameter.choices == (0.0, 1.0):
         return "on" if value else "off"
     return str(int(value))
 
 
 def _brick_process(host: Host, directory: str) -> Process | None:
-    """The process that serves a brick; None when there is none."""
+    """The process of a brick; None when there is none."""
     for process in host.processes("glusterfsd"):
         try:
             words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")

@@ -1,4 +1,4 @@
-"""What GlusterFS' bricks count: `gluster volume profile VOLUME info --xml` (io-stats)."""
+"""Counters of GlusterFS' bricks: `gluster volume profile VOLUME info --xml` (io-stats)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from xml.etree import ElementTree
 from dfslab.spec.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# A brick waits here for another client's lock, not for its disk.
+# Here a brick waits for another client's lock, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 
 
 def recognise(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Whether the beginning of a file is such a profile."""
     return b"<volProfile>" in head
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Every brick's calls since counting began: by operation, reads and writes by size."""
+    """Every brick's calls since counting started: by operation, reads and writes also by size."""
     try:
         table = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -39,7 +39,7 @@ def read(text: str, name: str) -> list[Counters]:
 def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator[Counted]:
     name, calls = fop.findtext("name", ""), _whole(fop, "hits")
     least, most = (_number(fop, key) for key in ("minLatency", "maxLatency"))
-    # Forget, release and releasedir are told to a brick, which counts them and takes no time.
+    # Forget, release and releasedir are notifications: a brick counts them without times.
     timed = most is not None and most > 0
     total = (_number(fop, "avgLatency") or 0) * calls
     moved, by_size = MOVED.get(name, ("", ""))
@@ -67,7 +67,7 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    # A sum of nanoseconds beyond this (29 years) is no measurement.
+    # A sum of nanoseconds above this (29 years) is rejected as invalid.
     if not 0 <= value < 1e18:
         raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
     return value

@@ -1,4 +1,4 @@
-"""How GlusterFS is known where it is mounted, and what the path to a directory's bricks says."""
+"""How a mount of GlusterFS is recognised, and how the path of a directory's bricks is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
 def understood(attributes: Mapping[str, str]) -> dict[str, Any]:
-    """Servers, bricks and how many of them hold each name, where the volume says it."""
+    """Servers, bricks and the number of copies of each name, where the volume reports them."""
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:

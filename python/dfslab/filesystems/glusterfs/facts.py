@@ -1,4 +1,4 @@
-"""What is known of GlusterFS: roles, parameters with sources, legal layouts, access."""
+"""Description of GlusterFS: roles, parameters with sources, legal layouts, access."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def _number(
     )
 
 
-# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels cache and
-# read ahead too, and a load visits each file once, so those that cache or read ahead move a step
-# only where a reader jumps.
+# The translators of the client's graph, with the defaults of GlusterFS 10. The kernels also cache
+# and read ahead, and a load visits each file once, so translators that cache or read ahead change a
+# step only for random readers.
 _TRANSLATORS = (
     _switch(
         "quick_read",
@@ -215,7 +215,7 @@ PARAMETERS = Parameters(
     ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
-    # Shards fall on bricks like balls into bins: 32 on 4 are 8 each, give or take 2.4.
+    # Shards are distributed over bricks like balls into bins: 32 on 4 are 8 each, give or take 2.4.
     Parameter(
         "shard_unevenness",
         "Deviations by which the fullest brick is above the mean",
@@ -230,7 +230,8 @@ ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Layouts need whole sets of bricks, and redundancy below half of a disperse set."""
+    """Violated rules as (key, reason): whole sets of bricks, redundancy below half of a disperse
+    set."""
     copies, fragments, bricks = (
         parameters["copies"],
         parameters["data_fragments"],

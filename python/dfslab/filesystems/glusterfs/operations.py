@@ -1,7 +1,7 @@
-"""Operations of GlusterFS: the client finds, copies and cuts; bricks are equal.
+"""Operations of GlusterFS: the client finds, replicates and splits data; bricks are equal.
 
-A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: replica r is
-(1, r), disperse k + m is (k, k + m), plain distribute is (1, 1).
+A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: replica r is (1, r),
+disperse k + m is (k, k + m), plain distribute is (1, 1).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from dfslab.spec.operation import (
 )
 from dfslab.spec.parameters import symbol
 
-# The kernel cuts calls into requests, and makes larger ones only where it reads ahead; what it
-# reads into its cache is whole pages.
+# The kernel splits calls into requests, and sends larger ones only when it reads ahead; it reads
+# whole pages into its cache.
 PAGE_BYTES = 4096
-# Adapters carry frames: 1448 bytes of every 1514 are payload.
+# Adapters transfer frames: 1448 bytes of every 1514 are payload.
 FRAMES = Rational(1514, 1448)
 call_bytes = Min(P.request_size, P.transfer_size)
 calls = named("calls", Max(1, ceiling(P.file_size / call_bytes)))
@@ -42,26 +42,26 @@ piece_bytes = request_bytes / P.data_fragments
 ahead_requests = named("ahead_requests", Max(1, ceiling(P.file_size / P.request_size)))
 ahead_bytes = named("ahead_bytes", P.file_size / ahead_requests)
 ahead_piece_bytes = ahead_bytes / P.data_fragments
-# Bricks open a file as the client did, so direct I/O is direct there, too.
+# Bricks open a file with the client's flags, so direct I/O is direct there, too.
 uncached = P.direct | P.cold
 one_by_one = P.direct | P.scattered
 copied, dispersed = P.copies > 1, P.data_fragments > 1
-# Distinct sets of bricks: names, and shards of files, are hashed over them.
+# The number of distinct sets of bricks: names and shards of files are hashed over them.
 subvolumes = symbol("brick.instances") / P.copies
 spread = P.shard & (P.file_size > P.shard_block_size)
 more_shards = named("more_shards", select(spread, ceiling(P.file_size / P.shard_block_size) - 1, 0))
-# A lookup brings the content of files up to 64 KiB; disperse and shard ask for none.
+# A lookup also returns the content of files up to 64 KiB; disperse and shard do not request it.
 QUICK_BYTES = 65536
 quick = P.quick_read & (P.file_size <= QUICK_BYTES) & ~P.shard & ~dispersed
 
 
 def _served(*work: Node) -> Node:
-    """What a brick does for one request, with one of its threads."""
+    """The work of a brick for one request, in one of its threads."""
     return hold_thread("brick", P.io_thread_count, seq(*work), name="serve")
 
 
 def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -> Node:
-    """One file operation wound to `copies` bricks at once, all of which must answer."""
+    """One file operation sent to `copies` bricks concurrently, all of which must answer."""
     served = _served(cpu("brick", seconds), *work)
     return seq(
         cpu("client", P.client_call_cpu),
@@ -70,13 +70,14 @@ def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -
 
 
 _lookup = _ask("lookup", P.lookup_cpu + select(P.cold, P.cold_lookup_cpu, 0))
-# Copies are kept alike by a lock, which is given back without being waited for; a change is only
-# marked where it fails. What is asked, and how often, was counted by the bricks (`volume profile`).
+# Replicas are kept consistent by a lock, whose release is not waited for; a change is only marked
+# when it fails. The kinds and numbers of calls were counted by the bricks (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
 def _changed(name: str, called: str) -> Node:
-    """A change of a name: replicas lock it; fragments hold the directory's lock for longer."""
+    """A change of a name: replicas lock the name; fragments hold the directory's lock for
+    longer."""
     alone = _ask(called, P.update_cpu)
     locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
     return either(copied & ~dispersed, locked, alone)
@@ -89,8 +90,8 @@ _flush_call = _ask("flush", P.lookup_cpu)
 _locked = when(dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock))
 _flush = seq(_locked, _flush_call, name="close")
 
-# Sets of bricks lock both directories' layouts, and leave a pointer where the new name belongs
-# to another set than the old, which is the rule with more than two.
+# Sets of bricks lock both directories' layouts. They create a pointer when the new name belongs to
+# another set than the old one, which is the usual case with more than two sets.
 _spread_rename = seq(
     repeat(3, _ask("inodelk", P.lookup_cpu)),
     repeat(2, _ask("entrylk", P.lookup_cpu)),
@@ -109,9 +110,9 @@ _stream = pipeline(
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
-# Nobody reads ahead of direct I/O, or of a reader who jumps. Of what a reader who jumps asks for,
-# the client's translators fetch the whole page: read-ahead again for each request, as it forgets
-# its pages when it is surprised; the cache, which comes before it, once.
+# There is no read-ahead for direct I/O or for random readers. For a random reader the client's
+# translators fetch whole pages: read-ahead fetches them again for each request, since it drops its
+# pages after a jump; the cache in front of it fetches them once.
 _jumps = P.scattered & ~P.direct
 _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
@@ -138,7 +139,7 @@ _turn = repeat(
         copies=P.data_fragments,
     ),
 )
-# Every further shard is a file of its own, found by its name.
+# Every further shard is a separate file, found by its name.
 _read = seq(
     repeat(more_shards, _lookup),
     either(
@@ -154,10 +155,10 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + FRAMES * P.file_size,
 )
-# Where the content came with the lookup, an open is only sent if it may not be left out.
+# If the content came with the lookup, the open is sent only where it may not be left out.
 _eager = ~(quick & P.open_behind)
-# The kernel answers from the pages that the client wrote, and knows their names for a second; the
-# open is left out, so only the client's own process is told of it.
+# The kernel answers from pages that the client wrote, and caches their names for a second. The open
+# is left out, so only the client's own process receives it.
 KNOWN_S = 1
 WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000
 _age_s = named(
@@ -185,14 +186,14 @@ _asked = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _asked))
 
-# The client's process joins neighbouring writes that it may answer early into larger ones.
+# The client's process merges neighbouring writes that it may answer early into larger ones.
 writes = named("writes", select(P.write_behind & ~P.scattered, ahead_requests, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
 _sent = cpu(
     "client", calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu, "request"
 )
-# What is forced before the end is written back then.
+# Data that is forced to disk before the end is written back then.
 _stored = (
     cpu(
         "brick",
@@ -204,12 +205,12 @@ _stored = (
         when(~P.fsync, later(disk_write("brick", written_piece_bytes), name="write-back")),
     ),
 )
-# A window's bytes are on their way for one round trip, so a request waits for its share of it.
+# A window's bytes take one round trip, so a request waits for its share of it.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
-# Data are cut at multiples of 512 bytes a fragment: of what begins or ends between, the rest is
-# read first, so nobody writes behind.
+# Data is split at multiples of 512 bytes per fragment. For a write that begins or ends between them
+# the remainder is read first, so write-behind is not used.
 _stripes = named("stripes", write_bytes / (512 * P.data_fragments))
 _ragged = dispersed & (_stripes > floor(_stripes))
 _rest = when(
@@ -248,7 +249,7 @@ _written = seq(
 
 
 def _forced(size_bytes, *waits: Node) -> Node:
-    """`size_bytes` of a file put on the disks of one set of bricks."""
+    """`size_bytes` of a file, forced to disk on one set of bricks."""
     return par(
         call(
             "brick",
@@ -261,8 +262,8 @@ def _forced(size_bytes, *waits: Node) -> Node:
     )
 
 
-# Shards are forced on all sets at once; which set has most differs from file to file, so that is
-# time, not work.
+# Shards are forced on all sets concurrently. The set with most shards differs from file to file, so
+# the additional cost is modelled as time, not as work at a brick.
 _share_bytes = named("share_bytes", P.file_size / subvolumes)
 _shards = named("shards", Max(1, ceiling(P.file_size / P.shard_block_size)))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)
@@ -279,7 +280,7 @@ _fsync = when(
     ),
 )
 
-# One brick of every set has a part of a directory's names.
+# One brick of every set stores a part of a directory's names.
 _entries = P.entries / subvolumes
 _listed = call(
     "brick",

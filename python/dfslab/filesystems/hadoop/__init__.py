@@ -1,1 +1,1 @@
-"""Any file system that Hadoop has a client for, by that client."""
+"""Any file system that has a Hadoop client, accessed through that client."""

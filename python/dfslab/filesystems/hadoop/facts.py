@@ -1,4 +1,4 @@
-"""What is known of a file system that is only reached through Hadoop: roles, parameters, access."""
+"""Description of a file system that is accessed only through Hadoop: roles, parameters, access."""
 
 from __future__ import annotations
 
@@ -43,17 +43,18 @@ PARAMETERS = Parameters(
 )
 
 ACCESS_KEYS = ("uri", "directory", "shared_client", "class_path", "properties")
-# Where a client's classes are not: what Hadoop and Java say then.
+# Error texts of Hadoop and Java when a client's classes are missing.
 MISSING = ("No FileSystem for scheme", "ClassNotFoundException", "NoClassDefFoundError")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """All that is behind the client is one store."""
+    """Violated rules as (key, reason): there must be exactly one store behind the client."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """What the client is opened at, and the directory there. ValueError says what an address is."""
+    """The URI at which the client is opened, and the directory there. ValueError describes a valid
+    one."""
     opened = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*", uri)
     path = uri[opened.end() :] if opened else ""
     if opened is None or path[:1] not in ("", "/"):
@@ -62,9 +63,9 @@ def _parts(uri: str) -> tuple[str, str]:
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """Who has to answer there before a load begins; None where no one port is named."""
+    """The address that must answer before a load begins; None when the URI names no single port."""
     opened, _ = _parts(uri)
-    # Several masters are one address: whichever leads answers.
+    # Several masters form one address, at which the leader answers.
     if "," in opened:
         return None
     parsed = urlsplit(opened)
@@ -72,14 +73,14 @@ def address(uri: str) -> tuple[str, int] | None:
 
 
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target at `access["uri"]`, by the Java client that it has there."""
-    # Only who wants Hadoop's client looks for its jars.
+    """The load generator's target at `access["uri"]`, with the Java client of that file system."""
+    # Hadoop's jars are looked up only for this client.
     from dfslab.filesystems.hdfs import java
 
     opened, path = _parts(access["uri"])
     told = java.client({})
     named = access.get("class_path") or os.environ.get("HADOOP_CLASSPATH", "").split(":")
-    # Before Hadoop's: a client that brings libraries of its own works with those versions of them.
+    # Placed before Hadoop's: a client with its own libraries needs those versions of them.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return {
         **told,
@@ -93,7 +94,7 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
 
 
 def advice(said: str) -> str:
-    """What helps against an error, as far as that is known."""
+    """Advice for an error message; "" when there is none."""
     if any(sign in said for sign in MISSING):
         return "name the client's jars in file_system.access.class_path or HADOOP_CLASSPATH"
     return ""

@@ -1,8 +1,8 @@
-"""Operations through Hadoop's client, of a store that nothing more is known of.
+"""Operations through Hadoop's client on a store with unknown internals.
 
-A file is looked up to be opened and made to be written; its bytes stream past the client, are on
-the store's disk when it is closed, and read from there where nothing keeps them. What a real store
-does behind one call (replicas, uploads, journals) is in the calibrated times.
+A file is looked up to be opened, and created to be written. Its bytes stream through the client,
+are on the store's disk when the file is closed, and are read from there unless cached. The work of
+a real store behind one call (replicas, uploads, journals) is part of the calibrated times.
 """
 
 from __future__ import annotations

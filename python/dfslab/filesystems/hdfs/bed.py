@@ -1,4 +1,4 @@
-"""A real HDFS on this machine: one NameNode and N DataNodes, each a JVM process of its own."""
+"""A testbed of HDFS: one NameNode and N DataNodes, each a separate JVM process."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 FORMAT_LIMIT_S = 300.0
-# Three heartbeats of 3 s: what the NameNode calls dead it has missed for minutes.
+# Three heartbeats of 3 s. The NameNode itself declares a DataNode dead only after minutes.
 HEARD_WITHIN_S = 9
-# What Hadoop's own script is used for: the shell, a program in a jar, or a main class.
+# Functions of Hadoop's own script that are used: the shell, a program in a jar, a main class.
 HADOOP = """#!/bin/sh
 main="${{1:?fs, jar or the name of a class}}"
 shift
@@ -71,18 +71,19 @@ class Bed(BaseBed, Traceable, JavaReachable):
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, Any]:
-        """Every process counts its calls and writes them every second, or into `folder`."""
+        """Parameters that make every process count its calls and write them every second, or to
+        `folder`."""
         where = {"trace_directory": str(folder)} if folder else {"trace_interval_s": 1.0}
         return {"trace": True, **where}
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Any]) -> BedParameters:
-        """The parameters, checked; InputError when one is wrong."""
+        """The checked parameters. InputError when one is wrong."""
         return checked(parameters)
 
     @classmethod
     def prepare(cls, parameters: BedParameters, notify: Notify) -> None:
-        """Java is there, and Hadoop's jars are downloaded."""
+        """Check for Java, and download Hadoop's jars."""
         program("java", "openjdk-17-jre-headless")
         cls.jars(parameters, notify)
         if parameters.trace:
@@ -90,11 +91,12 @@ class Bed(BaseBed, Traceable, JavaReachable):
 
     @classmethod
     def port_count(cls, parameters: BedParameters) -> int:
-        """All daemons' ports, given explicitly so that beds do not collide."""
+        """The number of all daemons' ports; they are set explicitly so that testbeds do not
+        collide."""
         return len(NAMENODE_PORTS) + len(DATANODE_PORTS) * parameters.datanodes
 
     def start(self) -> None:
-        """Format, launch all daemons together, wait for the NameNode to see every DataNode."""
+        """Format, launch all daemons concurrently, wait until the NameNode knows every DataNode."""
         self.namenode, datanodes = self._nodes()
         self._now(uri=f"hdfs://{self.namenode.at('rpc')}")
         self._write_configuration()
@@ -154,7 +156,7 @@ class Bed(BaseBed, Traceable, JavaReachable):
 
     @property
     def java_access(self) -> dict[str, str]:
-        """What Hadoop's own client needs beside `access`."""
+        """Keys that Hadoop's own client needs in addition to `access`."""
         return {"configuration": str(self.configuration), "version": self.parameters.version}
 
     @property
@@ -169,10 +171,10 @@ class Bed(BaseBed, Traceable, JavaReachable):
         return Path(told).absolute() if told else self.folder / "profiles"
 
     def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
-        """A command that runs a Java main class of Hadoop's, configured for this bed.
+        """A command that runs a Java main class of Hadoop, configured for this testbed.
 
-        `process` is what its profile is called: a role, and a number if there are several; a
-        process without a name is not traced.
+        `process` is the name of its profile: a role, and a number if there are several. A process
+        without a name is not traced.
         """
         return [
             *self._java(),
@@ -187,22 +189,24 @@ class Bed(BaseBed, Traceable, JavaReachable):
         return os.pathsep.join((str(self.configuration), f"{self.jars(self.parameters)}/*"))
 
     def _java(self) -> list[str]:
-        """How every JVM is started here."""
+        """The start of every JVM's command line on this testbed."""
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"),
             f"-Xmx{heap_mib}m",
             "-XX:+UseSerialGC",
-            # Nothing outside the bed's folder: no performance counters in the system's /tmp.
+            # Write nothing outside the testbed's folder: no JVM performance counters in the
+            # system's /tmp.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            # The web door's libraries make classes at run time, as Hadoop's own scripts allow them.
+            # Libraries of the web interface generate classes at run time; Hadoop's own scripts
+            # permit it, too.
             "-Djava.net.preferIPv4Stack=true",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
         ]
 
     def trace_options(self, process: str = "client") -> list[str]:
-        """What makes any JVM write its profile here; nothing in a bed without `trace`."""
+        """JVM options that make a process write its profile; empty on a testbed without `trace`."""
         if not (self.parameters.trace and process):
             return []
         told = self.parameters
@@ -212,7 +216,8 @@ class Bed(BaseBed, Traceable, JavaReachable):
         ]
 
     def client_environment(self) -> dict[str, str]:
-        """For any client command: a `hadoop` on its path, this bed configured, its JVMs traced."""
+        """For any client command: `hadoop` in its PATH, this testbed's configuration, its JVMs
+        traced."""
         return {
             **os.environ,
             "PATH": os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", ""))),
@@ -240,7 +245,7 @@ class Bed(BaseBed, Traceable, JavaReachable):
         }
 
     def lacking(self) -> str:
-        """DataNodes that the NameNode has not heard of lately, and blocks short of replicas."""
+        """DataNodes without a recent heartbeat at the NameNode, and under-replicated blocks."""
         said = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo")
         if said is None:
             return "the NameNode does not answer"
@@ -254,7 +259,7 @@ class Bed(BaseBed, Traceable, JavaReachable):
 
     @staticmethod
     def jars(parameters: BedParameters, notify: Notify = lambda text: None) -> Path:
-        """Where Hadoop's archives are, fetched when they are not there yet."""
+        """The folder of Hadoop's jars, downloaded when they are missing."""
         version = parameters.version
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 
@@ -274,7 +279,7 @@ class Bed(BaseBed, Traceable, JavaReachable):
         script.chmod(0o755)
 
     def _data_folder(self) -> Path:
-        """Where the DataNodes keep their blocks."""
+        """The folder in which the DataNodes store their blocks."""
         if not self.parameters.data_directory:
             return self.folder
         folder = Path(self.parameters.data_directory).absolute() / self.folder.name
@@ -316,7 +321,8 @@ class Bed(BaseBed, Traceable, JavaReachable):
         return seen.get("Safemode")
 
     def _namenode_serves(self) -> bool:
-        """Whether it takes writes and knows every DataNode that runs (all, or the surviving)."""
+        """Whether it accepts writes and knows every running DataNode (all, or the surviving
+        ones)."""
         running = sum(d.state() == "running" for n, d in self.daemons.items() if n != "namenode")
         live = self._namesystem().get("NumLiveDataNodes", 0)
         return live >= running and self._safe_mode() == ""
@@ -331,12 +337,12 @@ class Bed(BaseBed, Traceable, JavaReachable):
 
 
 def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
-    """Ports of one of several DataNodes, which may share a host."""
+    """The ports of one of several DataNodes, which may share a host."""
     return {name: port + 100 * (number - 1) for name, port in ports.items()}
 
 
 def _own_properties(node: Node, data: Path) -> list[str]:
-    """The words that tell a DataNode its own addresses and directory."""
+    """Options that set a DataNode's own addresses and directory."""
     own = {
         "dfs.datanode.data.dir": data.as_uri(),
         "dfs.datanode.hostname": node.address,
@@ -348,7 +354,7 @@ def _own_properties(node: Node, data: Path) -> list[str]:
 
 
 def _entered(node: Node, words: list[str]) -> list[str]:
-    """The command, in the node's host if it has one."""
+    """The command, run in the node's host if it has one."""
     return words if node.host is None else node.host.command(words)
 
 

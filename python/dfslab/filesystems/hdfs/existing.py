@@ -1,4 +1,4 @@
-"""What a running HDFS says of itself over its NameNode's web door; it is only read."""
+"""Reads the state of a running HDFS from its NameNode's web interface, without changing it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dfslab.spec.mounts import KnownMount
 SCHEMES = ("hdfs",)
 WEB_PORT = 9870
 ANSWER_LIMIT_S = 60.0
-# Files of the directory whose replication and block size are looked at.
+# The number of files of the directory whose replication and block size are read.
 LOOKED_AT = 100
-# A proxy is for the world outside.
+# Proxy settings are ignored: the NameNode is in the local network.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def ask(uri: str, web_address: str = "") -> dict[str, Any]:
-    """Servers, sizes, defaults, and what the files of the uri's directory are stored as.
+    """Servers, sizes, defaults, and the layout of the files in the URI's directory.
 
-    `web_address` is HOST:PORT of the NameNode's web door, its usual port by default. InputError
-    when nobody answers there or the directory does not exist.
+    `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port.
+    InputError when nothing answers there or the directory does not exist.
     """
     parts = urllib.parse.urlsplit(uri)
     if not parts.hostname:
@@ -48,7 +48,8 @@ def ask(uri: str, web_address: str = "") -> dict[str, Any]:
 
 
 def _directory(door: str, path: str) -> dict[str, Any]:
-    """Defaults of the server, and replications and block sizes seen among the directory's files."""
+    """Defaults of the server, and the replications and block sizes found among the directory's
+    files."""
     listed = _web(door, path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
     files = [one for one in listed if one["type"] == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY")["ContentSummary"]

@@ -1,4 +1,4 @@
-"""What is known of HDFS: roles, parameters with sources, legal combinations, access."""
+"""Description of HDFS: roles, parameters with sources, legal combinations, access."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Shvachko's figure is per object, and his average file has two blocks; Wu takes it per file.
+# Shvachko's figure is per object, with two blocks in an average file; Wu applies it per file.
 MEMORY = (
     ObjectMemory("namenode", 200, 3, "Shvachko 2010: 200 B an object; an inode, 2 blocks"),
     ObjectMemory(
@@ -237,7 +237,7 @@ MEMORY = (
     ObjectMemory("namenode", 200, 1, "Wu 2013: 200 B a file"),
 )
 
-# What Liu 2018 calls steps of points.txt; a request is counted by its file's opening.
+# Steps of points.txt by their names in Liu 2018; a request is counted by its file's opening.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),
@@ -250,7 +250,7 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }
 
-# Steps of operations.py, one or several together, as points.txt names them for a client.
+# Steps of operations.py (one or several) by their names in points.txt, for a client.
 TRACED = {
     ("create",): "create",
     ("create/create",): "create/rpc_create",
@@ -282,7 +282,8 @@ ACCESS_KEYS = ("bed", "uri", "directory", "client", "shared_client")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Replicas live on different DataNodes; one NameNode is described."""
+    """Violated rules as (key, reason): replicas are on different DataNodes; there is one
+    NameNode."""
     wrong = []
     if parameters["replication"] > instances["datanode"]:
         wrong.append(("replication", f"at most the {instances['datanode']} datanodes deployed"))
@@ -296,7 +297,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def address(uri: str) -> tuple[str, int]:
-    """The NameNode's; ValueError where it names none."""
+    """The address of the NameNode. ValueError when the URI names none."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname:
         raise ValueError('needs "scheme://host:port"')
@@ -315,7 +316,7 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
     }
     if access.get("client") != "java":
         return told
-    # Only who wants Hadoop's client looks for its jars.
+    # Hadoop's jars are looked up only for Hadoop's client.
     from dfslab.filesystems.hdfs import java
 
     sync_block = bool(parameters["block_sync"])

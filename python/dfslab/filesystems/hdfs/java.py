@@ -1,6 +1,6 @@
-"""How Hadoop's own client is reached: its jars, its configuration, as the load generator is told.
+"""Hadoop's own client for the load generator: its jars and its configuration.
 
-With a bed it is configured as the bed is; else by the files in HADOOP_CONF_DIR, where it is set.
+With a testbed the testbed's configuration is used, else the files in HADOOP_CONF_DIR, if it is set.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dfslab.beds.cache import maven_jars
 
 POM = Path(__file__).with_name("pom.xml")
 VERSION = "3.4.3"
-# Its log4j.properties comes before any other: a load's own terminal is not Hadoop's log.
+# This log4j.properties takes precedence over others, to keep Hadoop's log out of the terminal.
 QUIET = Path(__file__).with_name("client")
 FILES = ("core-site.xml", "hdfs-site.xml")
 
 
 def client(access: Mapping[str, Any]) -> dict[str, Any]:
-    """The target's class path and configuration files. BedError when jars cannot be had."""
+    """The target's class path and configuration files. BedError when jars are not available."""
     version = access.get("version") or VERSION
     jars = maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, lambda text: None)
     folder = access.get("configuration") or os.environ.get("HADOOP_CONF_DIR", "")

@@ -1,4 +1,4 @@
-"""A daemon of HDFS: where it runs, what it says of itself."""
+"""A daemon of HDFS: its location, and the status that it reports."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 
 from dfslab.beds.host import Host
 
-# Names of the ports, and the usual numbers, which hosts of their own can use.
+# Names of the ports, and the default numbers, which daemons on separate hosts can use.
 NAMENODE_PORTS = {"rpc": 8020, "http": 9870}
 DATANODE_PORTS = {"data": 9866, "http": 9864, "ipc": 9867}
 ANSWER_LIMIT_S = 20.0
-# A local daemon is never asked by way of a proxy, whatever the environment says.
+# Ignore proxy settings of the environment for requests to local daemons.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
 class Node:
-    """Where a daemon runs: a host (None: this machine), its address and its ports by name."""
+    """The location of a daemon: a host (None: this machine), its address and its ports by name."""
 
     name: str
     host: Host | None
@@ -30,11 +30,12 @@ class Node:
     ports: Mapping[str, int]
 
     def at(self, port: str) -> str:
-        """Address and port, as Hadoop writes them."""
+        """Address and port in Hadoop's notation."""
         return f"{self.address}:{self.ports[port]}"
 
     def ask(self, bean: str) -> dict[str, Any] | None:
-        """What the daemon says of one bean; None when it does not answer, or not yet."""
+        """The attributes of one JMX bean of the daemon; None when it does not answer, or not
+        yet."""
 
         def work() -> dict[str, Any] | None:
             return jmx(self.at("http"), bean)
@@ -46,12 +47,13 @@ class Node:
 
 
 def stored(node: Node, folder: Path) -> Path:
-    """Where a daemon keeps its data: on its host's disk, else in `folder`."""
+    """The folder of a daemon's data: on its host's disk, else in `folder`."""
     return (folder if node.host is None else node.host.disk) / node.name
 
 
 def jmx(address: str, bean: str) -> dict[str, Any] | None:
-    """What a daemon says of one bean; None when it does not answer, or has no such bean (yet)."""
+    """The attributes of one JMX bean of a daemon; None when it does not answer, or lacks the
+    bean."""
     url = f"http://{address}/jmx?qry={bean}"
     try:
         with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:

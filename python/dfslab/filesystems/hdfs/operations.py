@@ -2,8 +2,8 @@
 
 Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of (1) and (6):
 getBlockLocations once per `prefetch_blocks` blocks, a pipeline of `replication` DataNodes a block.
-The NameNode answers under one lock of the namespace: shared to look, exclusive to change; its edits
-reach the disk after the lock is given back.
+The NameNode answers under one lock of the namespace: shared for reads, exclusive for changes. Edits
+reach the disk after the lock is released.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from dfslab.spec.operation import (
 from dfslab.spec.parameters import symbol
 from dfslab.spec.transport import round_trips, stalled_round_trips
 
-# A request, an answer or an acknowledgement of the data transfer protocol, in one segment.
+# A request, an answer or an acknowledgement of the data transfer protocol, in one TCP segment.
 SMALL_BYTES = 256
-# What the NameNode tells of a block, and of each replica: its DataNode and storage (hdfs.proto:
-# LocatedBlockProto, DatanodeInfoProto); some 690 bytes were counted for three replicas.
+# What the NameNode sends for a block, and for each replica: its DataNode and storage (hdfs.proto:
+# LocatedBlockProto, DatanodeInfoProto); about 690 bytes were counted for three replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -55,7 +55,7 @@ def _handle(seconds, *, writes: bool) -> Node:
 def _ask(
     name: str, seconds, *answer: Node, writes: bool = False, response_bytes=SMALL_BYTES
 ) -> Node:
-    """A call to the NameNode; an edit is synced before the answer, with no thread held for it."""
+    """A call to the NameNode. An edit is synced before the answer, without occupying a thread."""
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
     handled = _handle(seconds, writes=writes)
     return seq(
@@ -69,8 +69,8 @@ _located_bytes = SMALL_BYTES + Min(blocks, P.prefetch_blocks) * (
     BLOCK_BYTES + P.replication * REPLICA_BYTES
 )
 
-# Reading what was located takes longer than the time-out after which the connection begins with
-# its first window again (RFC 5681, 4.1), so many blocks' locations are waited for in windows.
+# Reading the located blocks takes longer than the idle time after which TCP restarts with its
+# initial window (RFC 5681, 4.1), so the locations of many blocks arrive in windows.
 _windows = round_trips(
     named(
         "windows_of_locations",
@@ -103,7 +103,7 @@ _read_block = seq(
     ),
 )
 
-# The parallel branch of Figure 2: some blocks at once, each from another DataNode.
+# The parallel branch of Figure 2: several blocks concurrently, each from another DataNode.
 _at_once = repeat(
     named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
@@ -122,7 +122,7 @@ _stream = pipeline(
     name="pipeline",
 )
 
-# The empty packet that ends a block makes each DataNode end its threads and report its replica.
+# The empty last packet of a block makes each DataNode end its threads and report its replica.
 _report = send(
     "datanode",
     "lastPacket",
@@ -131,19 +131,19 @@ _report = send(
     size_bytes=31,
 )
 
-# Replicas are forced at the same time: the last packet is handed on before it is obeyed.
+# Replicas are synced concurrently: the last packet is forwarded before it is executed.
 _forced = par(disk_write("datanode", block_bytes, "syncBlock"), copies=P.replication)
 _written_back = later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back")
 
-# Each block has connections of its own, from one member of the pipeline to the next, and the
-# request is answered from the last of them back.
+# Each block has new connections between consecutive members of the pipeline. The answer to its
+# request returns from the last member.
 _set_up = seq(
     round_trips(P.replication * P.setup_trips, "datanode", "connect", SMALL_BYTES),
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# A packet is handed on when all of it is there, so its hops wait for their windows in turn; what
-# follows it only for the rest of one.
+# A packet is forwarded when it has arrived completely, so the TCP windows of its hops are waited
+# for one after the other. A following packet waits only for the remainder of one window.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
@@ -162,11 +162,12 @@ _write_block = seq(
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
-# What a client may have handed over of a block before it is acknowledged; it waits for the rest.
+# The bytes of a block that a client may send before an acknowledgement; it waits for the rest.
 _waited = named("share_acknowledged", Max(0, packets - P.packets_in_flight) / packets)
 
 _stream_opened = cpu("client", P.client_stream_cpu)
-# Who writes first has never asked the NameNode before; files to read were made by the same client.
+# A first writer has never called the NameNode before; files to read were created by the same
+# client.
 _connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
 _last_ack = seq(
     par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication),
@@ -180,9 +181,9 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 
 def _written(*, appends: bool) -> Node:
-    """All blocks but the last, and of that what does not fit into the client's window.
+    """All blocks but the last, and the part of the last that does not fit into the client's window.
 
-    A client that appends was given the file's last block, and asks for another when it is full.
+    A client that appends gets the file's last block, and requests another one when it is full.
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(

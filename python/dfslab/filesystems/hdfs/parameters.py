@@ -1,4 +1,4 @@
-"""What a bed of HDFS can be told, and the properties of Hadoop that follow from it."""
+"""Parameters of an HDFS testbed, and the Hadoop properties derived from them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ MIB = 2**20
 
 
 def _either(name: str, described: str) -> AliasChoices:
-    """A parameter's name here, and its name in the description of HDFS."""
+    """A field that accepts the parameter's name here and its name in the description of HDFS."""
     return AliasChoices(described, name)
 
 
 def _seconds(value: Any) -> Any:
-    """Text with a unit, or a number of seconds, as a description's parameters come."""
+    """A time in seconds, from text with a unit or from a number as in a description's
+    parameters."""
     return parse(value, "s") if isinstance(value, str) else value
 
 
@@ -32,13 +33,13 @@ Delay = Annotated[float, BeforeValidator(_seconds)]
 
 
 class BedParameters(Model):
-    """What a bed of HDFS can be told; quantities in SI units, or text with a unit.
+    """Parameters of an HDFS testbed; quantities in SI units, or text with a unit.
 
-    `clients` and `namenodes` come with a deployment; a bed starts no client. With `trace` every
-    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
-    (or the bed's own folder, which goes with the bed), anew every `trace_interval_s`. With
-    `trace_processes` causing paths name each process, not its role: who sent to whom is told
-    apart, at the price of more paths on beds of many DataNodes.
+    `clients` and `namenodes` come with a deployment; a testbed starts no client. With `trace` every
+    daemon, and every client started by `java_command`, writes its profile to `trace_directory` (by
+    default the testbed's own folder, which is removed with it) every `trace_interval_s`. With
+    `trace_processes`, parent paths name each process instead of its role: senders and receivers are
+    distinguished, at the price of more paths on testbeds of many DataNodes.
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -59,9 +60,10 @@ class BedParameters(Model):
     complete_retry_delay_s: Delay = Field(
         0.4, ge=0, validation_alias=_either("complete_retry_delay_s", "complete_retry_delay")
     )
-    # What a client asks for, block by block; daemons are told nothing of it.
+    # Used by clients only, block by block; not part of the daemons' configuration.
     block_sync: bool = True
-    # Nor of this: the load generator, as Java's client, reads block after block.
+    # Not part of it either: the load generator, like the Java client, reads one block after the
+    # other.
     read_streams: int = Field(1, ge=1, le=1)
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
@@ -118,7 +120,7 @@ def parse_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(told: Mapping[str, Any]) -> BedParameters:
-    """The parameters, checked; InputError for the first that is wrong."""
+    """The checked parameters. InputError for the first one that is wrong."""
     known = set(BedParameters.model_fields) | {"block_size", "packet_size", "complete_retry_delay"}
     for key, value in told.items():
         if key not in known:
@@ -127,17 +129,17 @@ def checked(told: Mapping[str, Any]) -> BedParameters:
 
 
 def decided_properties(parameters: BedParameters, folder: Path, namenode: Node) -> dict[str, str]:
-    """Hadoop's properties that follow from the bed's parameters, the same for every daemon."""
+    """Hadoop's properties derived from the testbed's parameters, the same for every daemon."""
     block_size_bytes = int(parameters.block_size_bytes)
     return {
         "fs.defaultFS": f"hdfs://{namenode.at('rpc')}",
         "hadoop.tmp.dir": str(folder / "tmp"),
         "dfs.namenode.name.dir": stored(namenode, folder.absolute()).as_uri(),
         "dfs.namenode.http-address": namenode.at("http"),
-        # All DataNodes share one address, which does not resolve to a name.
+        # All DataNodes share one address, which has no name in DNS.
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.namenode.fs-limits.min-block-size": "16",
-        # Nothing is lost by leaving safe mode at once: the blocks of a new bed are all known.
+        # Safe mode can be left at once: all blocks of a new testbed are known.
         "dfs.namenode.safemode.extension": "0",
         "dfs.replication": str(parameters.replication),
         "dfs.blocksize": str(block_size_bytes),
@@ -146,7 +148,7 @@ def decided_properties(parameters: BedParameters, folder: Path, namenode: Node) 
         "ipc.server.handler.queue.size": str(parameters.call_queue),
         "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
         "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
-        # Else a close that comes before the DataNode's report waits for the client's back-off.
+        # Otherwise a close that precedes the DataNode's report waits for the client's back-off.
         "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
             round(parameters.complete_retry_delay_s * 1000)

@@ -1,4 +1,4 @@
-"""A real JuiceFS: metadata in a Redis, objects in Redis on other hosts, FUSE mounts on clients."""
+"""A testbed of JuiceFS: metadata in a Redis, objects in Redis on other hosts, FUSE mounts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Bed(MountedBed):
 
     @classmethod
     def prepare(cls, parameters, notify) -> None:
-        """The programs, among them the one that a Python package brings."""
+        """Check for the programs, one of which comes with a Python package."""
         super().prepare(parameters, notify)
         _juicefs()
 
     def start_servers(self) -> None:
-        """Redis on every host that has a part, then the volume's format."""
+        """Start Redis on every host with a role, then format the volume."""
         meta, stores = self.hosts.of("meta")[0], self.hosts.of("store")
         self._start_redis("meta", meta)
         for number, host in enumerate(stores, 1):
@@ -45,7 +45,7 @@ class Bed(MountedBed):
                 self._start_redis(f"store-{number}", host)
         for daemon in self.daemons.values():
             daemon.wait_ready()
-        # Objects are dealt out over hosts store0, store1, … when there are several.
+        # Objects are distributed over hosts store0, store1, … when there are several.
         bucket = "store%d" if len(stores) > 1 else stores[0].address
         words = [
             _juicefs(),
@@ -68,7 +68,7 @@ class Bed(MountedBed):
         self._now(versions={"juicefs": version, "redis": redis})
 
     def mount(self, host: Host, point: Path) -> None:
-        """A FUSE client in the foreground, which calls nobody but its hosts."""
+        """Start a FUSE client in the foreground, which connects to no host outside the testbed."""
         words = [
             _juicefs(),
             "mount",
@@ -88,10 +88,11 @@ class Bed(MountedBed):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """The door by which a mount could be handed over is closed: it lies in everybody's /tmp.
+        """Remove the sockets in the system's /tmp by which a mount could be handed over to a new
+        process.
 
-        Its name holds a process number of the host's own, so only the host's own list of listening
-        sockets tells which are this bed's.
+        A socket's name contains a process number of the host's own namespace, so only the host's
+        list of listening sockets tells which ones are of this testbed.
         """
         for host in self.clients:
             for line in host.run("cat", "/proc/net/unix").splitlines():
@@ -100,7 +101,7 @@ class Bed(MountedBed):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Every client's access log: each call between two that only mark beginning and end."""
+        """Record every client's access log during the block: the calls between two marker calls."""
         logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
         with ExitStack() as stack:
             for log in logs:
@@ -112,7 +113,7 @@ class Bed(MountedBed):
         return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
 
     def disks_read_bytes(self) -> None:
-        """Objects are in the memory of their stores: only clients can be cold."""
+        """None: objects are in the memory of their stores, so only clients can be cold."""
 
     def _start_redis(self, name: str, host: Host) -> None:
         words = [
@@ -140,7 +141,7 @@ class Bed(MountedBed):
 
 
 class _AccessLog:
-    """The log of one client's mount while it is followed."""
+    """The access log of one client's mount, while it is recorded."""
 
     def __init__(self, host: Host, mount: Path, folder: Path) -> None:
         self.host, self.mount = host, mount
@@ -148,7 +149,7 @@ class _AccessLog:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """The calls of this while are in the file, whole lines, when it is over."""
+        """At the end of the block, the file has the block's calls as whole lines."""
         raw = self.path.with_suffix(".log")
         marks = [f".dfslab-{uuid.uuid4().hex}" for _ in range(2)]
         with raw.open("wb") as out:
@@ -160,7 +161,7 @@ class _AccessLog:
         finally:
             _end(reader)
         lines = raw.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        # What is asked for a mark is answered in several lines.
+        # A marker lookup causes several lines in the log.
         first = max(at for at, line in enumerate(lines) if marks[0] in line) + 1
         last = min(at for at, line in enumerate(lines) if marks[1] in line)
         calls = [line for line in lines[first:last] if not line.startswith("#")]
@@ -168,7 +169,7 @@ class _AccessLog:
         raw.unlink()
 
     def _mark(self, raw: Path, name: str) -> None:
-        """Ask for a name that nobody has until the log shows it: all before it is there then."""
+        """Look up a missing name until the log shows it: all earlier calls are in the log then."""
         deadline = time.monotonic() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
             if time.monotonic() > deadline:
@@ -178,7 +179,7 @@ class _AccessLog:
 
 
 def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
-    """A process that copies to a file, in a group of its own."""
+    """A process that copies the log to a file, in a new process group."""
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -189,14 +190,14 @@ def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End a process and those that it started."""
+    """End a process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _juicefs() -> str:
-    """The program, beside this Python or on the path; BedError when it is nowhere."""
+    """The program, next to this Python or in the PATH. BedError when it is not found."""
     beside = Path(sys.executable).with_name("juicefs")
     found = str(beside) if beside.exists() else shutil.which("juicefs")
     if found is None:

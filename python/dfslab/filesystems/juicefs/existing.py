@@ -1,4 +1,4 @@
-"""How JuiceFS is known where it is mounted."""
+"""How a mount of JuiceFS is recognised."""
 
 from dfslab.spec.mounts import KnownMount
 

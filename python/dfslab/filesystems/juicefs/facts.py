@@ -1,4 +1,4 @@
-"""What is known of JuiceFS: roles, parameters with sources, access."""
+"""Description of JuiceFS: roles, parameters with sources, access."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """One database holds the metadata."""
+    """Violated rules as (key, reason): there must be exactly one metadata database."""
     return [] if instances["meta"] == 1 else [("meta", "exactly one database is described")]
 
 

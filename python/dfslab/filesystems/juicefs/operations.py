@@ -1,8 +1,8 @@
 """Operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
-The store here is Redis, which answers from memory: no disk is waited for. A block is sent when it
-is full or the file is closed; the slice is committed to the database then. The commands of each
-transaction were read off a running database (`redis-cli monitor`): one round trip each.
+The store is Redis, which answers from memory: no operation waits for a disk. A block is sent when
+it is full or the file is closed; then its slice is committed to the database. The commands of each
+transaction were observed on a running database (`redis-cli monitor`): one round trip each.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def _get(name: str) -> Node:
 
 
 def _transaction(*reads: str) -> Node:
-    """An optimistic transaction: what is read is watched, changed at once, and let go."""
+    """An optimistic transaction: watch and read keys, change them atomically, release the watch."""
     return seq(
         _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )
 
 
 _called = cpu("client", P.client_call_cpu)
-# A name that changed has made what the kernel knows of its directory stale.
+# A changed name invalidates the kernel's cache of its directory.
 _directory = _get("getattr")
 
 _stream_in = call(

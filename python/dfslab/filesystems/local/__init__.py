@@ -1,1 +1,1 @@
-"""A directory on this machine: the smallest description, and the one to copy."""
+"""A directory on this machine: the smallest description, and the template for new ones."""

@@ -1,4 +1,4 @@
-"""How local file systems are known where they are mounted."""
+"""How mounts of local file systems are recognised."""
 
 from dfslab.spec.mounts import KnownMount
 

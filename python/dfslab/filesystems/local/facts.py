@@ -1,4 +1,4 @@
-"""What is known of a directory on this machine."""
+"""Description of a directory on this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARAMETERS = Parameters(
         "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 5e-10
     ),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
-    # A head that moves serves nobody else; flash and disks behind a queue serve several at once.
+    # A disk seeks for one request at a time; flash and disks behind a queue serve several at once.
     Parameter(
         "occupied",
         "Share of the disk's latency in which it serves nobody else",
@@ -43,7 +43,7 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """A directory has no illegal combinations."""
+    """Violated rules as (key, reason): none, every combination is legal."""
     return []
 
 

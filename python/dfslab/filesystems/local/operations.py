@@ -24,7 +24,7 @@ uncached = P.direct | P.cold
 
 
 def _waited(request: Node) -> Node:
-    """A request that somebody waits for: what of its latency others can use passes beside them."""
+    """A synchronous disk request; the part of its latency that occupies no server is a delay."""
     beside: Expr = Max(0, 1 - P.occupied) * symbol("storage.disk_latency")
     return seq(delay("storage", beside), request)
 

@@ -1,4 +1,4 @@
-"""How Lustre is known where it is mounted."""
+"""How a mount of Lustre is recognised."""
 
 from dfslab.spec.mounts import KnownMount
 

@@ -1,6 +1,6 @@
-"""What is known of Lustre: described and simulated; an existing mount works like any POSIX mount.
+"""Description of Lustre, simulated only; an existing mount works like any POSIX mount.
 
-No packages exist on Debian. An object storage server stands for one target (OST): its node's disk.
+There are no Debian packages. An object storage server stands for one target (OST): its node's disk.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Stripes lie on different targets and are multiples of 64 KiB; one MDS is described."""
+    """Violated rules as (key, reason): stripes on different targets and multiples of 64 KiB, one
+    MDS."""
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["oss"]:

@@ -1,9 +1,9 @@
 """Operations of Lustre: locks with intents at the metadata server, bulk RPCs to striped targets.
 
-An open, a stat and a create are one lock request that carries what is intended. Data goes between
-client and targets under extent locks; written data stays in the client's cache up to `max_dirty`
-a target and is sent later. Locks are granted at once: clients that fight for one file are not
-described. A file within one stripe meets one target, a larger one all `stripe_count`.
+An open, a stat and a create are one lock request that carries the intent. Data goes between client
+and targets under extent locks. Written data stays in the client's cache up to `max_dirty` per
+target and is sent later. Locks are granted at once: lock conflicts between clients are not
+described. A file within one stripe uses one target, a larger one all `stripe_count`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from dfslab.spec.operation import (
 )
 
 several = P.file_size > P.stripe_size
-# What fits into the client's cache is answered at once, unless it is forced out.
+# Writes that fit into the client's cache are answered at once, unless they are forced to disk.
 cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
 absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
-# At most a window of RPCs is under way, so one of them takes a share of the round trip.
+# At most a window of RPCs is in flight, so one RPC takes a share of the round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 

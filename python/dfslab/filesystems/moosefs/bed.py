@@ -1,4 +1,4 @@
-"""A real MooseFS: a master, chunkservers on the disks of their hosts, FUSE mounts on clients."""
+"""A testbed of MooseFS: a master, chunkservers on their hosts' disks, FUSE mounts on clients."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from dfslab.beds.host import Host
 from dfslab.beds.mounted import CLIENT_STAGE, MountedBed
 
-# What a chunkserver keeps free is by default more than a small disk has.
+# The space that a chunkserver keeps free is by default larger than a small disk.
 LEAVE_SPACE = "256MiB"
-# Of chunks that have fewer copies than they should, in `mfscli -SIC`.
+# Pattern of under-replicated chunks in the output of `mfscli -SIC`.
 SHORT = ("missing", "endangered", "undergoal")
 EXPORTS = "* / rw,alldirs,admin,maproot=0:0\n* . rw\n"
-# The field of mfscli's table of chunkservers that says how large they are.
+# The field of the chunkservers' size in mfscli's table.
 TOTAL_SPACE = 10
 EMPTY_METADATA = b"MFSM NEW"
 
@@ -30,7 +30,7 @@ class Bed(MountedBed):
     }
 
     def start_servers(self) -> None:
-        """The master, then every chunkserver; done when the master knows them all."""
+        """Start the master, then every chunkserver; wait until the master knows them all."""
         master = self.hosts.of("master")[0]
         data = _folder(master, "master")
         (data / "metadata.mfs").write_bytes(EMPTY_METADATA)
@@ -67,26 +67,26 @@ class Bed(MountedBed):
         self._now(versions={"moosefs": said.split()[1]})
 
     def mount(self, host: Host, point: Path) -> None:
-        """A FUSE client in the foreground."""
+        """Start a FUSE client in the foreground."""
         master = self.hosts.of("master")[0].address
         words = ["mfsmount", str(point), "-H", master, "-f"]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """The goal of everything below the mount."""
+        """Set the goal (number of copies) of everything below the mount."""
         goal = str(int(self.parameters["goal"]))
         self.clients[0].run("mfssetgoal", "-r", goal, str(self.mount_point))
 
     def chunkservers_seen(self) -> int:
-        """How many chunkservers serve the master."""
+        """The number of chunkservers that are connected to the master and ready."""
         master = self.hosts.of("master")[0]
         said = master.run("mfscli", "-H", master.address, "-ns", ";", "-SCS")
         rows = [line.split(";") for line in said.splitlines() if line.startswith("chunk servers")]
-        # One that has just come back says its capacity only when it has read its disk.
+        # A restarted chunkserver reports its capacity only after it has scanned its disk.
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
 
     def lacking(self) -> str:
-        """Chunkservers that are away, and chunks with fewer copies than their goal."""
+        """Chunkservers that are disconnected, and chunks with fewer copies than their goal."""
         master = self.hosts.of("master")[0]
         said = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
         rows = [line.split(";") for line in said.splitlines() if "chunkclass" in line]
@@ -100,7 +100,7 @@ class Bed(MountedBed):
         return ", ".join(parts + [f"{n} chunks {kind}" for kind, n in short.items() if n])
 
     def counters(self) -> dict[str, str]:
-        """Every client's calls since it mounted."""
+        """Every client's calls since its mount."""
         return {host.name: host.run("cat", f"{self.mount_point}/.stats") for host in self.clients}
 
     def _launch(
@@ -123,13 +123,13 @@ class Bed(MountedBed):
         return lambda: self.chunkservers_seen() >= self._running("chunkserver")
 
     def _running(self, kind: str) -> int:
-        """How many daemons of a kind are alive now."""
+        """The number of daemons of a kind that are alive now."""
         states = [one.state() for name, one in self.daemons.items() if name.startswith(kind)]
         return states.count("running")
 
 
 def _folder(host: Host, name: str) -> Path:
-    """A daemon's own folder, for its configuration and its metadata."""
+    """A daemon's folder for its configuration and its metadata."""
     folder = host.folder / name
     folder.mkdir()
     return folder

@@ -1,4 +1,4 @@
-"""What a MooseFS client counts: the `.stats` of its mount, calls by kind without their times."""
+"""Counters of a MooseFS client: the `.stats` of its mount, calls by kind without their times."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 
 from dfslab.spec.counters import Counted, CounterFormat, Counters, NotUnderstood
 
-# "fuse_ops.lookup.master.error: 3"; a value in brackets is a level, not a count.
+# "fuse_ops.lookup.master.error: 3"; a value in brackets is a gauge, not a count.
 LINE = re.compile(r"([a-z_]+)((?:\.[\w#+-]+)*): (\[)?(-?\d+)\]?")
 CALLS = "fuse_ops"
 MOST = 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Whether the beginning of a file is such a listing."""
     return head.startswith(b"fuse_ops: ")
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """One client's calls; which client it is only its file's name says."""
+    """One client's calls; only the name of the file identifies the client."""
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         told = LINE.fullmatch(line.strip())

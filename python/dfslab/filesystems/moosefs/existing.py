@@ -1,4 +1,4 @@
-"""How MooseFS is known where it is mounted: by its source, since its type is plain `fuse`."""
+"""How a mount of MooseFS is recognised: by its source, since its type is plain `fuse`."""
 
 from dfslab.spec.mounts import KnownMount
 

@@ -1,4 +1,4 @@
-"""What is known of MooseFS: roles, parameters with sources, legal goals, access."""
+"""Description of MooseFS: roles, parameters with sources, legal goals, access."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Copies lie on different chunkservers; there is one master."""
+    """Violated rules as (key, reason): copies on different chunkservers, exactly one master."""
     wrong = []
     if parameters["goal"] > instances["chunkserver"]:
         wrong.append(("goal", f"at most the {instances['chunkserver']} chunkservers deployed"))

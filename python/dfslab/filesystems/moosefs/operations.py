@@ -1,7 +1,7 @@
-"""Operations of MooseFS: the master knows where chunks are, the client sends one copy.
+"""Operations of MooseFS: the master locates chunks, the client sends one copy.
 
-The chunkservers of a chunk form a chain, each handing the data on to the next. A client's fsync
-waits until all have the data, not until it is on their disks.
+The chunkservers of a chunk form a chain, each forwarding the data to the next. A client's fsync
+waits until all have received the data, not until it is on their disks.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _stream(count) -> Node:
 _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
-# While a chunk is read, the chunkservers of the next two already read theirs (seen on the disks of
-# a bed), so from the second chunk on two disks work for one stream.
+# While a chunk is read, the chunkservers of the next two already read theirs (observed on the disks
+# of a testbed), so from the second chunk on two disks work for one stream.
 rest = Max(0, chunks - 1)
 _read = seq(
     _find_chunk,
@@ -105,7 +105,7 @@ OPERATIONS = {
     "append": seq(_open, _written),
     "create": _create,
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
-    # Attributes, permission and names are asked for one after the other (counted on a bed).
+    # Attributes, permission and names are requested one after the other (counted on a testbed).
     "list": seq(
         _ask("getattr", P.lookup_cpu),
         _ask("access", P.lookup_cpu),

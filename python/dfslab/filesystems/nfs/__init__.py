@@ -1,1 +1,1 @@
-"""NFS: one server that clients call for everything."""
+"""NFS: one server that handles all calls of clients."""

@@ -1,4 +1,4 @@
-"""A real NFS server: Ganesha on the disk of one host; clients speak NFSv3 without a mount."""
+"""A testbed of NFS: the Ganesha server on one host's disk; clients use NFSv3 without a mount."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError
 
 EXPORT = "/export"
-# Without lock and quota services, which no load asks for. A server that starts anew is open at
-# once: nobody holds locks that it would have to wait for.
+# Without lock and quota services, which no workload uses. A restarted server needs no grace period:
+# no client holds locks to reclaim.
 CONFIGURATION = """\
 NFS_CORE_PARAM {{
     Protocols = 3; mount_path_pseudo = true;
@@ -41,16 +41,17 @@ class Bed(HostedBed):
 
     @classmethod
     def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
-        """InputError when there is not just one server."""
+        """InputError unless there is exactly one server."""
         servers = deployment.instances("server")
         if servers != 1:
             raise InputError("deployment.node", servers, "must be 1 instance of server")
         super().check(parameters, deployment)
 
     def start(self) -> None:
-        """The port mapper, then the server; done when every client host can list the export."""
+        """Start the port mapper, then the server; wait until every client host can list the
+        export."""
         host = self.server
-        # The port mapper keeps what it knows there when it is restarted.
+        # The port mapper stores its state there across a restart.
         host.run("mkdir", "-p", "/run/rpcbind", str(self.directory))
         words = ["rpcbind", "-f", "-w"]
         mapper = self.run_in(host, "rpcbind", words, lambda: host.tries("rpcinfo", "-p"), 0)
@@ -61,26 +62,26 @@ class Bed(HostedBed):
 
     @property
     def server(self) -> Host:
-        """The host that serves."""
+        """The host of the server."""
         return self.hosts.of("server")[0]
 
     @property
     def directory(self) -> Path:
-        """What is exported, as the server sees it."""
+        """The exported directory, as a path on the server."""
         return self.server.disk / EXPORT.strip("/")
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """The URL of the export for clients."""
         return f"nfs://{self.server.address}{EXPORT}"
 
     @property
     def access(self) -> dict[str, Any]:
-        """How a load inside a client host reaches it."""
+        """The access table of a load generator inside a client host."""
         return {"server": self.server.address, "export": EXPORT}
 
     def _ganesha(self, folder: Path) -> list[str]:
-        """The server's command; its configuration is written."""
+        """The server's command line; writes its configuration file."""
         recovery, path = folder / "recovery", folder / "ganesha.conf"
         recovery.mkdir()
         path.write_text(
@@ -98,6 +99,6 @@ class Bed(HostedBed):
         ]
 
     def _answers(self) -> bool:
-        """Whether clients can mount and list; a server that listens need not export yet."""
+        """Whether clients can mount and list; a server may listen before it exports."""
         listing = ("nfs-ls", f"{self.url}?version=3")
         return all(host.tries(*listing, limit_s=5.0) for host in self.clients)

@@ -1,4 +1,4 @@
-"""How NFS is known where it is mounted."""
+"""How a mount of NFS is recognised."""
 
 from dfslab.spec.mounts import KnownMount
 

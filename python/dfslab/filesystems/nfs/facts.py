@@ -1,4 +1,4 @@
-"""What is known of NFS: roles, parameters with sources, access."""
+"""Description of NFS: roles, parameters with sources, access."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ ACCESS_KEYS = ("bed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """One server has everything."""
+    """Violated rules as (key, reason): there must be exactly one server."""
     return [] if instances["server"] == 1 else [("server", "exactly one server is described")]
 
 
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target: a server that is spoken to, or a mount that is there."""
+    """The load generator's target: NFSv3 calls to a server, or POSIX calls under an existing
+    mount."""
     if "server" in access:
         return {"kind": "nfs", "server": access["server"], "export": access["export"]}
     return {"kind": "posix", "root": access["directory"]}

@@ -1,6 +1,6 @@
 """Operations of NFS version 3: every call goes to the one server, one after the other.
 
-The client keeps nothing and has one call under way; the server's kernel reads ahead and writes
+The client caches nothing and has one call in flight. The server's kernel reads ahead and writes
 back, so only COMMIT waits for the disk.
 """
 
@@ -33,7 +33,7 @@ def _ask(name: str, seconds, response_bytes=256) -> Node:
     )
 
 
-# A READ is asked for when the one before has been answered; meanwhile the disk goes ahead.
+# A READ is sent when the previous one has been answered; meanwhile the disk reads ahead.
 _read = par(
     repeat(
         requests,

@@ -1,4 +1,4 @@
-"""How PVFS and OrangeFS are known where they are mounted."""
+"""How mounts of PVFS and OrangeFS are recognised."""
 
 from dfslab.spec.mounts import KnownMount
 

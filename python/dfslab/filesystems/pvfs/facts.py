@@ -1,6 +1,6 @@
-"""What is known of PVFS: described and simulated; an existing mount works like any POSIX mount.
+"""Description of PVFS, simulated only; an existing mount works like any POSIX mount.
 
-No packages exist on Debian. The defaults are those of Nguyen and Apon 2012: stripes of 64 KiB,
+There are no Debian packages. The defaults are those of Nguyen and Apon 2012: stripes of 64 KiB,
 round robin over four I/O servers, local files synchronised on close.
 """
 
@@ -89,7 +89,7 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """A file is striped over different servers; one manager is described."""
+    """Violated rules as (key, reason): a file's stripes on different servers, one manager."""
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["server"]:

@@ -1,11 +1,11 @@
-"""PVFS down to the components of Nguyen & Apon 2012: clients, network, I/O servers, local files.
+"""PVFS at the level of the components of Nguyen & Apon 2012: clients, network, servers, disks.
 
-Reads and writes are nets of their own, as in the paper (section 5.1). A client cuts each block
-into one payload for every I/O server it touches (stripes, round robin), the network carries a
-payload in units (packets, chunks or whole payloads), a server takes requests first come first
-served. Reads are served in stripes, so streams of many clients interleave; writes are put
-together again and go to a page cache with limits on dirty bytes, which a write-back process of
-its own shares the disk to clean. A file is synced when it is closed.
+Reads and writes are separate nets, as in the paper (section 5.1). A client splits each block into
+one payload for every I/O server that the block touches (stripes, round robin). The network carries
+a payload in units (packets, chunks or whole payloads). A server handles requests first come first
+served. Reads are served in stripes, so streams of many clients interleave. Writes are reassembled
+and go to a page cache with limits on dirty bytes; a write-back process cleans it and shares the
+disk. A file is synced when it is closed.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def read_net(setup: Setup) -> Net:
 
 @dataclass(frozen=True)
 class Point:
-    """What one setup gives: bytes of all clients over the time until the last one is done."""
+    """The result of one setup: bytes of all clients over the time until the last one is done."""
 
     setup: Setup
     throughput_bytes_per_s: float
@@ -131,7 +131,7 @@ class Point:
 
     @property
     def rate_per_s(self) -> float:
-        """Operations of all clients over the time until the last one is done."""
+        """Operations of all clients per second, until the last one is done."""
         return self.operations / self.time_s
 
 
@@ -143,7 +143,7 @@ NETS = {
 
 
 def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
-    """Fire the net of a setup until the last client is done; `operations` are one a client."""
+    """Fire the net of a setup until the last client is done; `operations` are per client."""
     build, closing = NETS[setup.operation]
     net = build(setup)
     (report,) = run(
@@ -173,9 +173,9 @@ def grains(setup: Setup) -> Mapping[str, Point]:
 
 
 def setup_of(situation: Any) -> Setup:
-    """The setup of a configuration: one sequential file a client, or the calls of a trace.
+    """The setup of a configuration: one sequential file per client, or the calls of a trace.
 
-    Hardware that a deployment declares replaces the paper's. A disk's latency stands for seek and
+    Hardware declared in a deployment replaces the paper's. A disk's latency stands for seek and
     rotation together; memory and processors keep the paper's figures.
     """
     scenario = situation.scenario

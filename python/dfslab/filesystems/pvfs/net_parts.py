@@ -16,7 +16,8 @@ FLOW_BYTES = 1 << 40
 
 @dataclass(frozen=True)
 class Hardware:
-    """The paper's machines (Table 1), one gigabit network; what it does not print is estimated."""
+    """The paper's machines (Table 1) with one gigabit network; values missing there are
+    estimated."""
 
     network_rate_bytes_per_s: float = 125e6
     network_latency_s: float = 60e-6
@@ -40,10 +41,10 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a trace as the servers see it: what it moves on each, and how the data is found.
+    """A call of a trace as the servers handle it: the bytes on each, and where data is found.
 
-    `way` is where a read finds its data: `ahead` in the window that is read ahead, `hit` in memory,
-    `jump` on the disk after a seek. It begins not before `due_s` after the start.
+    `way` is where a read finds its data: `ahead` in the read-ahead window, `hit` in memory, `jump`
+    on the disk after a seek. It starts no earlier than `due_s` seconds after the start.
     """
 
     client: int
@@ -96,13 +97,13 @@ class Setup:
 
     @property
     def unit_bytes(self) -> int:
-        """The most bytes that the network moves in one piece."""
+        """The largest number of bytes that the network moves in one unit."""
         sizes = {"packet": MSS_BYTES, "chunk": self.stripe_size, "flow": FLOW_BYTES}
         return sizes[self.grain]
 
     @property
     def per_server_bytes(self) -> float:
-        """What all clients' files, or all data of a trace, come to on one server."""
+        """The bytes of all clients' files, or of all data of a trace, on one server."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)
@@ -112,7 +113,7 @@ class Setup:
 
 
 class Components:
-    """What both nets share: colours, constants, stations and the network."""
+    """Elements that both nets share: colours, constants, stations and the network."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -149,12 +150,12 @@ class Components:
         self._open()
 
     def stations(self, name: str, count: int) -> Place:
-        """Idle stations, one a client or a server."""
+        """Idle stations, one for each client or server."""
         return self.net.place(name, self.one, list(range(count)))
 
     @cached_property
     def daemons(self) -> Place:
-        """The servers' I/O daemons; one request each at a time, read or written."""
+        """The servers' I/O daemons; each handles one read or write request at a time."""
         return self.stations("daemon_idle", self.setup.servers)
 
     def _open(self) -> None:
@@ -176,9 +177,10 @@ class Components:
         return "min(block_size, file_size - c.block * block_size)"
 
     def share(self, server: int) -> str:
-        """Bytes of a block that lie on one server: whole stripes, round robin over the file.
+        """Bytes of a block that are stored on one server: whole stripes, round robin over the file.
 
-        Files start on the servers in turn, or all clients would ask the same one at once.
+        The first server of a file rotates from file to file; otherwise all clients would start at
+        the same server.
         """
         if self.setup.block_size < self.setup.stripe_size:
             here = f"(c.id + c.block * block_size // stripe_size) % servers == {server}"
@@ -186,23 +188,24 @@ class Components:
         first = "(c.id + c.block * (block_size // stripe_size))"
         stripes = f"({self.block_bytes()} + stripe_size - 1) // stripe_size"
         whole = f"({stripes} + servers - 1 - ({server} - {first}) % servers) // servers"
-        # The last stripe of a file may be cut.
+        # The last stripe of a file may be shorter.
         excess = f"({stripes}) * stripe_size - {self.block_bytes()}"
         last = f"({first} + {stripes} - 1) % servers == {server}"
         return f"({whole}) * stripe_size - if({last}, {excess}, 0)"
 
     def touched(self) -> str:
-        """How many servers a block lies on."""
+        """The number of servers that store a part of a block."""
         return f"min(servers, ({self.block_bytes()} + stripe_size - 1) // stripe_size)"
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
         """Payloads through a sender's and a receiver's adapter, unit by unit.
 
-        `by` and `to` are the fields (client or server) that own the adapters. A payload with more
-        to send goes behind the others, so that an adapter serves its payloads in turn. Units of
-        one payload stay in order, so the last one means that all are there. Whole and last units
-        take turns in one transition: in two, the last ones would wait until no other was left,
-        payloads would end together, and clients move from server to server as one convoy.
+        `by` and `to` are the fields (client or server) that own the adapters. A payload with
+        remaining units is queued behind the others, so an adapter serves its payloads round robin.
+        Units of one payload stay in order, so the last one means that all have arrived. One
+        transition handles inner and last units: with two, the last ones would wait until no other
+        was left, payloads would end simultaneously, and clients would move from server to server as
+        one convoy.
         """
         net, setup = self.net, self.setup
         counts = {"client": setup.clients, "server": setup.servers}
@@ -229,7 +232,7 @@ class Components:
             guard=f"p.{by} == s.id && p.bytes > 0",
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard="p.bytes == 0")
-        # A receiver that has taken a last unit brings the payload along when it is free again.
+        # A receiver that has taken a last unit delivers the payload when it is free again.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -254,7 +257,8 @@ class Components:
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
-        """A disk for every server: (its queue, what is done). Another stream means a seek."""
+        """A disk for every server: (its queue, finished requests). A change of stream costs a
+        seek."""
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
@@ -270,7 +274,7 @@ class Components:
             guard="q.server == d.server",
             delay=f"{move} + q.bytes / {rate}",
         )
-        # Memory that is reclaimed because it is full swaps, page by page, wherever they lie.
+        # Reclaiming full memory swaps single pages at scattered places of the disk.
         net.transition("swapped", [Take(done, "q")], guard="q.kind == swap")
         return queue, done
 
@@ -278,7 +282,7 @@ class Components:
 def acknowledge(
     pvfs: Components, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Count answers of servers; the last one lets the client go on."""
+    """Count the answers of servers; after the last one the client continues."""
     takes = [Take(acks, "a"), Take(pending, "w")]
     pvfs.net.transition(
         f"{prefix}answer",

@@ -1,4 +1,4 @@
-"""The servers' local file systems as pieces of net: page cache, write-back and read-ahead."""
+"""Net components for the servers' local file systems: page cache, write-back and read-ahead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dfslab.nets.colour import Colour
 def write_server(
     pvfs: Components, arrived: Place, close: Place, acks: Place, synced: Place
 ) -> None:
-    """Receive buffers first come first served, then the local file system's write."""
+    """Receive buffers first come first served, then the write of the local file system."""
     net = pvfs.net
     cache, files = _server_files(pvfs)
     daemon = pvfs.daemons
@@ -93,7 +93,7 @@ def _server_files(pvfs: Components) -> tuple[Place, Place]:
 
 
 def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done: Place) -> None:
-    """A process that cleans: above the background limit, for a sync, or when data is old."""
+    """The write-back process: it cleans above the background limit, for a sync, or old data."""
     net = pvfs.net
     idle = pvfs.stations("write_back_idle", pvfs.setup.servers)
     timer = pvfs.stations("timer", pvfs.setup.servers)
@@ -140,7 +140,7 @@ def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done
 
 
 def read_server(pvfs: Components, asked: Place, back: Place) -> None:
-    """Requests first come first served, one stripe at a time; the file read ahead of them."""
+    """Requests first come first served, one stripe at a time, with read-ahead in the file."""
     net, setup = pvfs.net, pvfs.setup
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
     stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
@@ -155,7 +155,7 @@ def read_server(pvfs: Components, asked: Place, back: Place) -> None:
     daemon = pvfs.daemons
     reading = net.place("reading", pvfs.asking)
     queue, done = pvfs.disks
-    # The stripe being read, and in `total` what is left of the request after it.
+    # The stripe being read; `total` holds the bytes of the request after it.
     first = "min(p.bytes, stripe_size)"
     net.transition(
         "accept",
@@ -187,7 +187,7 @@ def read_server(pvfs: Components, asked: Place, back: Place) -> None:
     )
     if setup.calls:
         _read_elsewhere(pvfs, reading, answered)
-    # Opening a file already reads its first window; after that the window moves along.
+    # Opening a file already reads its first window; afterwards the window moves along.
     window = "min(f.left, read_ahead_bytes)"
     swapped = f"ceil(swap_share * ({window}))"
     swaps = [] if fits else [Put(queue, ["f.server", "-2", swapped, "swap"])]
@@ -210,7 +210,7 @@ def read_server(pvfs: Components, asked: Place, back: Place) -> None:
 
 
 def streamed(setup: Setup) -> list[tuple[int, int, int]]:
-    """(client, server, bytes) of what clients read in order, a stripe more than that in a file."""
+    """(client, server, bytes) of sequential reads; for whole files one stripe more."""
     pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
     if not setup.calls:
         each = -(-setup.file_size // setup.servers) + setup.stripe_size
@@ -224,7 +224,7 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
 
 
 def _read_elsewhere(pvfs: Components, reading: Place, answered: Sequence[Put]) -> None:
-    """What a trace reads out of order: from memory, or from the disk after a seek."""
+    """Non-sequential reads of a trace: from memory, or from the disk after a seek."""
     net = pvfs.net
     queue, done = pvfs.disks
     net.transition("read_again", [Take(reading, "r")], answered, guard="r.way == hit")

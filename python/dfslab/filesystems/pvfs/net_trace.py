@@ -1,10 +1,9 @@
 """A trace of mixed random and sequential requests as a PVFS net: the paper's hybrid workload.
 
-Every client does its own calls one after the other, and where the trace gives times not before
-theirs. What a read finds in memory is decided when
-the net is built, in the order of the trace: data that was read or written before, or all of it
-where caches are warm. What else is read in order comes through the window that is read ahead, and
-a jump seeks.
+Every client does its calls one after the other; where the trace gives times, a call starts no
+earlier than its time. What a read finds in memory is decided when the net is built, in the order of
+the trace: data that was read or written before, or all data where caches are warm. Other sequential
+reads go through the read-ahead window; a jump causes a seek.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ PAGE_BYTES = 4096
 
 
 def shares_of(offset: int, size: int, servers: int, stripe: int, first: int) -> tuple[int, ...]:
-    """Bytes of a range of a file on each server: stripes in turn, beginning at server `first`."""
+    """Bytes of a range of a file on each server: stripes round robin, starting at server
+    `first`."""
     found = [0] * servers
     end = offset + size
     while offset < end:
@@ -33,13 +33,13 @@ def shares_of(offset: int, size: int, servers: int, stripe: int, first: int) -> 
 
 
 class _Memory:
-    """Which pages of files have been touched."""
+    """The pages of files that have been accessed."""
 
     def __init__(self) -> None:
         self.pages: dict[tuple[int, int], set[int]] = {}
 
     def holds(self, one: Done) -> bool:
-        """Whether all of a transfer was touched before; afterwards it is."""
+        """Whether all pages of a transfer were accessed before; marks them as accessed."""
         pages = range(
             one.offset_bytes // PAGE_BYTES, -(-(one.offset_bytes + one.size_bytes) // PAGE_BYTES)
         )
@@ -52,13 +52,13 @@ class _Memory:
 def calls_of(
     trace: Sequence[Done], servers: int, stripe: int, warm: bool, due_s: Sequence[float] = ()
 ) -> tuple[Call, ...]:
-    """A trace's operations as the calls that the net knows; whole operations are three of them.
+    """A trace's operations as calls of the net; a whole-file operation becomes three calls.
 
-    `due_s` says when each operation may begin; without it they follow each other.
+    `due_s` is the scheduled start of each operation; without it they follow each other.
     """
     told = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
-    # A whole operation is due when its first call is; the others follow that one.
+    # A whole-file operation's first call has its scheduled start; the others follow that call.
     due = [
         at
         for one, time_s in zip(trace, times, strict=True)
@@ -76,7 +76,7 @@ def calls_of(
 def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> Call:
     servers, stripe, firsts = layout
     if one.kind in TRANSFERS:
-        # Files start on the servers in turn.
+        # The first server rotates from file to file.
         first = firsts.setdefault((one.owner, one.file), len(firsts))
         shares = shares_of(one.offset_bytes, one.size_bytes, servers, stripe, first)
         held = memory.holds(one) or warm
@@ -87,12 +87,12 @@ def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> 
         )
     if one.kind == "fsync" or (one.kind == "close" and meaning.unforced):
         return Call(one.client, "force")
-    # A close that leaves nothing to force is the client's alone, all else the manager's.
+    # A close without data to sync involves the client only; all others involve the manager.
     return Call(one.client, "pass" if one.kind == "close" else "name")
 
 
 def trace_net(setup: Setup) -> Net:
-    """The clients' calls over the same servers, disks and adapters as whole files."""
+    """The clients' calls on the same servers, disks and adapters as in the nets of whole files."""
     pvfs = Components(setup)
     net = pvfs.net
     does = net.enum("does", "read", "write", "force", "pass", "name", "leave")
@@ -136,11 +136,11 @@ def trace_net(setup: Setup) -> Net:
 
 
 def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
-    """Every client's calls, numbered, and its leaving after the last."""
+    """Every client's calls, numbered, and its end after the last one."""
     counts = [0] * setup.clients
     for one in setup.calls:
         at, touched = counts[one.client], sum(size > 0 for size in one.shares)
-        # A transfer of no bytes asks no server.
+        # A transfer of zero bytes involves no server.
         does = "pass" if one.does in ("read", "write") and not touched else one.does
         yield (one.client, at, does, one.total_bytes, touched, one.way, list(one.shares), one.due_s)
         counts[one.client] += 1
@@ -211,7 +211,7 @@ def _writes(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
 
 
 def gather(pvfs: Components, asked: Place, got: Place, pending: Place) -> None:
-    """A client puts the pieces of a read together; the last one lets it go on."""
+    """A client collects the pieces of a read; after the last one it continues."""
     net = pvfs.net
     net.transition("nothing", [Take(asked, "p")], guard="p.bytes == 0")
     takes = [Take(got, "p"), Take(pending, "w")]

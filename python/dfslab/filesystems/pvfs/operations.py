@@ -1,9 +1,9 @@
 """Operations of PVFS after Nguyen and Apon 2012: client, network, I/O servers (CPU, disk), manager.
 
-Every call of the application is a request of its own: the client cuts it into stripes, asks the
-I/O servers round robin, and waits for all. Nothing is cached at the client, so the block size of
-the application decides how many servers work at once. A call or file within one stripe meets one
-server; a larger one is spread evenly over all it can reach.
+Every call of the application is a separate request: the client splits it into stripes, sends them
+to the I/O servers round robin, and waits for all. Clients do not cache, so the application's block
+size determines how many servers work concurrently. A call or file within one stripe uses one
+server; a larger one is spread evenly over all that its stripes reach.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dfslab.spec.operation import (
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 reach = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
-# A round is what the servers' disks take in one turn: a call, or one stripe for each server.
+# A round is the unit of work at the servers' disks: a call, or one stripe for each server.
 rounds = named(
     "rounds", Max(1, ceiling(P.file_size / Max(P.transfer_size, P.stripe_count * P.stripe_size)))
 )
@@ -50,7 +50,7 @@ def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Nod
 
 
 def _ask_servers(name: str, *work: Node) -> Node:
-    """A request to all servers of the file at once."""
+    """A request to all servers of the file concurrently."""
     return par(call("server", name, cpu("server", P.server_cpu), *work), copies=P.stripe_count)
 
 
@@ -126,7 +126,7 @@ OPERATIONS = {
     "write": seq(_create, _written, _flush, _close),
     "append": seq(_open, seq(_ask_servers("getSize"), name="getSize"), _written, _flush, _close),
     "create": seq(_create, _close),
-    # The size of a file is known to its servers alone.
+    # Only a file's servers know its size.
     "stat": seq(
         _ask("lookup", P.lookup_cpu),
         _ask("getattr", P.lookup_cpu),

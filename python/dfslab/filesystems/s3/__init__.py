@@ -1,1 +1,1 @@
-"""An object store that speaks S3: whole objects by name, over HTTP."""
+"""An object store with the S3 interface: whole objects by name, over HTTP."""

@@ -1,4 +1,4 @@
-"""What is known of S3: roles, parameters with sources, access."""
+"""Description of S3: roles, parameters with sources, access."""
 
 from __future__ import annotations
 
@@ -53,14 +53,15 @@ HTTP_PORTS = {"http": 80, "https": 443}
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """The client knows one address."""
+    """Violated rules as (key, reason): the client has exactly one address."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """Who has to answer there before a load begins; None where that is nobody, or not known.
+    """The address that must answer before a load begins; None where there is none, or it is
+    unknown.
 
-    ValueError says what an address is.
+    ValueError describes a valid address.
     """
     parsed = urlparse(uri)
     if parsed.scheme not in SCHEMES:

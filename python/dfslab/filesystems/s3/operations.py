@@ -1,7 +1,7 @@
-"""Operations of S3: each is one request or a few, and an object is there when it is all there.
+"""Operations of S3: each is one request or a few; an object becomes visible when it is complete.
 
-Opening one to read asks nobody: the request goes out with the first read. What is written is kept
-by the client until a part is full or the object is closed, which is when the store makes it safe.
+Opening an object for reading sends nothing: the request is sent with the first read. The client
+buffers written data until a part is full or the object is closed; the close makes it durable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ part_bytes = named("part_bytes", P.file_size / parts)
 in_parts = parts > 1
 chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
 chunk_bytes = named("chunk_bytes", P.file_size / chunks)
-# Names, dates, a signature and a digest: what a request of S3 carries beside its data.
+# Headers of an S3 request in addition to its data: names, dates, a signature and a digest.
 HEADER_BYTES = 1024
 
 
@@ -39,7 +39,7 @@ def _ask(name: str, *work: Node, request_bytes=HEADER_BYTES, response_bytes=512)
 
 
 def _put(name: str, size_bytes) -> Node:
-    """Data that is stored when the answer comes."""
+    """Data that is durable when the answer arrives."""
     return seq(
         cpu("client", size_bytes * P.client_byte_cpu),
         _ask(
@@ -86,7 +86,7 @@ OPERATIONS = {
         ),
         name="list",
     ),
-    # There is no other name for an object: it is copied, and the old one removed.
+    # There is no rename: the object is copied, and the old one removed.
     "rename": seq(
         _ask(
             "copyObject",

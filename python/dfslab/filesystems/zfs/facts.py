@@ -1,7 +1,7 @@
-"""What is known of ZFS: described and simulated; an existing pool works like any POSIX mount.
+"""Description of ZFS, simulated only; an existing pool works like any POSIX mount.
 
 Debian has its sources only: the kernel module must be built and loaded by the administrator. The
-pool's disks are the `disk.count` of the node that plays `pool`: `vdevs` times those of one vdev.
+pool's disks are the `disk.count` of the node with role `pool`: `vdevs` times those of one vdev.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Vdevs are mirrors or raidz with one to three parities; records are powers of two."""
+    """Violated rules as (key, reason): mirrors or raidz with one to three parities, records powers
+    of two."""
     wrong = []
     counts = ("data_disks", "parity_disks", "mirrors", "vdevs")
     wrong += [(k, "a whole number") for k in counts if parameters[k] != int(parameters[k])]

@@ -1,8 +1,8 @@
-"""Operations of ZFS: calls on the cache (ARC), records cut over disks, an intent log for fsync.
+"""Operations of ZFS: calls on the cache (ARC), records split over disks, an intent log for fsync.
 
-A record lies on one vdev: on all disks of a mirror, or cut over a raidz with its parity, but in no
-piece smaller than a sector. Many records keep all vdevs at work. Written records go to disk with
-their transaction group, after the answer; fsync first puts the data into the intent log (ZIL).
+A record is stored on one vdev: on all disks of a mirror, or split over a raidz with its parity, in
+pieces of at least a sector. Many records use all vdevs concurrently. Written records go to disk
+with their transaction group, after the answer; fsync first writes the data to the intent log (ZIL).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dfslab.spec.operation import (
 
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
-# Neighbouring records reach a disk as one request, up to the limit of aggregation.
+# Neighbouring records reach a disk as one request, up to the aggregation limit.
 rounds = named("rounds", Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation))))
 round_bytes = named("round_bytes", P.file_size / rounds)
 uncached = P.direct | P.cold
@@ -41,9 +41,9 @@ def _client(seconds, name: str) -> Use:
 
 
 def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node:
-    """A round on its disks: of one sector, of one record on one vdev, or of many on all of them.
+    """A round at its disks: one sector, one record on one vdev, or many records on all vdevs.
 
-    `copies` of all data are moved, and `extra` disks for each cut record.
+    `copies` of all data are moved, and `extra` disks for each split record.
     """
     record = par(request(round_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
@@ -55,7 +55,7 @@ def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node
     return either(P.file_size > P.sector_size, cut, one_sector)
 
 
-# A mirror reads from one of its disks, a raidz from its data disks; prefetch overlaps the checksum.
+# A mirror reads from one of its disks, a raidz from its data disks; prefetch overlaps checksums.
 _read_disks = _on_disks(
     lambda size: disk_read("pool", size, "diskRead"), expression(1), expression(0)
 )
@@ -73,7 +73,7 @@ _read = seq(
     when(uncached, pipeline(rounds, _read_disks, _checksum, name="fetch")), _copied, name="read"
 )
 _written = seq(_copied, either(P.direct, _group, later(_group)), name="write")
-# The separate device takes one commit at a time.
+# The separate log device handles one commit at a time.
 _log_on_its_own = hold_thread(
     "pool", 1, delay("pool", P.log_latency + P.file_size / P.log_rate), name="separateLog"
 )

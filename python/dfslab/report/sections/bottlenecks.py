@@ -1,4 +1,4 @@
-"""Programs on a file system: seconds of its functions, and what would gain most, for each."""
+"""Programs on a file system: time per function, and the changes that would gain most for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RANKED = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """The table of functions, the ranked steps and parts, each configuration's call trees."""
+    """The table of functions, the ranked steps and parts, and each configuration's call trees."""
     found = study.find(Programs)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
-    """Functions down, configurations across, as in Liu's Table 1."""
+    """Functions as rows, configurations as columns, as in Liu's Table 1."""
     names = dict.fromkeys(one.name for row in rows for one in row.functions)
     by_name = [{one.name: one for one in row.functions} for row in rows]
     told = [[name, *(_cell(known.get(name)) for known in by_name)] for name in names]

@@ -1,4 +1,4 @@
-"""What a designed sweep teaches of its factors: tables, importance, validation, the next runs."""
+"""Effects of the factors of a designed sweep: tables, importance, validation, the next runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEASURED_AGAINST = ("greybox", "linear", "boosting")
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Importance, validation, the paper's tables, slopes, what to run next."""
+    """Importance, validation, the paper's tables, slopes, suggested runs."""
     found = study.find(Learning)
     if found is None:
         return None
@@ -52,7 +52,7 @@ def _ordered(importance: Sequence[Importance]) -> list[Importance]:
 
 
 def _importance(found: Learning) -> Markup:
-    """Bars of first-order and total indices, then every measure in a table."""
+    """Bars of first-order and total indices, and a table of all measures."""
     ordered = _ordered(found.importance)
     data = [
         _bars("total", [o.factor for o in ordered], [o.total for o in ordered], 0.35),
@@ -242,7 +242,7 @@ def _curve(found: Learning) -> Markup:
 
 
 def _tables(found: Learning) -> Markup:
-    """The paper's Tables 5 and 6: one column an operation, in MB/s."""
+    """The paper's Tables 5 and 6: one column for each operation, in MB/s."""
     tables = found.regressions
     if not tables:
         return Markup("")

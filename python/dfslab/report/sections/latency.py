@@ -22,9 +22,9 @@ ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
 LONG_TABLE = 24
-# Which of an operation's times a curve shows: what is added to its name, how it is drawn.
+# The times of an operation that curves show: suffix of the name, line style.
 CURVES = {"histograms": ("", "solid"), "response_histograms": (", since due", "dot")}
-# A quantile of a run needs at least this many operations to be more than its slowest one.
+# With fewer operations, this quantile of a run would be that of its slowest operation only.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
@@ -34,7 +34,7 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Distributions of some configurations, and a table of quantiles of all."""
+    """Distributions of selected configurations, and a table of quantiles of all."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
         groups.setdefault(result.point_id, []).append(result)
@@ -83,7 +83,7 @@ def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
 
 
 def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buckets:
-    """[low end of the class in ns, count] of one operation; empty when it was not kept."""
+    """[lower bound of the bucket in ns, count] of one operation; empty when it was not recorded."""
     if result.load is None:
         return []
     responses = kind == "response_histograms"
@@ -92,7 +92,7 @@ def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buck
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """One chart for each operation: how many took longer, so that tails are seen."""
+    """One chart for each operation: the complementary distribution, which shows tails."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
         for operation in group[0].load.histograms if group[0].load else ():
@@ -102,7 +102,7 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """Up to MOST_CURVES configurations, spread over all of them, repetitions taken together."""
+    """Up to MOST_CURVES configurations, evenly selected; repetitions are merged."""
     places = np.linspace(0, len(groups) - 1, min(MOST_CURVES, len(groups)))
     data = []
     for number, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):

@@ -1,4 +1,4 @@
-"""How the loads went: until who had finished, phase by phase, second by second, at what cost."""
+"""Course of the loads: stonewall, phases, rate per second, and the generator's own cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLE = "The load itself"
 ORDER = 32
 EMPTY = "No load was measured."
 LONG_TABLE = 24
-# A shorter run has no course to speak of.
+# Runs shorter than this have too few seconds for a chart.
 FEWEST_SECONDS = 5
 MOST_CURVES = 5
 NOTE = (
@@ -42,7 +42,7 @@ NOTE_STEADY = (
 
 @dataclass(frozen=True)
 class Run:
-    """One measured run: its result, and the load and its generator, which programs do not have."""
+    """One measured run: its result, the load and its generator; programs have neither."""
 
     result: Result
     load: MeasuredLoad
@@ -55,10 +55,10 @@ Cell = Callable[[Sequence[Run]], str]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A table of all configurations, one of their phases, and the course of longer runs."""
+    """A table of all configurations, a table of their phases, and charts of longer runs."""
     groups: dict[str, list[Run]] = {}
     for result in study.of_method("measure"):
-        # A program is no load: only it knows how it went.
+        # A program has no load report.
         if (load := result.load) and load.generator:
             groups.setdefault(result.point_id, []).append(Run(result, load, load.generator))
     if not groups:
@@ -76,12 +76,13 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _of_generator(value: Callable[[GeneratorReport], float]) -> Value:
-    """What was not measured, such as for too many files, is told as 0."""
+    """Generator figures; what was not measured, for example for too many files, is reported as
+    0."""
     return lambda run: value(run.generator) or None
 
 
 def _of_calls(value: Callable[[CountedCalls], float | None]) -> Value:
-    """Calls of an operation of a load without phases."""
+    """Calls per operation of a load without phases."""
 
     def of(run: Run) -> float | None:
         counted = run.load.calls.whole if run.load.calls else None
@@ -115,19 +116,19 @@ def _nanoseconds(value_ns: float) -> str:
 
 
 def _own_time(group: Sequence[Run]) -> str:
-    """The generator's own time beside the least that any call to the kernel takes."""
+    """The generator's own time, compared with the cheapest system call."""
     own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
     floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
     return own if DASH in (own, floor) else f"{own} ({floor})"
 
 
 def _of_whole(shown: Callable[[Sequence[Part]], str]) -> Cell:
-    """What is told of loads that are not several phases: those are told one by one."""
+    """Figures of loads without several phases; phases are reported one by one."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
 def _steady(each: Sequence[Part]) -> str:
-    """From when on runs were steady, and at what rate; how many of them never were."""
+    """The start of the steady state and its rate; the number of runs that never settled."""
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
     if not judged:
@@ -170,7 +171,7 @@ def _cells(group: Sequence[Run]) -> list[str]:
 
 
 def _cache(run: Run) -> str:
-    """What was asked of the page cache, and what proves it."""
+    """The requested page-cache state, and the evidence for it."""
     said: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache
     if cache and (proof := cache.proof):
@@ -191,7 +192,7 @@ def _bytes(value: float) -> str:
 def _filled(
     head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
 ) -> tuple[list[str], list[Any]]:
-    """Without the columns, but the first `always`, in which no row has anything."""
+    """The table without empty columns; the first `always` columns are kept."""
     kept = [
         place
         for place in range(len(head))
@@ -207,7 +208,7 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
 def _phases(name: str, group: Sequence[Run]) -> list[list[str]]:
     """One row for each phase of a configuration."""
     found: dict[str, list[MeasuredPhase]] = {}
-    # The first run of a configuration counts calls.
+    # Only the first run of a configuration counts calls.
     counts: dict[str, CountedCalls] = {}
     for run in group:
         calls = run.load.calls.phases if run.load.calls else ()
@@ -267,7 +268,7 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
 
 
 def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
-    """Operations of each second of some configurations, each one's first run."""
+    """Completed operations per second of selected configurations, of the first run of each."""
     long = [
         (name, group[0].load.seconds)
         for name, group in zip(names, ordered, strict=True)
@@ -291,7 +292,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
 
 
 def _curve(name: str, told: Sequence[Second], shade: str) -> dict[str, Any]:
-    # The last second is a part of one.
+    # The last second is incomplete.
     counts = [one.count for one in told[:-1]]
     return {
         "type": "scatter",

@@ -1,4 +1,5 @@
-"""How far off every method is, beside the baselines: held out, cross-validated, fitted."""
+"""Prediction errors of all methods compared with the baselines: held out, cross-validated,
+fitted."""
 
 from __future__ import annotations
 
@@ -49,12 +50,13 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _ordered(scores: Mapping[str, Score]) -> list[str]:
-    """Models first, the best on top; then the baselines."""
+    """Models first, the most accurate on top; then the baselines."""
     return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
 
 
 def _chart(sets: Sets, noise: float) -> Markup:
-    """Median errors as bars; the ideal bound is no prediction and would dwarf them."""
+    """Median errors as bars, without the ideal bound: it is no prediction and would dwarf the
+    rest."""
     methods = [
         m
         for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
@@ -128,7 +130,7 @@ def _scores(title: str, scores: Mapping[str, Score]) -> Markup:
 
 
 def _constants(study: FinishedRun) -> Markup:
-    """The calibrated constants of the description, and what the data told of each."""
+    """The calibrated constants of the description, and how much the data determined each."""
     found = next((r.fit for r in study.of_method("sequence") if r.fit and r.fit.constants), None)
     if found is None:
         return Markup("")
@@ -150,7 +152,7 @@ def _constants(study: FinishedRun) -> Markup:
 
 
 def _regression(study: FinishedRun) -> Markup:
-    """The fitted law, which quantities move the rate, and what was left out of it."""
+    """The fitted law, the quantities that affect the rate, and the excluded quantities."""
     found = next((r.regression for r in study.of_method("regression") if r.regression), None)
     if found is None:
         return Markup("")
@@ -170,7 +172,7 @@ def _regression(study: FinishedRun) -> Markup:
 
 
 def _importance(fit: RegressionFit) -> Markup:
-    """Which quantities move the rate over the fitted configurations, and what was left out."""
+    """The quantities that affect the rate over the fitted configurations, and the excluded ones."""
     rows = [
         [name, f"{one.first_order:.2f}", share(one.share)] for name, one in fit.importance.items()
     ]

@@ -1,4 +1,4 @@
-"""Time of each operation against size and count: Figures 4 and 5 of Wu 2013, with models."""
+"""Time of each operation against size and count, as Figures 4 and 5 of Wu 2013, with models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALL_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A chart of every step, one of all files together, errors, and a table."""
+    """A chart of every step, one for all files together, errors, and a table."""
     found = study.find(Operations)
     if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
         return None
@@ -59,7 +59,7 @@ def _grouped(ones: Sequence[At], key: Any) -> dict[str, list[At]]:
 
 
 def _deployed(one: At) -> dict[str, Any]:
-    """What was varied beside sizes and counts."""
+    """Varied keys other than sizes and counts."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
@@ -73,7 +73,7 @@ def _step(one: At) -> str:
 
 
 def _each(ones: Sequence[At], name: str) -> Markup:
-    """One panel a step, the time of one file."""
+    """One panel for each step: the time of one file."""
     sizes = [one.size_bytes for one in ones]
     groups = [
         (step, [trace for method in _methods(of) for trace in _curve(of, method)] + points_of(of))
@@ -94,7 +94,7 @@ def _methods(ones: Sequence[At]) -> list[str]:
 
 
 def lines_of(ones: Sequence[At]) -> list[list[At]]:
-    """By size, each size at most once a line: where most clients were first."""
+    """Lines over size. A line has each size once; the first line has those with most clients."""
     lines: dict[int, list[At]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
         most_first = sorted(of, key=lambda one: (-one.clients, -one.count, one.point_id))
@@ -104,12 +104,12 @@ def lines_of(ones: Sequence[At]) -> list[list[At]]:
 
 
 def gapped(lines: Sequence[Sequence[At]], value: Callable[[At], float]) -> list[float | None]:
-    """The value of each, with nothing between two lines, so that they are not joined."""
+    """The values of each line, with a gap between lines, so that they are not joined."""
     return [told for line in lines for told in (*map(value, line), None)][:-1]
 
 
 def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
-    """A model's line and the band of its intervals."""
+    """A model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
     def said(end: str) -> list[float | None]:
@@ -204,7 +204,7 @@ def _consistency(found: Operations) -> Markup:
 
 
 def _errors(found: Operations) -> Markup:
-    """Held-out errors by step, the methods beside the baselines."""
+    """Held-out errors by step, of the methods and the baselines."""
     if not found.everywhere:
         return Markup("")
     rows = []
@@ -258,7 +258,7 @@ def _errors(found: Operations) -> Markup:
 
 
 def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
-    """Whole operations first, then their steps, all together last."""
+    """Sort key: whole operations first, then their steps, the sum last."""
     step, _ = scored
     return step == "all", not step.endswith(f": {WHOLE}"), step
 

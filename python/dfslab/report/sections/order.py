@@ -1,4 +1,4 @@
-"""Which configuration is faster for a load that no model saw, and by how much."""
+"""Which configuration is faster for a workload that no model was fitted to, and by how much."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ EMPTY = "No load that was held out ran on several configurations."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Ratios, measured beside predicted, and how many pairs are in the right order."""
+    """Measured and predicted ratios, and the number of pairs that are predicted in the right
+    order."""
     comparison = study.find(Comparison)
     found = orders(comparison.rows) if comparison is not None else []
     if not found:

@@ -1,4 +1,5 @@
-"""Every configuration: measured, predicted with intervals, signed errors; held-out ones marked."""
+"""Every configuration: measured rate, predictions with intervals, signed errors; held-out
+marked."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def _drawable(value: float) -> bool:
 
 
 def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
-    """Predicted against measured; on the line is right, between the dashes within 25 %."""
+    """Predicted against measured values; dashed lines mark an error of 25 %."""
     values = [row.measured.value for row in comparison.rows if _drawable(row.measured.value)]
     if not values:
         return Markup("")
@@ -102,7 +103,7 @@ def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> dict[st
         "y": [row.predictions[method].value for row in rows],
         "text": [words(_hover(row, method, name)) for row in rows],
         "hovertemplate": "%{text}<extra></extra>",
-        # Drawn at once, the baselines would squeeze the rest together.
+        # Shown only on request: the baselines would compress the range of the other curves.
         "visible": "legendonly" if method in BASELINES else True,
         "marker": {
             "color": colour(method),

@@ -1,4 +1,4 @@
-"""The same work by threads of one process and by several processes: DFS-Perf's figures."""
+"""The same workload by threads of one process and by several processes, as DFS-Perf's figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTE = (
 
 @dataclass(frozen=True, order=True)
 class Work:
-    """What is done: operations, what else was varied, and by how many."""
+    """A workload: operations, other varied keys, and the number of clients."""
 
     operations: str
     varied: str
@@ -37,7 +37,7 @@ class Work:
 
 
 class Pair(NamedTuple):
-    """The rates of the same work, either way."""
+    """The rates of one workload with threads and with processes."""
 
     work: Work
     processes: int
@@ -46,7 +46,7 @@ class Pair(NamedTuple):
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A row for each work, with both ways on it, and a table."""
+    """A dumbbell chart with one row for each workload, and a table."""
     pairs = _pairs(study)
     if not pairs:
         return None
@@ -68,7 +68,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _pairs(study: FinishedRun) -> list[Pair]:
-    """Work that was done either way, in order; once for each number of processes."""
+    """Workloads that were measured both ways, in order; one entry for each number of processes."""
     threads: dict[Work, list[float]] = {}
     apart: dict[tuple[Work, int], list[float]] = {}
     for result in study.of_method("measure"):

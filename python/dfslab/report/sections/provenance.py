@@ -1,4 +1,4 @@
-"""Where all this comes from: enough to run it again."""
+"""Provenance: everything needed to repeat the study."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EMPTY = "There is no result whose origin could be told."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Host, software, seed, the scenario itself, every result."""
+    """Host, software, seed, the scenario itself, and every result."""
     if not study.results:
         return None
     origins = [result.provenance for result in study.results]
@@ -43,7 +43,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _each(values: Iterable[str]) -> str:
-    """Every distinct value once: results of one study may come from several machines."""
+    """Every distinct value once: the results of a study may come from several machines."""
     return "; ".join(dict.fromkeys(values))
 
 

@@ -1,4 +1,4 @@
-"""Loads under faults: the rate around each fault, the time to recover, what was lost."""
+"""Loads under faults: the rate around each fault, the recovery time, the lost data."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         for one in faults.done
     ]
     marks = [
-        # Neighbours' words stand below each other.
+        # Labels of neighbouring faults are placed below each other.
         {
             "x": one.at_s,
             "yref": "paper",

@@ -1,4 +1,4 @@
-"""How rates grow with clients, processes and nodes: DFS-Perf's figures of speed-up."""
+"""Scaling of rates with clients, processes and nodes: DFS-Perf's speed-up figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Series = dict[str, dict[int, list[Result]]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A curve for each series of one way to spread clients, and a table."""
+    """A curve for each series with one distribution of clients, and a table."""
     measured = study.of_method("measure")
     if not any(key in result.labels for result in measured for key in KEYS.values()):
         return None
@@ -38,7 +38,7 @@ def render(study: FinishedRun) -> Markup | None:
             places = series.setdefault(rest(result, study), {})
             places.setdefault(result.point.scenario.workload.clients, []).append(result)
     _begin_with_one_node(panel_of)
-    # One point says nothing of growth.
+    # A single point shows no scaling.
     for series in panel_of.values():
         for name in [name for name, places in series.items() if len(places) < 2]:
             del series[name]
@@ -61,7 +61,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def way(result: Result) -> str:
-    """How the clients are spread: over nodes, over processes, or as threads of one process."""
+    """How the clients are distributed: over nodes, over processes, or as threads of one process."""
     asked = result.point.scenario.workload
     if KEYS["nodes"] in result.labels:
         return f"{PROCESSES if asked.processes > 1 else THREADS} of several nodes"
@@ -69,7 +69,7 @@ def way(result: Result) -> str:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
-    """One node's part of the clients is measured once, and is the first point of two series."""
+    """The configuration with one node is measured once and is the first point of two series."""
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
             asked = [results[0].point.scenario.workload for results in places.values()]
@@ -80,12 +80,12 @@ def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
 
 
 def _one_each(result: Result) -> bool:
-    """One client in one process is the first point of both series; its scenario says of which."""
+    """One client in one process is the first point of both series; its scenario decides which."""
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
 
 def rest(result: Result, study: FinishedRun) -> str:
-    """What else was varied."""
+    """The other varied keys."""
     labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
     return study.name(labels) if labels else "measured"
 
@@ -98,7 +98,7 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
 
 
 def _curves(series: Series, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A series has the colour of its place among all names, in every panel the same."""
+    """Curves of the series; a series has the same colour in every panel."""
     curves = []
     for name, places in sorted(series.items()):
         rates = _rates(places)

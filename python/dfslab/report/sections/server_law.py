@@ -64,7 +64,7 @@ def _title(curve: Curve) -> str:
 
 
 def _colour(law: str) -> dict[str, Any]:
-    """A law's own colour in all panels."""
+    """A law's colour, the same in all panels."""
     return {"color": SEQUENCE[LAWS.index(law) % len(SEQUENCE)], "width": 1.5}
 
 

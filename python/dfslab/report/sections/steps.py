@@ -1,4 +1,4 @@
-"""Time of each step, measured beside modelled."""
+"""Time of each step, measured and modelled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Charts of some configurations, and a table of all steps."""
+    """Charts of selected configurations, and a table of all steps."""
     comparison = study.find(Comparison)
     found = [r for r in (comparison.rows if comparison else []) if r.steps.get("measure")]
     methods = [m for m in study.methods if any(row.steps.get(m) for row in found)]
@@ -42,7 +42,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _chosen(rows: Sequence[Row]) -> list[Row]:
-    """The first and last configuration of every kind of operation, or the middle one of many."""
+    """The first and last configuration of every kind of operation, or the middle one of many
+    kinds."""
     kinds: dict[str, list[Row]] = {}
     for row in rows:
         kinds.setdefault("+".join(row.operations), []).append(row)
@@ -74,7 +75,7 @@ def _cells(row: Row, methods: list[str], name: Name) -> list[list[str]]:
 
 
 def _chart(row: Row, methods: list[str], name: Name) -> Markup:
-    """Bars from zero: what looks long is long."""
+    """Bars that start at zero, so that lengths are proportional to times."""
     steps = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
         for method in ("measure", *methods)

@@ -1,4 +1,4 @@
-"""What was asked and what came out, in words."""
+"""The question and the findings of the study, in sentences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RATES = {
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """The few figures that matter, then sentences."""
+    """Key figures, then sentences."""
     if not study.results:
         return None
     sentences: list[Markup] = [_asked(study), *_fastest(study)]
@@ -48,7 +48,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _figures(study: FinishedRun) -> Markup:
-    """Tiles: a caption, a figure, what it belongs to."""
+    """Tiles: a caption, a figure, and the configuration it is of."""
     tiles = []
     for metric, caption in RATES.items():
         if found := _best_measured(study, metric):
@@ -118,7 +118,7 @@ def _rate(value: float, metric: str) -> str:
 
 
 def _fastest(study: FinishedRun) -> list[Markup]:
-    """The best throughput, and the best rate: they need not be the same configuration."""
+    """The best throughput and the best rate, which may be of different configurations."""
     found = [
         Markup("{} is fastest in {} (<strong>{}</strong>)").format(best[1], what, best[0])
         for metric, what in (("throughput_bytes_per_s", "bytes"), ("rate_per_s", "operations"))
@@ -133,7 +133,7 @@ def _fastest_one(study: FinishedRun, metric: str) -> tuple[str, str] | None:
 
 
 def _noise(comparison: Comparison) -> list[Markup]:
-    """What repetition says about how exact a measured mean is."""
+    """How repeatable the measured means are."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so nothing is known of run-to-run noise."
@@ -152,7 +152,7 @@ def _noise(comparison: Comparison) -> list[Markup]:
 
 
 def _best_model(scores: dict[str, Score]) -> str | None:
-    """The model, no baseline, with the smallest median error."""
+    """The model with the smallest median error; baselines are excluded."""
     models = [
         name
         for name, score in scores.items()
@@ -162,7 +162,7 @@ def _best_model(scores: dict[str, Score]) -> str | None:
 
 
 def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
-    """Who predicted the held-out configurations best, and whether that beats the baselines."""
+    """The best predictor of held-out configurations, and whether it beats the baselines."""
     scores = comparison.held_out
     if not scores:
         return [Markup("No configuration was held out, so no prediction was put to the test.")]
@@ -212,12 +212,12 @@ def _best(name: str, scores: dict[str, Score]) -> Markup:
 
 
 def _off(error: float) -> str:
-    """A percentage, or a factor where a percentage says little."""
+    """A percentage, or a factor for errors too large for a percentage."""
     return percent(error) if error < 10 else f"a factor of {1 + error:,.0f}"
 
 
 def _no_better(best: str, models: dict[str, Score], scores: dict[str, Score]) -> list[Markup]:
-    """Models that a baseline beats are named."""
+    """Names the models that are no better than a baseline."""
     found = []
     for baseline, meaning in (("mean", "the mean of what was seen"), ("ideal", "the ideal bound")):
         if baseline not in scores:
@@ -232,7 +232,7 @@ def _no_better(best: str, models: dict[str, Score], scores: dict[str, Score]) ->
 
 
 def _coverage(name: str, score: Score) -> list[Markup]:
-    """Intervals that hold so few or so many points that chance would rarely do it."""
+    """Names intervals whose coverage differs from the nominal one by more than chance."""
     if score.n == 0 or not math.isfinite(score.coverage_90):
         return []
     held = round(score.coverage_90 * score.n)
@@ -245,7 +245,7 @@ def _coverage(name: str, score: Score) -> list[Markup]:
 
 
 def _limits(study: FinishedRun) -> list[Markup]:
-    """What binds, by the sequence model, and the change that would gain most."""
+    """The bottleneck by the sequence model, and the change that would gain most."""
     counts: dict[str, int] = {}
     for result in study.of_method("sequence"):
         if result.binding:

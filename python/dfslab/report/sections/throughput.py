@@ -1,4 +1,4 @@
-"""Rates against what was varied: measured with intervals, predictions as lines."""
+"""Rates against the varied keys: measurements with intervals, predictions as lines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _positive(result: Result, metric: str) -> bool:
 
 
 def _figure(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
-    """The chart of one kind of operation, and how many panels it has."""
+    """The chart of one kind of operation, and its number of panels."""
     described = {result.point_id: describe(result.point) for result in results}
     along = _axis_of(list(described.values()))
     has_bytes = all(_positive(r, "throughput_bytes_per_s") for r in results)
@@ -98,12 +98,12 @@ def _legend_order(trace: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
-    """What varies most becomes the horizontal axis."""
+    """The key with most values becomes the horizontal axis."""
     return max(ALONG, key=lambda key: len({one.get(key) for one in described}))
 
 
 def _along_axis(results: Sequence[Result], described: Described, along: str) -> dict[str, Any]:
-    """Ticks where configurations are, written as the scenario writes them."""
+    """Ticks at the configurations, written as in the scenario."""
     written: dict[float, str] = {}
     for result in results:
         place = float(described[result.point_id].get(along, 1.0))
@@ -118,7 +118,7 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 def _trace(
     results: Sequence[Result], described: Described, along: str, metric: str
 ) -> dict[str, Any]:
-    """Measured points with error bars, one a configuration, or the line of one model."""
+    """Measured points with error bars, one for each configuration, or the line of one model."""
     points: dict[tuple[float, str], list[Result]] = {}
     method = results[0].method
     measured = method == "measure"
@@ -151,7 +151,7 @@ def _trace(
     return {
         "type": "scatter",
         "name": "measured" if measured else words(method),
-        # Drawn at once, the baselines would squeeze the rest together.
+        # Shown only on request: the baselines would compress the range of the other curves.
         "visible": "legendonly" if method in BASELINES else True,
         "x": places,
         "y": [one.value for one in metrics],
@@ -165,8 +165,8 @@ def _trace(
 
 
 def _hover(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
-    """The value with its interval: no prediction is shown without it. Of which configuration, where
-    several are at one place."""
+    """The value with its interval, as every prediction is shown; and its configuration, where
+    several share a position."""
     unit = "B/s" if metric == "throughput_bytes_per_s" else "1/s"
     of = f", {labels_text(labels)}" if labels else ""
     text = f"{method}{of} {_text(one.value, unit)}"

@@ -1,4 +1,4 @@
-"""Call trees of traced runs: merged, ranked by what they would gain and by self time."""
+"""Call trees of traced runs: merged, ranked by end-to-end savings and by self time."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def body(profile: Mapping[str, Any]) -> Markup | None:
-    """How far the trees were merged, what steps would gain, the trees, the rankings."""
+    """The degree of compression, what faster steps would gain, the trees, the rankings."""
     if not profile.get("roots"):
         return None
     compared = profile.get("compared")
@@ -109,7 +109,7 @@ def body(profile: Mapping[str, Any]) -> Markup | None:
 
 
 def _repeats(profile: Mapping[str, Any]) -> Markup:
-    """Steps that were made again because they had failed, and steps that callers repeat."""
+    """Retried steps, and steps that callers repeat."""
     text = Markup("")
     if retried := repeats.retries(profile):
         rows = [
@@ -127,7 +127,7 @@ def _repeats(profile: Mapping[str, Any]) -> Markup:
 
 
 def _clocks(clocks: list[dict[str, Any]]) -> Markup:
-    """Each host's clock beside the first host's."""
+    """Each host's clock offset from the first host's clock."""
     rows = [
         [
             clock["host"],
@@ -163,7 +163,7 @@ def _steps(ranking: list[dict[str, Any]]) -> Markup:
 
 
 def _times(row: Mapping[str, Any]) -> list[Any]:
-    """Own time, share and mean; where calls were only counted, nothing is known of them."""
+    """Self time, its share and the mean duration; unknown where calls were only counted."""
     if row.get("timed", row["count"]) == 0:
         return ["-", "-", "-"]
     mean_s = row["total_s"] / row.get("timed", row["count"])
@@ -171,7 +171,7 @@ def _times(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _gains(savings: Mapping[str, Any] | None) -> Markup:
-    """The steps by what making them faster would save end to end."""
+    """The steps, ranked by the end-to-end time that making each faster would save."""
     if not savings or not savings["steps"]:
         return Markup("")
     finishers = any("last_finisher_share" in step for step in savings["steps"])
@@ -200,7 +200,8 @@ def _gains(savings: Mapping[str, Any] | None) -> Markup:
 
 
 def _parts(found: Mapping[str, Any] | None) -> Markup:
-    """The processors, disks and links by what making one faster would save end to end."""
+    """Processors, disks and links, ranked by the end-to-end time that making each faster would
+    save."""
     if not found or not found["parts"]:
         return Markup("")
     others = [
@@ -233,7 +234,7 @@ def _parts(found: Mapping[str, Any] | None) -> Markup:
 
 
 def _modelled(rows: Sequence[Mapping[str, Any]]) -> Markup:
-    """Traced steps beside the description's, those of one side only at their end."""
+    """Traced steps compared with the description's; unmatched steps of either at the end."""
     if not rows:
         return Markup("")
     known = [row for row in rows if row["modelled_s"] is not None]
@@ -271,7 +272,7 @@ def _differ(compared: Mapping[str, Any]) -> Markup:
 
 
 def _changes(compared: Mapping[str, Any]) -> Markup:
-    """The steps that changed for sure, the largest effect on all time first."""
+    """Steps that changed significantly, the largest effect on total time first."""
     several = any(row["cohort"] for row in compared["rows"])
     rows = [
         [
@@ -314,7 +315,7 @@ def _changes(compared: Mapping[str, Any]) -> Markup:
 
 
 def _sampled(profile: Mapping[str, Any]) -> Markup:
-    """That counts and sums are estimates, where a recorder kept only some calls."""
+    """A note that counts and sums are estimates, where the recorder sampled calls."""
     if not (told := profile.get("sampling")):
         return Markup("")
     return Markup(
@@ -324,8 +325,8 @@ def _sampled(profile: Mapping[str, Any]) -> Markup:
 
 
 def _compression(profile: Mapping[str, Any]) -> Markup:
-    """How many spans and trees there were, what is left of them, what was lost on the way."""
-    # Of traced JVMs every call is counted, and none makes a span.
+    """The numbers of spans and trees before and after compression, and losses."""
+    # Traced JVMs count every call and record no spans.
     calls = "calls" if profile.get("processes") else "spans"
     told = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
     if profile.get("counted"):
