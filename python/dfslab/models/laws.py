@@ -93,7 +93,7 @@ class Separation:
 
 
 def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[Fit]:
-    """Fits of every law with fewer parameters than data, best first; needs >= 4 client counts."""
+    """Fits of every law with enough data for AICc, best first; needs >= 4 client counts."""
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     assert len(x) == len(y) >= 4, "a law needs at least four points"
     assert (x >= 1).all(), "a client is a whole one"
