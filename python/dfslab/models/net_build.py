@@ -106,7 +106,7 @@ class _Transition:
 
 
 class Net:
-    """Places and transitions by name; adding an existing place again has no effect."""
+    """Places and transitions by name; adding an existing place again adds its initial tokens."""
 
     def __init__(self, name: str) -> None:
         self.name = name

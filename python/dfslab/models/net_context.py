@@ -42,7 +42,7 @@ class Context:
         return self.stack[-1][0]
 
     def at(self, role: str, instance: str) -> Context:
-        """This context on another instance, with no caller to return to."""
+        """This context with the innermost role and instance replaced: a move, not a call."""
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
 
