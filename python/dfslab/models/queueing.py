@@ -136,7 +136,7 @@ class _BusyServers:
         # (m - 1 - j) for j = 0 .. m - 2, and (m - j) for j = 1 .. m - 1.
         self._idle = np.maximum(0, self._servers - 1 - index)
         self._free = np.where(index > 0, np.maximum(0, self._servers - index), 0)
-        # 1 / j for j customers in service; j is capped at the number of servers.
+        # 1 / j for j < m busy servers; states with all servers busy are not distinguished.
         self._each = np.where(index < self._servers, 1.0 / np.maximum(1, index), 0.0)[1:]
 
     def idle(self) -> np.ndarray:
