@@ -1,6 +1,6 @@
 """Quantiles of the normal, Student's t and the gamma distribution, without a statistics library.
 
-Every prediction and every interval needs one, and scipy.stats takes longer to load than all else.
+Every prediction interval needs a quantile, and scipy.stats loads slower than all other modules.
 The distribution functions are the series and continued fractions of Abramowitz and Stegun (6.5.29,
 6.5.31, 26.5.8), inverted by Halley's method where it settles, else by intervals, which cannot miss.
 """

@@ -345,7 +345,7 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """(symbol names, function of their values in this order); compiled once per expression."""
+    """(symbol names, compiled function of their values in this order)."""
     names = sorted(one.args[0] for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
