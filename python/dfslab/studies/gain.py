@@ -138,7 +138,7 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
     busy = sorted((lane.busy_ns for lane in others), reverse=True)
     # Waits of the requesting thread that the busiest parallel thread explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Steps whose parent step also contains a notable wait for other threads.
+    # Paths of parent steps within which the operation waited notably for other threads.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.above
