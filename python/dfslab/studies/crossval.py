@@ -148,7 +148,7 @@ def scored(
         try:
             own = _one(measured, name, folds)
         except RunFailed as error:
-            # A fold has too few configurations for this model: omit the score, not the fold.
+            # A fold has too few configurations for this model, so the model gets no score.
             report(place, len(models), f"{name} is not cross-validated: {error}")
             continue
         found |= scores(own)
